@@ -1,0 +1,46 @@
+# Python 3.11 or later and make are all that is needed; everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test test-long lint docs clean
+
+demo: $(VENV)/.core
+	@$(BIN)/hedgerow demo
+
+# Two processes share two cores: threads inside linear algebra would only get in each other's way.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 -m "not long"
+
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'hedgerow needs Python 3.11 or later: make PYTHON=python3.12 …'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml
+	@echo 'Installing hedgerow into $(VENV) …'
+	@$(BIN)/pip install --quiet -e . 2>&1 | grep -v 'is ignored: it is neither a file nor a directory' || true
+	@$(BIN)/python -c 'import hedgerow'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo 'Installing what the tests need into $(VENV) …'
+	@$(BIN)/pip install --quiet -e '.[dev]' 2>&1 | grep -v 'is ignored: it is neither a file nor a directory' || true
+	@$(BIN)/python -c 'import hedgerow, pytest, hypothesis'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache hedgerow-demo
