@@ -1,0 +1,116 @@
+"""What can go wrong, and what each refusal says: rule, finding, remedy, with a code.
+
+::
+
+    HedgerowError                      code, rule, finding, remedy, exit_code
+    ├── ParameterError (ValueError)    an argument breaks a rule                        exit 2
+    ├── FactsError                     the declared public facts do not fit             exit 2
+    │   └── ForbiddenError             the facts forbid this release                    exit 4
+    ├── DataError                      the source cannot be read as declared            exit 2
+    ├── BudgetExceeded                 .requested and .remaining say by how much        exit 3
+    ├── UncertifiedError               no proven or computed price exists               exit 4
+    ├── VerificationError              a record does not hold what it states            exit 5
+    ├── LedgerError                    the record of spending cannot be used            exit 2
+    └── SpentError                     failed after the budget was reserved: it stays   exit 6
+                                       spent
+
+Every code has a page in ``error_codes.toml``, which ``hedgerow explain CODE`` prints. Once the data are open a message
+is fixed text: it never holds a cell, a count or another program's own words.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "BudgetExceeded",
+    "DataError",
+    "FactsError",
+    "ForbiddenError",
+    "HedgerowError",
+    "LedgerError",
+    "ParameterError",
+    "SpentError",
+    "UncertifiedError",
+    "VerificationError",
+]
+
+
+class HedgerowError(Exception):
+    """Base of every refusal.
+
+    Parameters
+    ----------
+    code : str
+        ``HGnnn``, a key of ``error_codes.toml``.
+    rule : str
+        What must hold, as a whole sentence.
+    finding : str
+        What was found instead; public words only.
+    remedy : str
+        What to do next.
+
+    Examples
+    --------
+    >>> str(ParameterError("HG101", rule="`epsilon` must be positive and finite.", finding="Found 0.0.",
+    ...                    remedy="Try epsilon=1.0."))
+    'HG101: `epsilon` must be positive and finite. Found 0.0. Try epsilon=1.0.'
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, code: str, *, rule: str, finding: str = "", remedy: str = "") -> None:
+        self.code, self.rule, self.finding, self.remedy = code, rule, finding, remedy
+        super().__init__(f"{code}: " + " ".join(part for part in (rule, finding, remedy) if part))
+
+
+class ParameterError(HedgerowError, ValueError):
+    """An argument breaks a rule; nothing was read, spent or written."""
+
+
+class FactsError(HedgerowError):
+    """The declared public facts are absent, contradictory or do not fit the request."""
+
+
+class ForbiddenError(FactsError):
+    """The custodian's facts forbid this release."""
+
+    exit_code = 4
+
+
+class DataError(HedgerowError):
+    """The source cannot be read as declared. The message holds declared names only, never a value."""
+
+
+class BudgetExceeded(HedgerowError):
+    """The request costs more than what is left; nothing was spent."""
+
+    exit_code = 3
+
+    def __init__(
+        self, code: str, *, requested: float, remaining: float, rule: str, finding: str = "", remedy: str = ""
+    ) -> None:
+        self.requested, self.remaining = requested, remaining
+        super().__init__(code, rule=rule, finding=finding, remedy=remedy)
+
+
+class UncertifiedError(HedgerowError):
+    """No proven or computed price exists for this request, so it is refused."""
+
+    exit_code = 4
+
+
+class VerificationError(HedgerowError):
+    """A record does not hold what it states."""
+
+    exit_code = 5
+
+
+class LedgerError(HedgerowError):
+    """The record of spending cannot be used."""
+
+
+class SpentError(HedgerowError):
+    """The release failed after its budget was reserved. The budget stays spent; the message is fixed text."""
+
+    exit_code = 6

@@ -1,0 +1,268 @@
+"""The public facts: what is declared about the data and never read off them.
+
+Bounds and step make a `Grid`, declared values a `Category`; `Missing` says what a cell that is no number counts as.
+
+Notation (theory §1.1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U − L)/step,
+q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from hedgerow.errors import ParameterError
+
+__all__ = ["DEFAULT_STEPS", "MAX_STEPS", "Category", "Grid", "Missing", "parse_missing"]
+
+DEFAULT_STEPS = 1024
+MAX_STEPS = 2**24
+_EXAMPLE = "Give them from the codebook, e.g. bounds=(0, 100)."
+
+Scalar = str | int | float | bool
+
+
+class Missing(StrEnum):
+    """What a missing, NaN, infinite or unparsable cell counts as: one policy, the same on every engine."""
+
+    DROP = "drop"
+    MIDPOINT = "midpoint"
+    DECLARED_COMPLETE = "error-if-declared-complete"
+
+
+def parse_missing(missing: object) -> Missing:
+    """Return the policy, or say which there are (HG114)."""
+    if isinstance(missing, str) and missing in set(Missing):
+        return Missing(missing)
+    raise ParameterError(
+        "HG114",
+        rule='`missing` must be "drop", "midpoint" or "error-if-declared-complete".',
+        finding=f"Found {missing!r}.",
+        remedy='"drop" takes the mean over those present and costs nothing extra.',
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A public grid of m + 1 values between two bounds; built by `Grid.from_bounds`.
+
+    Attributes
+    ----------
+    lower, upper : Fraction
+        L and U, exact.
+    steps : int
+        m = (U − L)/step.
+
+    Examples
+    --------
+    >>> grid = Grid.from_bounds("age", (0, 100), 1)
+    >>> grid.steps, grid.centre, grid.half_step
+    (100, 50.0, 0.5)
+    """
+
+    lower: Fraction
+    upper: Fraction
+    steps: int
+
+    @classmethod
+    def from_bounds(cls, column: str, bounds: object, step: object = None) -> Grid:
+        """Check bounds and step in decimal arithmetic.
+
+        Raises
+        ------
+        ParameterError
+            HG104 no bounds; HG105 not two finite numbers in order; HG106 a step that does not divide U − L; HG107 more
+            than 2²⁴ steps.
+        """
+        lower, upper = _ordered(column, bounds)
+        span = upper - lower
+        if step is None:
+            return cls(lower, upper, DEFAULT_STEPS)
+        exact = _decimal(step)
+        if exact is None or exact <= 0:
+            raise ParameterError(
+                "HG106",
+                rule="`step` must be a positive, finite number that divides U − L exactly.",
+                finding=f"Found {step!r} for column {column!r}.",
+                remedy=f"Without a step the range is cut into {DEFAULT_STEPS:,} parts.",
+            )
+        ratio = span / exact
+        if ratio.denominator != 1:
+            raise ParameterError(
+                "HG106",
+                rule="`step` must divide U − L exactly.",
+                finding=f"{_plain(span)} / {_plain(exact)} is no whole number for column {column!r}.",
+                remedy="The nearest steps that do: " + " and ".join(_nearest_steps(span, ratio)) + ".",
+            )
+        if ratio > MAX_STEPS:
+            raise ParameterError(
+                "HG107",
+                rule=f"A grid has at most {MAX_STEPS:,} steps.",
+                finding=f"Column {column!r} would have {int(ratio):,}.",
+                remedy="Take a coarser step: one far below the noise gains nothing.",
+            )
+        return cls(lower, upper, int(ratio))
+
+    @property
+    def step(self) -> Fraction:
+        """One step, exact."""
+        return (self.upper - self.lower) / self.steps
+
+    @property
+    def centre(self) -> float:
+        """c, the public midpoint."""
+        return float((self.lower + self.upper) / 2)
+
+    @property
+    def half_step(self) -> float:
+        """h, the unit of q."""
+        return float(self.step / 2)
+
+    @property
+    def half_range(self) -> float:
+        """R/2 = m·h."""
+        return float((self.upper - self.lower) / 2)
+
+    def about_zero(self) -> tuple[int, int, Fraction]:
+        """Return (start, stride, unit): the grid's values are (start + stride·t)·unit, integers about 0.
+
+        >>> Grid.from_bounds("age", (18, 93), 1).about_zero()
+        (18, 1, Fraction(1, 1))
+        """
+        step = self.step
+        unit = step if self.lower == 0 else _gcd(abs(self.lower), step)
+        return int(self.lower / unit), int(step / unit), unit
+
+    def as_bounds(self) -> tuple[float, float]:
+        """Return (L, U) as floats."""
+        return float(self.lower), float(self.upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """The declared values of one column, in the order in which cells are released.
+
+    ``other=True`` adds a cell for the rest; otherwise rows with another value are left out of every cell.
+
+    >>> Category.declared("sex", [0, 1]).levels
+    2
+    """
+
+    column: str
+    values: tuple[Scalar, ...]
+    other: bool = False
+
+    @classmethod
+    def declared(cls, column: object, values: object, *, other: bool = False) -> Category:
+        """Check a declared list of categories (HG111)."""
+        name = checked_column(column)
+        listed = tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else None
+        if not listed or any(not _is_scalar(value) for value in listed):
+            raise ParameterError(
+                "HG111",
+                rule="Categories of a group are declared, never read off the data: texts, numbers or booleans.",
+                finding=f"Column {name!r} has none." if not listed else f"Column {name!r} has one that is neither.",
+                remedy=f'List them, e.g. by={{"{name}": [0, 1]}}.',
+            )
+        if len(set(listed)) < len(listed):
+            raise ParameterError(
+                "HG111",
+                rule="Each category of a column is declared once.",
+                finding=f"Column {name!r} names one twice.",
+                remedy="Remove the repetition (1, 1.0 and True are equal).",
+            )
+        return cls(name, listed, bool(other))
+
+    @property
+    def levels(self) -> int:
+        """How many cells this column alone makes."""
+        return len(self.values) + self.other
+
+    def label(self, level: int) -> Scalar:
+        """Return the value of a level; the rest is called ``"other"``."""
+        return self.values[level] if level < len(self.values) else "other"
+
+
+def checked_column(column: object) -> str:
+    """Return a usable column name (HG203 where it is none)."""
+    if isinstance(column, str) and column:
+        return column
+    raise ParameterError(
+        "HG203",
+        rule="A column is named by a non-empty text.",
+        finding=f"Found {column!r}.",
+        remedy="Use the name in the header.",
+    )
+
+
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, (str, int, bool))
+
+
+def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
+    if bounds is None:
+        raise ParameterError(
+            "HG104",
+            rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
+            finding=f"Column {column!r} has none.",
+            remedy=_EXAMPLE,
+        )
+    pair = (
+        [_decimal(end) for end in bounds]
+        if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2
+        else []
+    )
+    if len(pair) != 2 or pair[0] is None or pair[1] is None or not pair[0] < pair[1]:
+        raise ParameterError(
+            "HG105",
+            rule="`bounds` must be two finite numbers, the lower one first.",
+            finding=f"Found {bounds!r} for column {column!r}.",
+            remedy=_EXAMPLE,
+        )
+    return pair[0], pair[1]
+
+
+def _decimal(number: object) -> Fraction | None:
+    """Return a number as the decimal that it prints as, exact; None where it is no finite number."""
+    if isinstance(number, bool) or not isinstance(number, (int, float, Decimal, Fraction)):
+        # NumPy's scalars print as the number they hold, and are accepted through it.
+        number = number.item() if hasattr(number, "item") else None
+    if isinstance(number, (int, Fraction)) and not isinstance(number, bool):
+        return Fraction(number)
+    if isinstance(number, (float, Decimal)) and math.isfinite(number):
+        return Fraction(str(number))
+    return None
+
+
+def _gcd(a: Fraction, b: Fraction) -> Fraction:
+    common = math.lcm(a.denominator, b.denominator)
+    return Fraction(math.gcd(int(a * common), int(b * common)), common)
+
+
+def _terminates(number: Fraction) -> bool:
+    rest = number.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+def _nearest_steps(span: Fraction, ratio: Fraction) -> list[str]:
+    """Return the closest coarser and finer steps that divide the span and can be written as decimals."""
+    found = []
+    for first, direction in ((math.floor(ratio), -1), (math.ceil(ratio), 1)):
+        for steps in range(first, max(first + direction * 20_000, 0), direction):
+            if steps >= 1 and _terminates(span / steps):
+                found.append(_plain(span / steps))
+                break
+    return found or [_plain(span)]
+
+
+def _plain(number: Fraction) -> str:
+    return f"{float(number):.12g}"

@@ -1,0 +1,280 @@
+"""Frozen descriptions of what ran. Sampler and accountant read the same one: what is priced is what was drawn.
+
+A description holds every parameter that pricing needs, and nothing about the data. Its meaning never changes: new
+behaviour is a new class. ``type`` is its name in JSON.
+
+======================  =======================================================================================
+`GeometricCounts`       counts of disjoint cells, two-sided geometric noise
+`GaussianCounts`        counts of disjoint cells, discrete Gaussian noise on the integers
+`MomentsGaussian`       (count, sum, second moment) of cells, discrete Gaussian noise on a fine lattice
+`MomentsGeometric`      the same with two-sided geometric noise on the lattice: pure ε
+`ResampledGaussian`     k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
+`GaussianNoise`         one number with Gaussian noise (priced, never drawn)
+`LaplaceNoise`          one number with Laplace noise (priced, never drawn)
+`Composition`           several of these on the same records
+======================  =======================================================================================
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hedgerow.errors import ParameterError
+from hedgerow.privacy.layout import MomentsLayout, Presence, Widths
+
+__all__ = [
+    "Composition",
+    "GaussianCounts",
+    "GaussianNoise",
+    "GeometricCounts",
+    "LaplaceNoise",
+    "LatticeNoise",
+    "Mechanism",
+    "MomentsGaussian",
+    "MomentsGeometric",
+    "MomentsNoise",
+    "Presence",
+    "ResampledCoordinate",
+    "ResampledGaussian",
+    "Shape",
+    "as_record",
+]
+
+MIN_LATTICE_STEPS = 1000
+
+
+def _positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not (math.isfinite(number) and number > 0):
+            raise ParameterError(
+                "HG406", rule=f"`{name}` of a mechanism must be positive and finite.", finding=f"Found {number!r}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricCounts:
+    """Counts of `cells` disjoint cells plus two-sided geometric noise, P(Z = z) ∝ exp(−|z|/scale).
+
+    One record touches one cell by 1 under add-remove; under replace-one two cells where there are two.
+    """
+
+    scale: float
+    cells: int
+    type: Literal["geometric"] = "geometric"
+
+    def __post_init__(self) -> None:
+        _positive(scale=self.scale, cells=self.cells)
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of one count: √(2α)/(1 − α), α = e^(−1/scale)."""
+        alpha = math.exp(-1.0 / self.scale)
+        return math.sqrt(2.0 * alpha) / -math.expm1(-1.0 / self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianCounts:
+    """Counts of `cells` disjoint cells plus discrete Gaussian noise, P(Z = z) ∝ exp(−z²/2 sd²), z an integer."""
+
+    sd: float
+    cells: int
+    type: Literal["discrete-gaussian"] = "discrete-gaussian"
+
+    def __post_init__(self) -> None:
+        _positive(sd=self.sd, cells=self.cells)
+
+    @property
+    def noise_sd(self) -> float:
+        """Upper bound on the standard deviation of the noise: that of a discrete Gaussian is at most `sd`."""
+        return self.sd
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeNoise:
+    """Integer noise of width `width` on a lattice of 2^bits steps to a unit."""
+
+    width: int
+    bits: int
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.width, int) and isinstance(self.bits, int)
+        if not whole or self.width < MIN_LATTICE_STEPS or not 0 <= self.bits <= 60:
+            raise ParameterError(
+                "HG406",
+                rule=f"Lattice noise is at least {MIN_LATTICE_STEPS} steps wide, with 0 to 60 bits.",
+                finding=f"Found width {self.width!r}, bits {self.bits!r}.",
+            )
+
+    @property
+    def in_units(self) -> float:
+        """The width in units of the data's integers."""
+        return self.width / 2.0**self.bits
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsNoise:
+    """The lattice noise of each coordinate; None where it is not released."""
+
+    count: LatticeNoise | None
+    total: LatticeNoise
+    square: LatticeNoise | None
+
+    def widths(self) -> Widths:
+        """Return the widths in units of the data's integers."""
+        return Widths(
+            self.count.in_units if self.count else None,
+            self.total.in_units,
+            self.square.in_units if self.square else None,
+        )
+
+    def coordinates(self) -> dict[str, LatticeNoise]:
+        """Return what is released, by name, in order."""
+        named = {"count": self.count, "total": self.total, "square": self.square}
+        return {name: noise for name, noise in named.items() if noise is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsGaussian:
+    """(count, Σ y, Σ (y² − o)) of each cell plus discrete Gaussian noise, each coordinate on its own lattice."""
+
+    layout: MomentsLayout
+    noise: MomentsNoise
+    type: Literal["moments-gaussian"] = "moments-gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsGeometric:
+    """(count, Σ y, Σ (y² − o)) of each cell plus two-sided geometric noise, each coordinate on its own lattice."""
+
+    layout: MomentsLayout
+    noise: MomentsNoise
+    type: Literal["moments-geometric"] = "moments-geometric"
+
+
+Shape = Literal["value", "value-and-count", "count", "vector", "one-of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledCoordinate:
+    """One released sum of integers y, |y| ≤ reach, with the lattice noise of ONE replicate."""
+
+    reach: int
+    noise: LatticeNoise
+
+    def __post_init__(self) -> None:
+        _positive(reach=self.reach)
+
+    @property
+    def distance(self) -> float:
+        """The farthest that one record, drawn once, moves this sum: in sd of its noise."""
+        return self.reach / self.noise.in_units
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledGaussian:
+    """k replicates: each record drawn r ~ Poisson(rate) times, its sums added up, noise of its own on each sum.
+
+    The draws of a record are the same in all coordinates of a replicate and independent otherwise. What is known of a
+    record's vector y is its shape:
+
+    ===================  =====================================================================================
+    ``value``            one centred value, |y| ≤ reach
+    ``value-and-count``  a centred value, and 1
+    ``count``            1
+    ``vector``           any vector with |y_i| ≤ reach_i for every i
+    ``one-of``           at most one coordinate is not 0 (a histogram)
+    ===================  =====================================================================================
+
+    A record lies in one of `cells` disjoint cells, or, where its presence is private, in none.
+    """
+
+    n_resamples: int
+    rate: float
+    shape: Shape
+    coordinates: tuple[ResampledCoordinate, ...]
+    presence: Presence
+    cells: int
+    type: Literal["resampled-gaussian"] = "resampled-gaussian"
+
+    def __post_init__(self) -> None:
+        _positive(n_resamples=self.n_resamples, rate=self.rate, cells=self.cells)
+        needed = {"value": 1, "value-and-count": 2, "count": 1}.get(self.shape, len(self.coordinates))
+        ones = [self.coordinates[-1].reach] if self.shape in ("count", "value-and-count") and self.coordinates else []
+        if not self.coordinates or len(self.coordinates) != needed or any(reach != 1 for reach in ones):
+            raise ParameterError(
+                "HG406",
+                rule="The coordinates of a resampled release must fit its shape.",
+                finding=f"Found {len(self.coordinates)} for {self.shape!r}.",
+            )
+        if self.presence == "public" and (self.cells != 1 or self.shape in ("count", "value-and-count", "one-of")):
+            raise ParameterError(
+                "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.shape!r}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """One number of the stated sensitivity plus Gaussian noise. For prices; a release draws integers instead."""
+
+    noise_sd: float
+    sensitivity: float
+    type: Literal["gaussian"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _positive(noise_sd=self.noise_sd, sensitivity=self.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """One number of the stated sensitivity plus Laplace noise of the stated scale. For prices."""
+
+    scale: float
+    sensitivity: float
+    type: Literal["laplace"] = "laplace"
+
+    def __post_init__(self) -> None:
+        _positive(scale=self.scale, sensitivity=self.sensitivity)
+
+    @property
+    def noise_sd(self) -> float:
+        """√2 × scale."""
+        return math.sqrt(2.0) * self.scale
+
+
+Single = (
+    GeometricCounts
+    | GaussianCounts
+    | MomentsGaussian
+    | MomentsGeometric
+    | ResampledGaussian
+    | GaussianNoise
+    | LaplaceNoise
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """Several mechanisms run on the same records, each with noise of its own."""
+
+    parts: tuple[Single, ...]
+    type: Literal["composition"] = "composition"
+
+
+Mechanism = Single | Composition
+
+
+def as_record(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism as plain JSON data, its type first.
+
+    >>> as_record(GeometricCounts(scale=1.0, cells=2))
+    {'type': 'geometric', 'scale': 1.0, 'cells': 2}
+    """
+    if isinstance(mechanism, Composition):
+        return {"type": mechanism.type, "parts": [as_record(part) for part in mechanism.parts]}
+    fields = dataclasses.asdict(mechanism)
+    if isinstance(mechanism, ResampledGaussian):
+        fields["coordinates"] = list(fields["coordinates"])
+    return {"type": fields.pop("type"), **fields}

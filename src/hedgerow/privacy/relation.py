@@ -1,0 +1,87 @@
+"""Who is protected: the neighbouring relation and the unit of protection.
+
+A guarantee without its relation is not a guarantee. Two data sets are neighbours when
+
+* ``replace-one``: one record has another value; the number of records n is the same, hence public and stated;
+* ``add-remove``: one record is there in one and not in the other; n is private.
+
+The two strings are the same in Python, on the command line and in JSON (theory §0).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hedgerow.errors import ParameterError, UncertifiedError
+
+__all__ = ["Relation", "Target", "parse_relation", "parse_target", "parse_unit"]
+
+
+class Relation(StrEnum):
+    """The neighbouring relation; equal to its string.
+
+    >>> Relation.REPLACE_ONE == "replace-one"
+    True
+    """
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+
+class Target(StrEnum):
+    """What an interval is about: the ``population`` the records were drawn from, or the ``file`` itself (a census)."""
+
+    POPULATION = "population"
+    FILE = "file"
+
+
+def parse_relation(relation: object) -> Relation:
+    """Return the relation, or say which two there are.
+
+    Raises
+    ------
+    ParameterError
+        HG103: not one of the two strings, or not given at all.
+    """
+    if isinstance(relation, str) and relation in set(Relation):
+        return Relation(relation)
+    raise ParameterError(
+        "HG103",
+        rule='`relation` must be "replace-one" or "add-remove": it has no default, since a guarantee needs one.',
+        finding="It was not given." if relation is None else f"Found {relation!r}.",
+        remedy='"replace-one" keeps n public; "add-remove" hides whether a person is in the data at all.',
+    )
+
+
+def parse_target(target: object) -> Target:
+    """Return the target, or say which two there are (HG115)."""
+    if isinstance(target, str) and target in set(Target):
+        return Target(target)
+    raise ParameterError(
+        "HG115",
+        rule='`target` must be "population" or "file".',
+        finding=f"Found {target!r}.",
+        remedy='"population" counts sampling error in; "file" describes these records only.',
+    )
+
+
+def parse_unit(unit: object) -> str:
+    """Return the unit of protection; only single rows can be certified so far.
+
+    Raises
+    ------
+    UncertifiedError
+        HG402: a unit of several rows was asked for.
+    ParameterError
+        HG115: neither ``"row"`` nor a column with a limit.
+    """
+    if unit == "row":
+        return "row"
+    if isinstance(unit, (dict, tuple, list)):
+        raise UncertifiedError(
+            "HG402",
+            rule="A release is certified for the unit it protects.",
+            finding="Units of several rows have no certified price in this version.",
+            remedy='Use unit="row", or bring the data to one row per unit first.',
+        )
+    raise ParameterError("HG115", rule='`unit` must be "row".', finding=f"Found {unit!r}.", remedy='Use unit="row".')
