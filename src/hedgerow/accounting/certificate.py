@@ -1,0 +1,224 @@
+"""The certificate: a JSON record of what ran and what it costs, which anyone can re-price from the record alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.profile import Profile
+from hedgerow.errors import VerificationError
+from hedgerow.privacy.mechanism import Mechanism, as_record
+from hedgerow.privacy.relation import Relation
+from hedgerow.version import __version__
+
+__all__ = ["Certificate", "Point", "certify", "mechanism_from_record", "round_up"]
+
+_DIGITS = 6
+_VENDORS = ("numpy", "scipy", "opendp", "dp-accounting")
+
+
+def round_up(number: float, digits: int = _DIGITS) -> float:
+    """Return a number rounded up to `digits` decimals: against the user, as every stated price.
+
+    >>> round_up(0.9996541193)
+    0.999655
+    """
+    if not math.isfinite(number):
+        return number
+    scaled = math.ceil(number * 10**digits)
+    rounded: float = scaled / 10**digits
+    return rounded if rounded >= number else (scaled + 1) / float(10**digits)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a privacy curve: (ε, δ) holds."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What was protected, by what, at which price: (ε, δ) is an upper bound for the whole release.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Every parameter that pricing needs.
+    relation, unit : str
+        Who is protected: neighbouring data sets differ in one unit, as the relation says.
+    epsilon, delta : float
+        The price, ε rounded up to 1e-6.
+    profile : tuple of Point
+        More of the curve; each point holds.
+    bound : str
+        ``"upper"``: the true curve lies at or below.
+    assumptions : tuple of str
+        What must hold for the price to hold; empty where it rests on the code and its libraries alone.
+    versions : mapping
+        What computed it.
+    """
+
+    mechanism: Mechanism
+    relation: Relation
+    unit: str
+    epsilon: float
+    delta: float
+    profile: tuple[Point, ...]
+    bound: str
+    assumptions: tuple[str, ...]
+    versions: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(epsilon={self.epsilon:.6g}, delta={self.delta:.3g}, relation={str(self.relation)!r}, "
+            f"unit={self.unit!r}, mechanism={self.mechanism.type!r})"
+        )
+
+    def reprice(self) -> Profile:
+        """Return the privacy curve computed anew from the mechanism."""
+        return profile_of(self.mechanism, self.relation)
+
+    def verify(self) -> None:
+        """Re-price the mechanism and compare with what is stated.
+
+        Raises
+        ------
+        VerificationError
+            HG501: the stated (ε, δ), or a point of the stated curve, does not hold.
+        """
+        curve = self.reprice()
+        stated = [Point(self.epsilon, self.delta), *self.profile]
+        wrong = [point for point in stated if not _holds(curve, point)]
+        if wrong or self.bound != "upper":
+            raise VerificationError(
+                "HG501",
+                rule="Every (ε, δ) on a certificate must hold for the mechanism that it records.",
+                finding=f"{len(wrong)} of {len(stated)} do not.",
+                remedy="Do not rely on this record: it was altered, or made by a faulty version.",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON data."""
+        return {
+            "mechanism": as_record(self.mechanism),
+            "relation": str(self.relation),
+            "unit": self.unit,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "profile": [{"epsilon": point.epsilon, "delta": point.delta} for point in self.profile],
+            "bound": self.bound,
+            "assumptions": list(self.assumptions),
+            "versions": dict(self.versions),
+        }
+
+    def to_json(self) -> str:
+        """Return the record as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, record: object) -> Certificate:
+        """Read a record back; unknown or missing fields are refused (HG502)."""
+        from pydantic import ValidationError
+
+        try:
+            certificate: Certificate = _certificate_adapter().validate_python(record)
+        except ValidationError:
+            raise _unreadable("Its fields do not fit.") from None
+        return certificate
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read JSON text back: a certificate, or a release that holds one."""
+        try:
+            record = json.loads(text)
+        except ValueError:
+            raise _unreadable("It is no JSON.") from None
+        if isinstance(record, dict) and "certificate" in record:
+            record = record["certificate"]
+        return cls.from_dict(record)
+
+
+def certify(
+    mechanism: Mechanism,
+    relation: Relation,
+    *,
+    unit: str,
+    delta: float,
+    profile: Profile | None = None,
+    assumptions: Sequence[str] = (),
+) -> Certificate:
+    """Price a mechanism at δ and write the record.
+
+    >>> from hedgerow.privacy.mechanism import GeometricCounts
+    >>> certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
+    Certificate(epsilon=0.333334, delta=0, relation='add-remove', unit='row', mechanism='geometric')
+    """
+    curve = profile_of(mechanism, relation) if profile is None else profile
+    epsilon = round_up(curve.epsilon_upper(delta))
+    points = tuple(
+        Point(round_up(epsilon * part), _dear(curve.delta_upper(round_up(epsilon * part))))
+        for part in (0.25, 0.5, 0.75, 1.0)
+    )
+    return Certificate(mechanism, relation, unit, epsilon, delta, points, "upper", tuple(assumptions), _versions())
+
+
+def mechanism_from_record(record: object) -> Mechanism:
+    """Read a mechanism back from JSON data (HG502 where it is none)."""
+    from pydantic import ValidationError
+
+    try:
+        mechanism: Mechanism = _mechanism_adapter().validate_python(record)
+    except ValidationError:
+        raise _unreadable("Its fields do not fit.") from None
+    return mechanism
+
+
+def _holds(curve: Profile, point: Point) -> bool:
+    # One unit in the ninth digit: the same curve, computed by another version of a library.
+    return curve.delta_upper(point.epsilon) <= point.delta * (1 + 1e-9) + 1e-15 or (
+        curve.epsilon_upper(point.delta) <= point.epsilon * (1 + 1e-9)
+    )
+
+
+def _dear(delta: float) -> float:
+    """Round a δ up to three digits."""
+    if delta <= 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(delta)) - 2)
+    return float(f"{math.ceil(delta / unit) * unit:.3g}")
+
+
+def _unreadable(finding: str) -> VerificationError:
+    return VerificationError(
+        "HG502",
+        rule="A certificate is a JSON record with exactly the fields of the format.",
+        finding=finding,
+        remedy="Use the file that the release wrote.",
+    )
+
+
+@cache
+def _certificate_adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Certificate)
+
+
+@cache
+def _mechanism_adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Mechanism)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {"hedgerow": __version__, **{name: version(name) for name in _VENDORS}}

@@ -1,0 +1,137 @@
+"""The accountant against dp_accounting's own mechanisms and closed forms, always on the high side."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy import stats
+
+from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
+from hedgerow.accounting.compose import compose, profile_of
+from hedgerow.accounting.profile import GaussianProfile, PureProfile
+from hedgerow.privacy.layout import MomentsLayout
+from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
+from hedgerow.privacy.relation import Relation
+
+RNG = np.random.default_rng(20261120)
+
+
+@pytest.mark.parametrize(
+    ("delta", "epsilon"), [(1e-2, 2.318), (1e-3, 3.139), (1e-5, 4.377), (1e-6, 4.887), (1e-9, 6.174)]
+)
+def test_the_gaussian_curve_has_the_figures_of_theory(delta: float, epsilon: float) -> None:
+    assert GaussianProfile(1.0).epsilon_upper(delta) == pytest.approx(epsilon, abs=1e-3)
+
+
+@pytest.mark.parametrize("mu", RNG.uniform(0.02, 6, 12))
+def test_gaussian_against_numerical_integration(mu: float) -> None:
+    epsilon = float(RNG.uniform(0, mu * (2 + mu / 2)))
+    # P(X ≥ t) − e^ε Q(X ≥ t) at the t where the log-ratio equals ε, from SciPy's own tails.
+    t = epsilon / mu + mu / 2
+    exact = stats.norm.sf(t - mu) - math.exp(epsilon) * stats.norm.sf(t)
+    assert exact <= GaussianProfile(mu).delta_upper(epsilon) <= exact + 1e-12
+
+
+def random_terms(rng: np.random.Generator) -> list[object]:
+    makers = (
+        lambda: Gaussian(float(rng.uniform(0.05, 2))),
+        lambda: Discrete(float(rng.uniform(0.6, 30)), int(rng.integers(1, 3))),
+        lambda: DiscreteLaplace(float(rng.uniform(0.5, 30)), int(rng.integers(1, 3))),
+        lambda: Laplace(float(rng.uniform(0.05, 1))),
+    )
+    return [makers[i]() for i in rng.integers(0, 4, rng.integers(2, 5))]
+
+
+def reference(terms: list[object], interval: float, pessimistic: bool) -> pld.PrivacyLossDistribution:
+    total = pld.identity(value_discretization_interval=interval, pessimistic_estimate=pessimistic)
+    options = {
+        "value_discretization_interval": interval,
+        "pessimistic_estimate": pessimistic,
+        "use_connect_dots": False,
+    }
+    for term in terms:
+        match term:
+            case Gaussian(mu=mu):
+                one, times = pld.from_gaussian_mechanism(1 / mu, **options), 1
+            case Discrete(sd=sd, times=times):
+                one = pld.from_discrete_gaussian_mechanism(sd, 1, **options)
+            case DiscreteLaplace(scale=scale, times=times):
+                one = pld.from_discrete_laplace_mechanism(1 / scale, 1, **options)
+            case Laplace(epsilon=epsilon):
+                one, times = pld.from_laplace_mechanism(1.0, epsilon, **options), 1
+        for _ in range(times):
+            total = total.compose(one)
+    return total
+
+
+@pytest.mark.parametrize("case", range(24))
+def test_random_compositions_lie_above_the_optimistic_and_close_to_the_pessimistic_bracket(case: int) -> None:
+    rng = np.random.default_rng([20261120, case])
+    terms = random_terms(rng)
+    interval = 2e-4
+    mine = compose(terms)  # type: ignore[arg-type]  # a mixed list of terms
+    low, high = reference(terms, interval, False), reference(terms, interval, True)
+    for delta in (1e-3, 1e-6):
+        epsilon = mine.epsilon_upper(delta)
+        assert low.get_epsilon_for_delta(delta) <= epsilon + 1e-9
+        assert epsilon <= high.get_epsilon_for_delta(delta) + 1e-3
+
+
+def test_an_optimistic_accountant_would_be_caught() -> None:
+    """The sabotage of the test above: a curve moved down by 1 % falls below the bracket."""
+    terms: list[object] = [Discrete(2.0, 2), DiscreteLaplace(3.0, 1)]
+    optimistic = 0.99 * compose(terms).epsilon_upper(1e-6)  # type: ignore[arg-type]  # a mixed list of terms
+    assert optimistic < reference(terms, 2e-4, False).get_epsilon_for_delta(1e-6)
+
+
+def enumerate_delta(log_p: np.ndarray, log_q: np.ndarray, epsilon: float) -> float:
+    return float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum())
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize("kind", ["geometric", "gaussian"])
+def test_counts_against_enumeration_of_every_output(relation: Relation, cells: int, kind: str) -> None:
+    """Two counts with noise on {−60..60}²: δ(ε) summed over all outputs, for the pair that moves most."""
+    z = np.arange(-60, 61)
+    scale = 2.5
+    log_law = -np.abs(z) / scale if kind == "geometric" else -(z**2) / (2 * scale**2)
+    log_law = log_law - np.log(np.exp(log_law).sum())
+    shifted = np.full_like(log_law, -np.inf)
+    shifted[1:] = log_law[:-1]
+    mechanism = GeometricCounts(scale, cells) if kind == "geometric" else GaussianCounts(scale, cells)
+    if relation is Relation.REPLACE_ONE and cells == 2:
+        log_p, log_q = np.add.outer(shifted, log_law), np.add.outer(log_law, shifted)
+    else:
+        log_p, log_q = shifted, log_law
+    curve = profile_of(mechanism, relation)
+    for epsilon in (0.05, 0.2, 0.5, 0.75):
+        exact = enumerate_delta(log_p, log_q, epsilon)
+        assert exact - 1e-9 <= curve.delta_upper(epsilon) <= exact + 2e-5
+
+
+@pytest.mark.parametrize("width", [1000, 1003, 4096])
+def test_lattice_noise_costs_no_more_than_its_continuous_stand_in(width: int) -> None:
+    """The discrete Gaussian of the smallest width that is allowed, enumerated, against the price that is stated."""
+    shift = width  # one standard deviation
+    z = np.arange(-12 * width, 13 * width + 1)
+    log_q = -(z.astype(float) ** 2) / (2 * width**2)
+    log_p = -((z - shift).astype(float) ** 2) / (2 * width**2)
+    log_q, log_p = log_q - np.log(np.exp(log_q).sum()), log_p - np.log(np.exp(log_p).sum())
+    layout = MomentsLayout(0, shift, 1, 0, "private", 1)
+    mechanism = MomentsGaussian(layout, MomentsNoise(None, LatticeNoise(width, 0), None))
+    curve = profile_of(mechanism, Relation.ADD_REMOVE)
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
+        exact = enumerate_delta(log_p, log_q, epsilon)
+        assert exact <= curve.delta_upper(epsilon) <= exact * (1 + 1e-4) + 1e-12
+
+
+def test_pure_bounds_add_up_and_randomised_response_is_their_curve() -> None:
+    assert compose([Pure(0.25), Pure(0.75)]).epsilon_upper(0.0) == pytest.approx(1.0)
+    assert compose([DiscreteLaplace(2.0, 2), Laplace(0.5)]).epsilon_upper(0.0) == pytest.approx(1.5)
+    assert compose([Gaussian(1.0), Pure(0.5)]).epsilon_upper(0.0) == math.inf
+    curve = PureProfile(1.0)
+    p = 1 / (1 + math.exp(-1.0))
+    assert curve.delta_upper(0.0) == pytest.approx(2 * p - 1)
+    assert compose([]).epsilon_upper(0.0) == 0.0

@@ -1,0 +1,106 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.accounting.calibrate import TOLERANCE, least_noise
+from hedgerow.accounting.certificate import Certificate, certify, round_up
+from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.profile import GaussianProfile, attack_success_upper
+from hedgerow.errors import UncertifiedError, VerificationError
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
+from hedgerow.privacy.relation import Relation
+
+BOTH = Composition((GeometricCounts(2.0, 3), GaussianCounts(5.0, 2)))
+
+
+def record() -> dict:
+    return certify(BOTH, Relation.REPLACE_ONE, unit="row", delta=1e-6).to_dict()
+
+
+def test_a_record_survives_json_and_verifies() -> None:
+    certificate = certify(BOTH, Relation.REPLACE_ONE, unit="row", delta=1e-6)
+    again = Certificate.from_json(certificate.to_json())
+    again.verify()
+    assert again == certificate
+    assert certificate.epsilon >= certificate.reprice().epsilon_upper(1e-6)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda r: r.update(epsilon=r["epsilon"] - 0.01),
+        lambda r: r["mechanism"]["parts"][0].update(scale=1.0),
+        lambda r: r["mechanism"]["parts"][1].update(sd=3.0),
+        lambda r: r.update(delta=1e-9),
+        lambda r: r["profile"][1].update(delta=r["profile"][1]["delta"] / 2),
+        lambda r: r.update(bound="estimate"),
+    ],
+)
+def test_a_cheaper_claim_than_the_mechanism_allows_is_refused(tamper) -> None:
+    altered = record()
+    tamper(altered)
+    with pytest.raises(VerificationError, match="HG501"):
+        Certificate.from_dict(altered).verify()
+
+
+def test_the_other_relation_has_another_price() -> None:
+    altered = {**certify(BOTH, Relation.ADD_REMOVE, unit="row", delta=1e-6).to_dict(), "relation": "replace-one"}
+    with pytest.raises(VerificationError):
+        Certificate.from_dict(altered).verify()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "no json",
+        "[]",
+        "{}",
+        json.dumps({**record(), "mechanism": {"type": "magic"}}),
+        json.dumps({**record(), "relation": "none"}),
+        json.dumps({key: value for key, value in record().items() if key != "unit"}),
+        json.dumps({**record(), "mechanism": {"type": "geometric", "scale": -1.0, "cells": 1}}),
+    ],
+)
+def test_what_is_no_certificate_is_refused(broken: str) -> None:
+    with pytest.raises((VerificationError, ValueError)):
+        Certificate.from_json(broken).verify()
+
+
+@given(st.floats(1e-5, 900.0))
+@settings(max_examples=200)
+def test_prices_are_rounded_up(number: float) -> None:
+    assert number <= round_up(number) <= number + 1.1e-6
+
+
+BUILDERS = {
+    "gaussian": lambda m: GaussianNoise(1 / m, 1.0),
+    "laplace": lambda m: LaplaceNoise(1 / m, 1.0),
+    "counts": lambda m: GaussianCounts(1 / m, 2),
+    "mixed": lambda m: Composition((GaussianCounts(1 / m, 2), GeometricCounts(1.4 / m, 2))),
+}
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("relation", list(Relation))
+@given(epsilon=st.floats(0.02, 20), delta=st.sampled_from([1e-3, 1e-6, 1e-9]))
+@settings(max_examples=12, deadline=None)
+def test_calibration_lands_on_the_dear_side_within_its_tolerance(
+    name: str, relation: Relation, epsilon: float, delta: float
+) -> None:
+    found = least_noise(BUILDERS[name], relation, Budget(epsilon, delta))
+    proven = profile_of(found.mechanism, relation).epsilon_upper(delta)
+    assert epsilon - TOLERANCE <= proven <= epsilon
+
+
+def test_a_gaussian_meets_no_pure_budget() -> None:
+    with pytest.raises(UncertifiedError, match="HG401"):
+        least_noise(BUILDERS["gaussian"], Relation.REPLACE_ONE, Budget(1.0, 0.0))
+
+
+def test_what_an_attacker_can_reach() -> None:
+    curve = GaussianProfile(1.0)
+    assert attack_success_upper(curve) == pytest.approx(0.6915, abs=1e-4)
+    assert attack_success_upper(curve, prior=0.1) == pytest.approx(0.9, abs=0.02)
