@@ -1,0 +1,86 @@
+"""Noise for releases: OpenDP's exact discrete samplers and the operating system's entropy; it takes no seed.
+
+The only door to OpenDP and to the generator behind released resampling. OpenDP's submodules are imported, not its
+prelude, which drags in data-frame libraries where they are installed.
+
+Samplers in use: ``make_gaussian`` and ``make_laplace`` on 64-bit integers, both ``contrib`` constructors of OpenDP (not
+all of their proofs are vetted). They draw from OpenSSL's generator, which mixes in the process
+id, so a forked child does not repeat its parent; a test holds that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SecureNoise"]
+
+_BATCH = 1 << 16
+
+
+class SecureNoise:
+    """The noise source of every release. There is nothing to configure and nothing to seed.
+
+    >>> SecureNoise().two_sided_geometric(1.0, 4).dtype
+    dtype('int64')
+    """
+
+    secure: bool = True
+
+    def discrete_gaussian(self, width: float, size: int) -> NDArray[np.int64]:
+        """Return `size` independent integers, P(Z = z) ∝ exp(−z²/2 width²), exactly."""
+        return _in_batches(_gaussian(float(width)), size)
+
+    def two_sided_geometric(self, scale: float, size: int) -> NDArray[np.int64]:
+        """Return `size` independent integers, P(Z = z) ∝ exp(−|z|/scale), exactly."""
+        return _in_batches(_geometric(float(scale)), size)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator keyed by the operating system's entropy (AES in counter mode).
+
+        Keyed afresh at each call, so no state outlives a release and a forked child cannot share one.
+        """
+        from randomgen import AESCounter
+
+        key = int.from_bytes(os.urandom(16), "little")
+        counter = int.from_bytes(os.urandom(16), "little")
+        return np.random.Generator(AESCounter(key=key, counter=counter))
+
+
+def _in_batches(sampler: Callable[[list[int]], list[int]], size: int) -> NDArray[np.int64]:
+    drawn = [sampler([0] * min(_BATCH, size - start)) for start in range(0, size, _BATCH)]
+    return np.concatenate([np.asarray(batch, dtype=np.int64) for batch in drawn]) if drawn else np.zeros(0, np.int64)
+
+
+@cache
+def _opendp() -> tuple[Any, Any, Any]:
+    import opendp.domains as domains
+    import opendp.measurements as measurements
+    import opendp.metrics as metrics
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return domains, measurements, metrics
+
+
+def _gaussian(width: float) -> Callable[[list[int]], list[int]]:
+    domains, measurements, metrics = _opendp()
+    integers = domains.vector_domain(domains.atom_domain(T="i64"))
+    sampler: Callable[[list[int]], list[int]] = measurements.make_gaussian(
+        integers, metrics.l2_distance(T="f64"), scale=width
+    )
+    return sampler
+
+
+def _geometric(scale: float) -> Callable[[list[int]], list[int]]:
+    domains, measurements, metrics = _opendp()
+    integers = domains.vector_domain(domains.atom_domain(T="i64"))
+    sampler: Callable[[list[int]], list[int]] = measurements.make_laplace(
+        integers, metrics.l1_distance(T="f64"), scale=scale
+    )
+    return sampler
