@@ -1,0 +1,1 @@
+"""Repeat: histograms, additive statistics and bootstrap weights."""

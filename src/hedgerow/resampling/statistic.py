@@ -1,0 +1,123 @@
+"""Additive statistics: what a user asks for, with the public facts that bound one record's contribution.
+
+>>> mean("age", bounds=(0, 100), step=1)
+Mean(column='age', bounds=(0, 100), step=1)
+>>> count()
+Count()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from hedgerow.errors import ParameterError
+from hedgerow.privacy.facts import Grid, Scalar, checked_column
+from hedgerow.resampling.smooth_statistic import Smooth
+
+__all__ = ["STATISTICS", "Count", "Mean", "Proportion", "Statistic", "Sum", "count", "mean", "proportion", "sum"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _OnGrid:
+    column: str
+    grid: Grid
+
+    def __repr__(self) -> str:
+        low, high = self.grid.as_bounds()
+        step = float(self.grid.step)
+        return f"{type(self).__name__}(column={self.column!r}, bounds=({low:g}, {high:g}), step={step:g})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Mean(_OnGrid):
+    """The mean of a clamped column over the records present."""
+
+    name: ClassVar[str] = "mean"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sum(_OnGrid):
+    """The sum of a clamped column over the records present."""
+
+    name: ClassVar[str] = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """The share of the records present whose column equals a declared value."""
+
+    column: str
+    value: Scalar
+    name: ClassVar[str] = "proportion"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The number of records."""
+
+    column: None = field(default=None, init=False, repr=False)
+    name: ClassVar[str] = "count"
+
+
+Statistic = Mean | Sum | Proportion | Count | Smooth
+STATISTICS = (Mean, Sum, Proportion, Count, Smooth)
+
+
+def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Mean:
+    """Ask for the mean of `column`, its values clamped to `bounds`.
+
+    Parameters
+    ----------
+    column : str
+        A numeric column.
+    bounds : (low, high)
+        Public, declared; there is no default, ever. The estimate is of the mean of the CLAMPED variable.
+    step : float, optional
+        Grid step; must divide high − low exactly. Without it the range is cut into 1,024 steps.
+
+    Raises
+    ------
+    ParameterError
+        HG104 to HG107, see `hedgerow explain`.
+
+    Examples
+    --------
+    >>> mean("age", bounds=(0, 100), step=1).grid.steps
+    100
+    """
+    return Mean(checked_column(column), Grid.from_bounds(column, bounds, step))
+
+
+def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum:
+    """Ask for the sum of `column`, its values clamped to `bounds`; a missing value adds nothing. See `mean`.
+
+    >>> sum("turnover", bounds=(0, 1_000), step=10).column
+    'turnover'
+    """
+    return Sum(checked_column(column), Grid.from_bounds(column, bounds, step))
+
+
+def proportion(column: str, *, value: Scalar) -> Proportion:
+    """Ask for the share of records whose `column` equals `value`, compared as the column's type.
+
+    >>> proportion("employed", value=1)
+    Proportion(column='employed', value=1)
+    """
+    if not isinstance(value, (str, int, float, bool)) or value != value:
+        raise ParameterError(
+            "HG111",
+            rule="The value of a proportion is declared: a text, a number or a boolean.",
+            finding=f"Found {value!r} for column {column!r}.",
+            remedy=f'For example hg.proportion("{column}", value=1).',
+        )
+    return Proportion(checked_column(column), value)
+
+
+def count() -> Count:
+    """Ask for the number of records (of each cell). Without groups, under replace-one, it is n: exact and public.
+
+    >>> count()
+    Count()
+    """
+    return Count()
