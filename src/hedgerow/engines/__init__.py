@@ -1,0 +1,1 @@
+"""Fetch histograms: one question, one answer, from any source; no row leaves."""

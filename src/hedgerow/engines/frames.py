@@ -1,0 +1,328 @@
+"""One expression for every engine: the histogram of a frame, whichever library holds it.
+
+narwhals writes it as DuckDB SQL, Spark columns, polars or Arrow expressions; the engine groups and counts, and only
+(cell, grid index, number of records) leaves it. All arithmetic before the counting is IEEE double arithmetic of one
+value alone, correctly rounded, so the integers are the same on every engine; there is no floating-point sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.engines import spark
+from hedgerow.engines.query import Indicator, Query
+from hedgerow.engines.reading import withheld
+from hedgerow.engines.schema import check_names, check_query, comparable, comparables
+from hedgerow.errors import DataError
+from hedgerow.resampling.histogram import Histogram, Integers
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+    from hedgerow.engines.schema import Comparable
+    from hedgerow.privacy.facts import Category, Grid
+
+__all__ = [
+    "FrameSource",
+    "columns_of",
+    "count",
+    "count_relation",
+    "group_column",
+    "histogram",
+    "recognised",
+    "value_column",
+]
+
+# Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
+_CHAIN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource:
+    """A frame of any library that narwhals reads; only counts leave it.
+
+    Attributes
+    ----------
+    name : str
+        What reports call it, e.g. ``"pandas.DataFrame"``.
+    columns : dict
+        Name → kind: ``"number"``, ``"boolean"``, ``"text"`` or ``"other"``.
+    frame : narwhals.LazyFrame
+        The frame itself; an eager one is made lazy, which copies nothing.
+    unchanged : callable, optional
+        Raises where the file below the frame is no longer the one that was opened.
+    connection : object, optional
+        What the frame lives on: in DuckDB 1.4 a relation dies with its connection.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from hedgerow.engines.query import Query, ValueOnGrid
+    >>> from hedgerow.privacy.facts import Category, Grid
+    >>> people = recognised(pyarrow.table({"age": [18, 93, None], "sex": [0, 1, 1]}))
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> h = people.histogram(Query(age, by=(Category.declared("sex", [0, 1]),)))
+    >>> h.cell.tolist(), h.index.tolist(), h.missing.tolist()
+    ([0, 1], [18, 93], [0, 1])
+    """
+
+    name: str
+    columns: dict[str, str]
+    # Out of the repr: a DuckDB relation prints its rows.
+    frame: nw.LazyFrame[Any] = field(repr=False, compare=False)
+    unchanged: Callable[[], None] | None = field(default=None, repr=False, compare=False)
+    connection: object = field(default=None, repr=False, compare=False)
+
+    def check(self, query: Query) -> None:
+        """Refuse, from the schema alone, a question that the frame cannot answer (HG111, HG203, HG204)."""
+        check_query(query, self.columns)
+
+    def histogram(self, query: Query) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where the engine fails)."""
+        self.check(query)
+        if self.unchanged is not None:
+            self.unchanged()
+        return withheld(lambda: histogram(self.frame, query, self.columns))
+
+    def count_rows(self) -> int:
+        """Return the number of records."""
+        return self.histogram(Query(None)).total()
+
+
+def recognised(
+    source: object,
+    *,
+    name: str | None = None,
+    unchanged: Callable[[], None] | None = None,
+    connection: object = None,
+) -> FrameSource | None:
+    """Return a source over a frame that narwhals reads, None where it reads none of it.
+
+    No library is imported for the question: narwhals looks at those that the caller has imported.
+    """
+    import narwhals.stable.v2 as nw
+
+    # Vendors refuse repeated names in words of their own, or rename them, so they are looked for first.
+    if (names := withheld(lambda: _listed_names(source))) is not None:
+        check_names(names)
+    frame = withheld(lambda: nw.from_native(source, pass_through=True))
+    if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
+        return None
+    lazy = frame.lazy()
+    columns = withheld(lambda: columns_of(lazy))
+    kind = type(source)
+    return FrameSource(
+        name or f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}", columns, lazy, unchanged, connection
+    )
+
+
+def _listed_names(source: object) -> list[object] | None:
+    """Return the names that a frame states before narwhals sees it; None where asking is not cheap or not usual."""
+    if hasattr(source, "collect_schema"):
+        return None
+    # An Arrow table's `columns` are its data.
+    stated = getattr(source, "column_names", None)
+    stated = getattr(source, "columns", None) if stated is None else stated
+    return None if stated is None or callable(stated) else list(stated)
+
+
+def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
+    """Return name → kind from the schema; no value is read."""
+    import narwhals.stable.v2 as nw
+
+    # pandas has texts of dtype object; to look inside would make the kind, and so an error, depend on the values.
+    loose = frame.implementation.is_pandas_like()
+
+    def kind(dtype: nw.dtypes.DType) -> str:
+        if dtype.is_numeric():
+            return "number"
+        if isinstance(dtype, nw.Boolean):
+            return "boolean"
+        if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)) or (loose and isinstance(dtype, nw.Object)):
+            return "text"
+        return "other"
+
+    schema = frame.collect_schema()
+    check_names(list(schema))
+    if "*" in schema and frame.implementation.is_duckdb():
+        raise DataError(
+            "HG205", rule="A column of a DuckDB relation has a name.", finding="'*' means all.", remedy="Rename it."
+        )
+    return {column: kind(dtype) for column, dtype in schema.items()}
+
+
+def histogram(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str]) -> Histogram:
+    """Count a frame by cell and grid index; `check` must have passed."""
+    import narwhals.stable.v2 as nw
+
+    schema = frame.collect_schema()
+    places = {column: place for place, column in enumerate(schema)}
+
+    def as_kind(column: str, role: str) -> nw.Expr:
+        # By position: a name such as "^a.*$" or "*" means several columns to some engines.
+        raw = nw.nth(places[column])
+        dtype = schema[column]
+        if columns[column] in ("number", "boolean"):
+            return raw.cast(nw.Float64).alias(role)
+        if isinstance(dtype, (nw.String, nw.Object)):
+            return raw.alias(role)
+        # Some engines turn a missing category into the text "nan".
+        return nw.when(~raw.is_null()).then(raw.cast(nw.String)).alias(role)
+
+    values = query.value.columns if query.value is not None else ()
+    roles = [as_kind(column, value_column(place)) for place, column in enumerate(values)]
+    roles += [as_kind(category.column, group_column(place)) for place, category in enumerate(query.by)]
+    # A query of nothing still counts records, so some column has to stay.
+    return count(frame.select(*roles or [nw.nth(0).alias(value_column(0))]), query, columns)
+
+
+def count_relation(relation: object, query: Query, columns: dict[str, str]) -> Histogram:
+    """Count a DuckDB relation of columns ``value_0``, …, ``group_0``, … (see `count`)."""
+    import narwhals.stable.v2 as nw
+
+    return count(nw.from_native(relation), query, columns)
+
+
+def value_column(place: int) -> str:
+    """Return the name of a value's column in the frame that `count` takes."""
+    return f"value_{place}"
+
+
+def group_column(place: int) -> str:
+    """Return the name of a group's column in the frame that `count` takes."""
+    return f"group_{place}"
+
+
+def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str]) -> Histogram:
+    """Count a frame of columns ``value_0``, ``value_1``, … and ``group_0``, ``group_1``, …: doubles, or texts.
+
+    The kinds in `columns` say as what declared values are compared.
+    """
+    import narwhals.stable.v2 as nw
+
+    levels = [
+        _level(nw.col(group_column(place)), category, columns[category.column]).alias(f"level_{place}")
+        for place, category in enumerate(query.by)
+    ]
+    # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
+    placed = frame.select(*_placed(query, columns), *levels)
+    digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))))
+    index = _code("index", [part.size for part in query.parts] or [query.size])
+    # One integer for both: a GROUP BY of one key is the fastest that every engine has.
+    width = query.size + 1
+    key = _code("level", [c.levels for c in query.by]) * width + index + 1 if query.by else index + 1
+    keys = digits.select(key.alias("key"))
+    counted = keys.group_by("key").agg(nw.len().alias("records"))
+    places, records = _read_out(counted)
+    return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+
+
+def _placed(query: Query, columns: dict[str, str]) -> list[nw.Expr]:
+    """Return ``there_0``, …, whether a value is present, and ``position_0``, …, its place on the grid or its truth."""
+    import narwhals.stable.v2 as nw
+
+    value = nw.col(value_column(0))
+    if query.value is None:
+        # Without any column in it an expression is one row long; groups alone make it as long as the frame.
+        return [] if query.by else [value.is_null().alias("there_0")]
+    if isinstance(query.value, Indicator):
+        wanted = comparable(query.value.column, query.value.value, columns[query.value.column])
+        there = ~value.is_null() if isinstance(wanted, str) else _present(value)
+        return [there.alias("there_0"), (value == nw.lit(wanted)).alias("position_0")]
+    values = [(place, nw.col(value_column(place)), part.grid) for place, part in enumerate(query.parts)]
+    return [
+        *(_present(value).alias(f"there_{place}") for place, value, _ in values),
+        *(_position(value, grid).alias(f"position_{place}") for place, value, grid in values),
+    ]
+
+
+def _present(value: nw.Expr) -> nw.Expr:
+    """Return the one rule of missingness: null, NaN and ±∞ are missing; 0·x is 0 for every other x, and theirs is none.
+
+    Comparing x with the largest double would say the same, but DuckDB answers that from a Parquet file's smallest and
+    largest value, among which NaN does not count (duckdb issue 25521), so that NaN would be present.
+    """
+    return value * 0.0 == 0.0
+
+
+def _position(value: nw.Expr, grid: Grid) -> nw.Expr:
+    """Return (x − L)/step + ½ (theory §1.1).
+
+    Each operation rounds monotonically, so to clamp this to 0..m afterwards is to clamp x to [L, U] before.
+    """
+    # Polars divides by a constant as it multiplies by the rounded reciprocal, one unit in the last place off. A
+    # divisor that is a column is divided by truly, and 0·x + step is step for every finite x.
+    divisor = value * 0.0 + float(grid.step)
+    return (value - float(grid.lower)) / divisor + 0.5
+
+
+def _indices(query: Query) -> list[nw.Expr]:
+    """Return ``index_0``, …: each value's grid index t ∈ {0..m}, −1 where it is missing."""
+    import narwhals.stable.v2 as nw
+
+    there, position = nw.col("there_0"), nw.col("position_0")
+    if query.value is None:
+        return [(nw.lit(0, nw.Int64) if query.by else there.cast(nw.Int64) * 0).alias("index_0")]
+    if isinstance(query.value, Indicator):
+        equal = nw.when(position).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
+        return [nw.when(there).then(equal).otherwise(nw.lit(-1, nw.Int64)).alias("index_0")]
+
+    def on_grid(place: int, grid: Grid) -> nw.Expr:
+        clamped = nw.col(f"position_{place}").clip(0.0, float(grid.steps))
+        # Floored last: Spark's floor is an integer, and raises an error where a missing or distant value has none.
+        return nw.when(nw.col(f"there_{place}")).then(clamped).otherwise(nw.lit(-1.0)).floor().cast(nw.Int64)
+
+    return [on_grid(place, part.grid).alias(f"index_{place}") for place, part in enumerate(query.parts)]
+
+
+def _code(role: str, radices: list[int]) -> nw.Expr:
+    """Return the mixed-radix code of the digits ``role_0``, …, the last one fastest; −1 where any of them is −1.
+
+    `Query` holds the product of all radices below 2⁶², so nothing here overflows.
+    """
+    import narwhals.stable.v2 as nw
+
+    code = nw.col(f"{role}_0")
+    inside = code >= 0
+    for place, radix in enumerate(radices[1:], start=1):
+        digit = nw.col(f"{role}_{place}")
+        code, inside = code * radix + digit, inside & (digit >= 0)
+    return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
+
+
+def _level(group: nw.Expr, category: Category, kind: str) -> nw.Expr:
+    """Return which declared value a record has; any other, null included, is the rest."""
+    import narwhals.stable.v2 as nw
+
+    wanted = comparables(category, kind)
+    rest = nw.lit(len(wanted) if category.other else -1, nw.Int64)
+
+    def among(values: list[Comparable], first: int) -> nw.Expr:
+        if len(values) > _CHAIN:
+            half = len(values) // 2
+            left, right = among(values[:half], first), among(values[half:], first + half)
+            return nw.when(group.is_in(values[:half])).then(left).otherwise(right)
+        level = rest
+        for place, value in reversed(list(enumerate(values, start=first))):
+            level = nw.when(group == nw.lit(value)).then(nw.lit(place, nw.Int64)).otherwise(level)
+        return level
+
+    return among(wanted, 0)
+
+
+def _read_out(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
+    """Return (key, records) as arrays; the engine's own way, so that no second frame library is needed."""
+    if counted.implementation.is_duckdb():
+        arrays = counted.to_native().fetchnumpy()
+        return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
+    if counted.implementation.is_spark_like():
+        return spark.collected(counted.to_native(), ("key", "records"))
+    collected = counted.collect()
+    return (
+        np.asarray(collected["key"].to_numpy(), np.int64),
+        np.asarray(collected["records"].to_numpy(), np.int64),
+    )

@@ -1,0 +1,182 @@
+"""What an engine is asked: one question, whose only answer is a histogram."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.privacy.facts import Category, Grid, Scalar
+
+__all__ = ["Indicator", "JointGrid", "Query", "ValueOnGrid"]
+
+# A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
+_PLACES = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOnGrid:
+    """A numeric column, clamped and put on its grid: index t ∈ {0..m}, −1 where it is missing."""
+
+    column: str
+    grid: Grid
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def size(self) -> int:
+        """How many indices there are: m + 1."""
+        return self.grid.steps + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """Whether a column equals a declared value: index 1 or 0, −1 where it is missing."""
+
+    column: str
+    value: Scalar
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def size(self) -> int:
+        """How many indices there are: 0 and 1."""
+        return 2
+
+
+@dataclass(frozen=True, slots=True)
+class JointGrid:
+    """Several numeric columns of one record, each clamped and put on its grid; −1 where any of them is missing.
+
+    With the parts' indices t_i ∈ {0..m_i}, the index is their mixed-radix code, the last part fastest:
+    (…(t_1·(m_2 + 1) + t_2)·(m_3 + 1) + …) + t_k ∈ {0..size − 1}. One part alone is its `ValueOnGrid`.
+
+    A histogram of it has one entry for each combination that occurs: with many columns or fine grids, nearly one for
+    each record. Which of the parts was missing is not kept.
+
+    Raises
+    ------
+    ParameterError
+        HG112 no part, or one column twice; HG107 too many combinations for 64-bit integers.
+
+    Examples
+    --------
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> rate = ValueOnGrid("rate", Grid.from_bounds("rate", (0, 1), 0.1))
+    >>> both = JointGrid((age, rate))
+    >>> both.columns, both.size
+    (('age', 'rate'), 1111)
+    >>> [t.tolist() for t in both.indices(np.array([18 * 11 + 3, 1110]))]
+    [[18, 100], [3, 10]]
+    """
+
+    parts: tuple[ValueOnGrid, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts or len(set(self.columns)) < len(self.parts):
+            raise ParameterError(
+                "HG112",
+                rule="Numeric columns are counted together: one or more, each once.",
+                finding="A column is named twice." if self.parts else "There is none.",
+                remedy="Name every column once.",
+            )
+        _check_places(self.size + 1)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The parts' columns, in order."""
+        return tuple(part.column for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """How many indices there are: ∏ (m_i + 1)."""
+        return math.prod(part.size for part in self.parts)
+
+    def indices(self, index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return the grid indices t_1, …, t_k of joint indices: one array a part, each of the shape of `index`.
+
+        Raises
+        ------
+        ParameterError
+            HG107 an index outside 0..size − 1; so −1 too, a missing value, which has no parts.
+        """
+        rest = np.asarray(index, dtype=np.int64)
+        if rest.size and not (rest.min() >= 0 and rest.max() < self.size):
+            raise ParameterError(
+                "HG107", rule="An index of columns together lies between 0 and size − 1.", finding="One does not."
+            )
+        digits = []
+        for part in reversed(self.parts):
+            rest, digit = np.divmod(rest, part.size)
+            digits.append(digit)
+        return digits[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Count records by cell and grid index.
+
+    `value` None counts records alone (every index is 0). Cells are the product of the categories' levels in the order
+    declared, the last one fastest; without `by` there is one cell.
+
+    Raises
+    ------
+    ParameterError
+        HG107 cells × (indices + 1) ≥ 2⁶², more than an engine's integers can tell apart.
+    """
+
+    value: ValueOnGrid | Indicator | JointGrid | None
+    by: tuple[Category, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_places(self.cells * (self.size + 1))
+
+    @property
+    def parts(self) -> tuple[ValueOnGrid, ...]:
+        """The numeric columns that are put on grids, in order; none where records or an indicator are counted."""
+        if isinstance(self.value, JointGrid):
+            return self.value.parts
+        return (self.value,) if isinstance(self.value, ValueOnGrid) else ()
+
+    @property
+    def size(self) -> int:
+        """How many indices there are: 1 where records alone are counted."""
+        return 1 if self.value is None else self.value.size
+
+    @property
+    def cells(self) -> int:
+        """How many cells the answer has."""
+        return math.prod(category.levels for category in self.by)
+
+    def cell_labels(self) -> Iterator[dict[str, Scalar]]:
+        """Yield each cell as {column: value}, in order; ``{}`` for the one cell of an ungrouped query."""
+        for levels in product(*(range(category.levels) for category in self.by)):
+            yield {c.column: c.label(level) for c, level in zip(self.by, levels, strict=True)}
+
+    def columns(self) -> list[str]:
+        """Return the columns that the answer needs, each once."""
+        named = list(self.value.columns) if self.value is not None else []
+        named += [category.column for category in self.by]
+        return list(dict.fromkeys(named))
+
+
+def _check_places(places: int) -> None:
+    """Check that so many places, those of missing values included, are told apart by 64-bit integers (HG107)."""
+    if places >= _PLACES:
+        raise ParameterError(
+            "HG107",
+            rule="The combinations of grid values and groups must fit 62-bit integers.",
+            finding=f"They take {places.bit_length()} bits.",
+            remedy="Take coarser steps, fewer columns together, or fewer groups.",
+        )

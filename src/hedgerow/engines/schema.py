@@ -1,0 +1,149 @@
+"""What a source's schema must allow before any value is read: names, kinds, and values declared in a column's own type.
+
+Nothing here sees data: a refusal made by this file depends on the schema and the request alone, both public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hedgerow.engines.query import Indicator, Query
+from hedgerow.errors import DataError, ParameterError
+from hedgerow.privacy.facts import Category, Scalar
+
+__all__ = ["BLANKS", "EXACT_INTEGERS", "Comparable", "check_names", "check_query", "comparable", "comparables"]
+
+# The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
+NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
+BLANKS = " \t\r\n\v\f"
+EXACT_INTEGERS = 2**53
+Comparable = str | float
+
+
+def check_names(names: Sequence[object]) -> None:
+    """Check that every column of a source can be named, by one text that is its own (HG205; HG206 without a column)."""
+    if not names:
+        raise DataError("HG206", rule="A source has a header and columns.", finding="Found none.")
+    rule = "Each column of a source has a name of its own, a non-empty text."
+    if any(not isinstance(name, str) for name in names):
+        raise DataError("HG205", rule=rule, finding="Found a name that is no text.", remedy="Rename the columns.")
+    texts = [str(name) for name in names]
+    if any(not name.strip(BLANKS) for name in texts):
+        place = next(i for i, name in enumerate(texts, start=1) if not name.strip(BLANKS))
+        raise DataError("HG205", rule=rule, finding=f"Column {place} has none.", remedy="Name it in the header.")
+    if twice := [name for name, times in Counter(texts).items() if times > 1]:
+        raise DataError("HG205", rule=rule, finding=f"{twice[0]!r} occurs twice.", remedy="Rename one of the two.")
+
+
+def check_query(query: Query, columns: Mapping[str, str]) -> None:
+    """Check that a source with these columns (name → kind) can answer; reads no value.
+
+    Raises
+    ------
+    DataError
+        HG203 a column is not there; HG204 a column is no number where one is needed.
+    ParameterError
+        HG111 a declared value does not fit its column's type, or two do not differ in it.
+    """
+    for column in query.columns():
+        if column not in columns:
+            raise DataError(
+                "HG203",
+                rule="A column must be in the source, spelt as in its header.",
+                finding=f"{column!r} is not; the source has {len(columns)} columns.",
+                remedy="Compare the spelling, upper and lower case included.",
+            )
+    for part in query.parts:
+        _check_numeric(part.column, columns[part.column])
+    if isinstance(query.value, Indicator):
+        comparable(query.value.column, query.value.value, columns[query.value.column])
+    for category in query.by:
+        comparables(category, columns[category.column])
+
+
+def comparable(column: str, value: Scalar, kind: str) -> Comparable:
+    """Return a declared value as a column of this kind holds it: a float, or a trimmed text (HG111).
+
+    Numbers and booleans are compared as IEEE doubles (true is 1), the one type that every engine compares alike.
+
+    >>> comparable("sex", "1", "number"), comparable("sex", 1, "text-cell"), comparable("owner", True, "boolean")
+    (1.0, '1', 1.0)
+    """
+    found: Comparable | None = None
+    if kind in (TEXT, TEXT_CELL):
+        found = _as_text(value, trimmed=kind == TEXT_CELL)
+    elif kind == NUMBER:
+        found = _as_number(value)
+    elif kind == BOOLEAN:
+        found = _as_truth(value)
+    if found is None:
+        raise ParameterError(
+            "HG111",
+            rule="A declared value is compared as its column's type.",
+            finding=f"{value!r} cannot be, in column {column!r}.",
+            remedy=_REMEDIES[kind],
+        )
+    return found
+
+
+def comparables(category: Category, kind: str) -> list[Comparable]:
+    """Return a category's values as their column holds them, in order (HG111 where two are the same there)."""
+    found = [comparable(category.column, value, kind) for value in category.values]
+    if len(set(found)) < len(found):
+        raise ParameterError(
+            "HG111",
+            rule="Each category of a column is declared once.",
+            finding=f"Compared as its type, two declared for column {category.column!r} are the same.",
+            remedy="Remove one of the two.",
+        )
+    return found
+
+
+_REMEDIES = {
+    TEXT_CELL: 'Columns of a CSV file are text: give the text of the cell, e.g. "true".',
+    TEXT: 'Give the text of the cell; a pandas column of dtype object holding booleans needs .astype("boolean").',
+    NUMBER: "Give a finite number, 0 or 1 in place of a boolean; whole numbers from 2**53 on are not told apart.",
+    BOOLEAN: "Give True or False.",
+    OTHER: "The column is neither number, boolean nor text: convert it first.",
+}
+
+
+def _check_numeric(column: str, kind: str) -> None:
+    if kind in (NUMBER, TEXT_CELL):
+        return
+    truth = f"A share is hg.proportion({column!r}, value=True)." if kind == BOOLEAN else ""
+    raise DataError(
+        "HG204",
+        rule="A sum or mean needs a numeric column.",
+        finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by the source's schema.",
+        remedy=truth or "Convert it in the source, or choose another column.",
+    )
+
+
+def _as_text(value: Scalar, *, trimmed: bool) -> str | None:
+    if isinstance(value, bool):
+        return None
+    text = str(value)
+    if not trimmed:
+        return text
+    # An empty cell is a missing one, so an empty text can match nothing.
+    return text.strip(BLANKS) or None
+
+
+def _as_number(value: Scalar) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+        whole = int(value) if isinstance(value, int) else 0
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and max(abs(number), abs(whole)) < EXACT_INTEGERS else None
+
+
+def _as_truth(value: Scalar) -> float | None:
+    if isinstance(value, str):
+        return {"true": 1.0, "false": 0.0}.get(value.strip(BLANKS).lower())
+    return float(value) if value in (0, 1) else None

@@ -1,0 +1,82 @@
+"""Opening anything that holds records: a path, or a frame of any library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+from hedgerow.engines.query import Query
+from hedgerow.errors import DataError
+from hedgerow.resampling.histogram import Histogram
+
+__all__ = ["Source", "open_source"]
+
+
+class Source(Protocol):
+    """What every engine is: names and kinds that are public, and counts that are not.
+
+    `columns` maps names to ``"number"``, ``"boolean"``, ``"text"``, ``"other"`` or, in a CSV file, ``"text-cell"``.
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it: the path as given, or the type of the frame."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Name → kind, from the schema alone."""
+
+    def check(self, query: Query) -> None:
+        """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204)."""
+
+    def histogram(self, query: Query) -> Histogram:
+        """Return the counts by cell and grid index: the same integers whichever engine counts (HG207)."""
+
+    def count_rows(self) -> int:
+        """Return the number of records."""
+
+
+def open_source(source: object, *, table: str | None = None) -> Source:
+    """Return a source from which only counts can be read; opening it reads names and types, no value.
+
+    Parameters
+    ----------
+    source : path or frame
+        Path of a CSV, Parquet or DuckDB file; a pandas, polars (eager or lazy) or pyarrow frame, a DuckDB relation, a
+        PySpark frame, or any other frame that narwhals reads.
+    table : str, optional
+        Which table of a DuckDB file.
+
+    Raises
+    ------
+    DataError
+        HG201 no such file; HG202 neither a file nor a frame that can be read; HG205 a column without a name of its own;
+        HG206 nothing in it; HG207 it cannot be read; HG209 which table of a DuckDB file.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> people = open_source(pyarrow.table({"age": [18, 93], "sex": ["f", "m"]}))
+    >>> people.name, people.columns, people.count_rows()
+    ('pyarrow.Table', {'age': 'number', 'sex': 'text'}, 2)
+    """
+    if isinstance(source, (str, os.PathLike)):
+        from hedgerow.engines.files import open_file
+
+        return open_file(source, table=table)
+    from hedgerow.engines.frames import recognised
+
+    if table is not None:
+        raise DataError(
+            "HG209", rule="Only a DuckDB file has tables.", finding="Found a frame.", remedy="Omit `table`."
+        )
+    found = recognised(source)
+    if found is None:
+        raise DataError(
+            "HG202",
+            rule="A source is one file, .csv, .parquet or .duckdb, or a frame.",
+            finding=f"Found an object of type {type(source).__name__!r}.",
+            remedy="Frames: pandas, polars, pyarrow, a DuckDB relation, PySpark, and what else narwhals reads.",
+        )
+    return found

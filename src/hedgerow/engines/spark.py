@@ -1,0 +1,20 @@
+"""The only door to Spark: what leaves a cluster is the grouped counts, collected by the driver.
+
+Plain DataFrame calls alone, which Spark Connect has too; no RDD, no pandas, no Arrow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["collected"]
+
+
+def collected(counted: Any, names: tuple[str, str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return two integer columns of an aggregated Spark frame as arrays, one entry a group."""
+    rows = counted.select(*names).collect()
+    found = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 2)
+    return found[:, 0], found[:, 1]

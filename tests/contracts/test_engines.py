@@ -1,0 +1,339 @@
+"""One suite for every engine: the same records give the same integers, those of a loop in Python."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from hedgerow.engines import frames
+from hedgerow.engines.query import Indicator, JointGrid, Query, ValueOnGrid
+from hedgerow.engines.source import Source, open_source
+from hedgerow.errors import DataError, ParameterError
+from hedgerow.privacy.facts import Category, Grid
+
+Columns = dict[str, list[Any]]
+TYPES = {"x": pa.float64(), "y": pa.float64(), "text": pa.string(), "code": pa.int32()}
+NULLABLE = {pa.int32(): pd.Int32Dtype(), pa.float64(): pd.Float64Dtype(), pa.bool_(): pd.BooleanDtype()}
+
+
+def arrow(columns: Columns) -> pa.Table:
+    return pa.table({name: pa.array(cells, TYPES.get(name, pa.bool_())) for name, cells in columns.items()})
+
+
+def as_csv(columns: Columns, folder: Path) -> Path:
+    path = folder / f"{len(list(folder.iterdir()))}.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(["" if cell is None else cell for cell in row] for row in zip(*columns.values(), strict=True))
+    return path
+
+
+def as_parquet(columns: Columns, folder: Path) -> Path:
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    pq.write_table(arrow(columns), path)
+    return path
+
+
+def as_database(columns: Columns, folder: Path) -> Path:
+    path = folder / f"{len(list(folder.iterdir()))}.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.register("given", arrow(columns))
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    return path
+
+
+def as_spark(columns: Columns, session: Any) -> Any:
+    types = {"x": "double", "y": "double", "text": "string", "code": "int"}
+    schema = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in columns)
+    return session.createDataFrame(list(zip(*columns.values(), strict=True)), schema)
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: the Spark engine is not tested here")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    yield session
+    session.stop()
+
+
+MAKERS: dict[str, Callable[[Columns, Path], Any]] = {
+    "csv": as_csv,
+    "parquet": as_parquet,
+    "duckdb file": as_database,
+    "duckdb relation": lambda columns, _: duckdb.from_arrow(arrow(columns)),
+    "pyarrow": lambda columns, _: arrow(columns),
+    "pandas": lambda columns, _: arrow(columns).to_pandas(),
+    "pandas nullable": lambda columns, _: arrow(columns).to_pandas(types_mapper=NULLABLE.get),
+    "pandas arrow": lambda columns, _: arrow(columns).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda columns, _: pl.from_arrow(arrow(columns)),
+    "polars lazy": lambda columns, _: pl.from_arrow(arrow(columns)).lazy(),
+}
+
+
+@pytest.fixture(params=[*MAKERS, "pyspark"])
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Columns], Source]:
+    if request.param == "pyspark":
+        session = request.getfixturevalue("spark_session")
+        return lambda columns: open_source(as_spark(columns, session))
+    folder = tmp_path_factory.mktemp("source")
+    return lambda columns: open_source(MAKERS[request.param](columns, folder))
+
+
+def place(x: float | None, grid: Grid) -> int:
+    """The grid index of one value as theory §1.1 writes it, clamp first, in Python's own doubles."""
+    if x is None or not math.isfinite(x):
+        return -1
+    lower, upper = grid.as_bounds()
+    t = math.floor((min(max(x, lower), upper) - lower) / float(grid.step) + 0.5)
+    return min(max(t, 0), grid.steps)
+
+
+def level(cell: Any, category: Category) -> int:
+    rest = len(category.values) if category.other else -1
+    return category.values.index(cell) if cell in category.values and cell is not None else rest
+
+
+def brute_force(columns: Columns, query: Query) -> Counter[tuple[int, int]]:
+    found: Counter[tuple[int, int]] = Counter()
+    for row in range(len(next(iter(columns.values())))):
+        cell = 0
+        for category in query.by:
+            at = level(columns[category.column][row], category)
+            cell = -1 if cell < 0 or at < 0 else cell * category.levels + at
+        index = 0
+        if isinstance(query.value, ValueOnGrid):
+            index = place(columns[query.value.column][row], query.value.grid)
+        elif isinstance(query.value, JointGrid):
+            placed = [place(columns[part.column][row], part.grid) for part in query.value.parts]
+            shape = [part.grid.steps + 1 for part in query.value.parts]
+            index = -1 if min(placed) < 0 else int(np.ravel_multi_index(placed, shape))
+        elif isinstance(query.value, Indicator):
+            held = columns[query.value.column][row]
+            gone = held is None or (isinstance(held, float) and not math.isfinite(held))
+            index = -1 if gone else int(held == query.value.value)
+        found[(-1, 0) if cell < 0 else (cell, index)] += 1
+    return found
+
+
+def counted(source: Source, query: Query) -> Counter[tuple[int, int]]:
+    h = source.histogram(query)
+    assert h.cells == query.cells
+    found = Counter(dict(zip(zip(h.cell.tolist(), h.index.tolist(), strict=True), h.count.tolist(), strict=True)))
+    found.update({(cell, -1): count for cell, count in enumerate(h.missing.tolist()) if count})
+    if h.outside:
+        found[(-1, 0)] = h.outside
+    return found
+
+
+TENTHS = Grid.from_bounds("x", (0, 100), 0.1)
+# Every second value lies half way between two grid values, where the rounding of one operation decides.
+TIES = [i / 20 for i in range(-10, 2020)]
+EDGES = [None, math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 0.0, 100.0, 100.00000000000001, 99.95]
+TEXTS = ["a", "b", "c", None, "é", "a,b", 'q"q', "A"]
+BY_TEXT = Category.declared("text", ["a", "é", "a,b", 'q"q'])
+BY_CODE = Category.declared("code", [2, 0, -7], other=True)
+AWKWARD: Columns = {
+    "x": TIES + EDGES,
+    "text": [TEXTS[i % 8] for i in range(len(TIES + EDGES))],
+    "code": [[0, 1, 2, None, -7][i % 5] for i in range(len(TIES + EDGES))],
+    # Turned by 7, so that each kind of missing value meets values that are there.
+    "y": (EDGES + TIES)[7:] + EDGES[:7],
+}
+CODES = ValueOnGrid("code", Grid.from_bounds("code", (-3, 1), 1))
+# With x on 2²⁴ steps, five codes and four cells, one step more would make 2⁶² places.
+VAST = ValueOnGrid("y", Grid(Fraction(-1), Fraction(99), 13_743_894_527))
+Y = ValueOnGrid("y", Grid.from_bounds("y", (-1, 99.5), 0.3))
+X_Y = JointGrid((ValueOnGrid("x", TENTHS), Y))
+QUERIES = {
+    "records": Query(None),
+    "records by two": Query(None, (BY_TEXT, BY_CODE)),
+    "records by two, turned": Query(None, (BY_CODE, BY_TEXT)),
+    "value": Query(ValueOnGrid("x", TENTHS)),
+    "value by two": Query(ValueOnGrid("x", TENTHS), (BY_TEXT, BY_CODE)),
+    "value by itself": Query(ValueOnGrid("code", Grid.from_bounds("code", (-7, 2), 1)), (BY_CODE,)),
+    "midpoint is no value": Query(ValueOnGrid("x", Grid.from_bounds("x", (0, 1), 1)), (BY_CODE,)),
+    "below zero": Query(ValueOnGrid("x", Grid.from_bounds("x", (-33.3, -0.3), 0.3))),
+    "default step": Query(ValueOnGrid("x", Grid.from_bounds("x", (0.1, 97.3)))),
+    "is a text": Query(Indicator("text", "a"), (BY_CODE,)),
+    "is a number": Query(Indicator("code", 2)),
+    "two together": Query(X_Y),
+    "three together by two": Query(JointGrid((Y, CODES, ValueOnGrid("x", TENTHS))), (BY_TEXT, BY_CODE)),
+    "one together": Query(JointGrid((Y,)), (BY_CODE,)),
+    "as many places as fit": Query(
+        JointGrid((ValueOnGrid("x", Grid.from_bounds("x", (0, 100), 100 / 2**24)), CODES, VAST)), (BY_CODE,)
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", QUERIES)
+def test_every_engine_counts_as_a_loop_in_python_does(opened: Callable[[Columns], Source], asked: str) -> None:
+    source = opened(AWKWARD)
+    assert counted(source, QUERIES[asked]) == brute_force(AWKWARD, QUERIES[asked])
+    assert source.count_rows() == len(AWKWARD["x"])
+
+
+def test_zero_and_one_stay_zero_and_one(opened: Callable[[Columns], Source]) -> None:
+    source = opened({"x": [0.0, 1.0, 1.0, None]})
+    h = source.histogram(Query(ValueOnGrid("x", Grid.from_bounds("x", (0, 1), 1))))
+    assert (h.index.tolist(), h.count.tolist(), h.missing.tolist()) == ([0, 1], [1, 2], [1])
+
+
+def test_together_as_one_by_one(opened: Callable[[Columns], Source]) -> None:
+    source = opened(AWKWARD)
+    for by in ((), (BY_TEXT,)):
+        a, b = source.histogram(Query(JointGrid((Y,)), by)), source.histogram(Query(Y, by))
+        assert all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("cell", "index", "count", "missing"))
+        assert a.outside == b.outside
+
+
+def test_a_record_keeps_its_values_together(opened: Callable[[Columns], Source]) -> None:
+    columns: Columns = {"x": [0.0, 0.0, 100.0, 250.0, None, 7.0], "y": [99.5, -1.0, -1.0, -9.0, 5.0, math.nan]}
+    h = opened(columns).histogram(Query(X_Y))
+    x, y = X_Y.indices(h.index)
+    found = list(zip(x.tolist(), y.tolist(), h.count.tolist(), strict=True))
+    assert (found, h.missing.tolist()) == ([(0, 0, 1), (0, 335, 1), (1000, 0, 2)], [2])
+
+
+@pytest.mark.parametrize("engine", ["csv", "parquet", "duckdb relation", "pandas", "polars"])
+def test_sabotage_a_missing_part_ignored(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = frames._code
+
+    def first_part_decides(role: str, radices: list[int]) -> Any:
+        import narwhals.stable.v2 as nw
+
+        if role != "index" or len(radices) == 1:
+            return code(role, radices)
+        there, last = nw.col("index_0") >= 0, nw.col("index_1").clip(0, None)
+        return nw.when(there).then(nw.col("index_0") * radices[1] + last).otherwise(nw.lit(-1, nw.Int64))
+
+    source, expected = open_source(MAKERS[engine](AWKWARD, tmp_path)), brute_force(AWKWARD, Query(X_Y))
+    assert counted(source, Query(X_Y)) == expected
+    monkeypatch.setattr(frames, "_code", first_part_decides)
+    found = counted(source, Query(X_Y))
+    assert found != expected and found[0, -1] < expected[0, -1]
+
+
+@pytest.mark.parametrize("rest", [[], [None], [2.0]])
+def test_nan_is_missing_whatever_the_other_values_are(opened: Callable[[Columns], Source], rest: list[Any]) -> None:
+    # A Parquet file's smallest and largest value leave NaN out, and DuckDB reads present or not from them if it can.
+    columns: Columns = {"x": [2.0, math.nan, *rest], "y": [math.nan, 2.0, *rest]}
+    source, absent = opened(columns), rest.count(None)
+    assert source.histogram(Query(ValueOnGrid("x", TENTHS))).missing.tolist() == [1 + absent]
+    assert source.histogram(Query(X_Y)).missing.tolist() == [2 + absent]
+    if source.columns["x"] == "number":
+        assert source.histogram(Query(Indicator("x", 2))).missing.tolist() == [1 + absent]
+        h = source.histogram(Query(None, (Category.declared("x", [2], other=True),)))
+        assert h.count.tolist() == [1 + rest.count(2.0), 1 + absent]
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_no_record_and_one_are_no_errors(opened: Callable[[Columns], Source], rows: int) -> None:
+    source = opened({"x": [math.nan] * rows, "text": [None] * rows, "code": [None] * rows})
+    h = source.histogram(QUERIES["value by two"])
+    assert (h.total(), h.outside, len(h.count), h.cells) == (rows, rows, 0, 16)
+    assert source.histogram(Query(ValueOnGrid("x", TENTHS))).missing.tolist() == [rows]
+    assert source.count_rows() == rows
+
+
+def test_a_long_list_of_categories(opened: Callable[[Columns], Source]) -> None:
+    declared = Category.declared("code", [3 * i for i in range(300)])
+    columns = {"code": [i % 1000 for i in range(1500)] + [None], "x": [1.0] * 1501}
+    query = Query(None, (declared,))
+    assert counted(opened(columns), query) == brute_force(columns, query)
+
+
+def test_booleans_are_compared_as_booleans(opened: Callable[[Columns], Source]) -> None:
+    columns: Columns = {"x": [1.0, 2.0, 3.0, 4.0], "owner": [True, False, True, True]}
+    source = opened(columns)
+    query = Query(Indicator("owner", True), (Category.declared("owner", [False, True]),))
+    if source.columns["owner"] == "text-cell":
+        with pytest.raises(ParameterError, match=r"HG111.*text of the cell"):
+            source.check(query)
+        return
+    assert counted(source, query) == {(0, 0): 1, (1, 1): 3}
+    with pytest.raises(DataError, match=r"HG204.*hg\.proportion\('owner', value=True\)"):
+        source.histogram(Query(ValueOnGrid("owner", TENTHS)))
+
+
+def test_schema_errors_name_the_request_alone(opened: Callable[[Columns], Source]) -> None:
+    source = opened({"x": [1.0], "text": ["canary"]})
+    for asked in (ValueOnGrid("X", TENTHS), JointGrid((ValueOnGrid("x", TENTHS), ValueOnGrid("X", TENTHS)))):
+        with pytest.raises(DataError, match=r"HG203.*'X' is not; the source has 2 columns") as caught:
+            source.histogram(Query(asked))
+        assert "text" not in str(caught.value)
+    if source.columns["text"] == "text":
+        for asked in (ValueOnGrid("text", TENTHS), JointGrid((ValueOnGrid("x", TENTHS), ValueOnGrid("text", TENTHS)))):
+            with pytest.raises(DataError, match=r"HG204: .*'text' is no number") as caught:
+                source.check(Query(asked))
+            assert "canary" not in str(caught.value)
+
+
+numbers = st.one_of(
+    st.none(),
+    st.floats(),
+    st.floats(-1, 101),
+    st.integers(-50, 2050).map(lambda i: i / 20),
+    st.sampled_from(EDGES),
+)
+records = st.lists(st.tuples(numbers, st.sampled_from(TEXTS), st.sampled_from([None, -7, 0, 1, 2])), max_size=30)
+
+
+@pytest.mark.parametrize("engine", MAKERS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=records, grid=st.sampled_from([(0, 100, 0.1), (-1, 1, 1), (0, 1, None), (-0.3, 99.9, 0.3)]))
+@example(rows=[(99.95, "a", 0)], grid=(0, 100, 0.1))
+def test_random_records_count_alike(engine: str, tmp_path: Path, rows: list[Any], grid: Any) -> None:
+    columns: Columns = {name: [row[i] for row in rows] for i, name in enumerate(("x", "text", "code"))}
+    query = Query(ValueOnGrid("x", Grid.from_bounds("x", grid[:2], grid[2])), (BY_CODE, BY_TEXT))
+    assert counted(open_source(MAKERS[engine](columns, tmp_path)), query) == brute_force(columns, query)
+
+
+triples = st.lists(
+    st.tuples(numbers, numbers, st.sampled_from([None, -7, 0, 1, 2]), st.sampled_from(TEXTS)), max_size=20
+)
+GRIDS = [(0, 100, 0.1), (-1, 1, 1), (0, 1, None), (-0.3, 99.9, 0.3)]
+
+
+@pytest.mark.parametrize("engine", MAKERS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=triples, grids=st.tuples(st.sampled_from(GRIDS), st.sampled_from(GRIDS)), order=st.permutations(range(3)))
+@example(
+    rows=[(0.0, math.nan, 0, "a"), (math.nan, 0.0, 0, "a"), (0.0, 0.0, None, "a")],
+    grids=(GRIDS[0],) * 2,
+    order=[2, 0, 1],
+)
+def test_random_records_are_joined_alike(engine: str, tmp_path: Path, rows: Any, grids: Any, order: list[int]) -> None:
+    columns: Columns = {name: [row[i] for row in rows] for i, name in enumerate(("x", "y", "code", "text"))}
+    x, y = (ValueOnGrid(n, Grid.from_bounds(n, g[:2], g[2])) for n, g in zip("xy", grids, strict=True))
+    parts = (x, y, CODES)
+    query = Query(JointGrid(tuple(parts[i] for i in order)), (BY_TEXT,))
+    assert counted(open_source(MAKERS[engine](columns, tmp_path)), query) == brute_force(columns, query)
+
+
+def test_the_order_of_records_does_not_matter(opened: Callable[[Columns], Source]) -> None:
+    turned = {name: cells[::-1] for name, cells in AWKWARD.items()}
+    query = QUERIES["value by two"]
+    a, b = opened(AWKWARD).histogram(query), opened(turned).histogram(query)
+    assert all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("cell", "index", "count", "missing"))
