@@ -1,0 +1,74 @@
+"""From replicates to an estimate with intervals: one basis, four interval methods, and Student's for a census."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.bootstrap_variance import StandardErrorParts
+from hedgerow.inference.replicate_summary import Replicates
+
+__all__ = ["INTERVALS", "BootstrapBasis"]
+
+INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
+    "calibrated": calibrated.interval,
+    "conservative": conservative.interval,
+    "unbiased": unbiased.interval,
+    "most-conservative": most_conservative.interval,
+}
+# A standard error has no level to hold, but one of 0 for the sampling part, where the noise happens to swamp the
+# spread, would mislead: beside the calibrated interval stands the conservative estimate, rarely too small.
+_PARTS: dict[str, Callable[[Replicates], StandardErrorParts]] = {
+    "calibrated": conservative.standard_error_parts,
+    "conservative": conservative.standard_error_parts,
+    "unbiased": unbiased.standard_error_parts,
+    "most-conservative": most_conservative.standard_error_parts,
+}
+_CENSUS = "student"
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapBasis:
+    """The replicates of one number, what is possible for it, and which interval comes first.
+
+    Attributes
+    ----------
+    replicates : Replicates
+    low, high : float
+        What is possible: intervals are cut there.
+    reliable : bool
+        False: the interval is [low, high].
+    default : str
+        The interval method asked for.
+    census : bool
+        The target is the file: Student's interval on the replicates is the only one.
+    """
+
+    replicates: Replicates
+    low: float
+    high: float
+    reliable: bool
+    default: str
+    census: bool
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The default first."""
+        if self.census:
+            return (_CENSUS,)
+        return (self.default, *(name for name in INTERVALS if name != self.default))
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the interval at a level by a method, cut to what is possible."""
+        if not self.reliable:
+            return self.low, self.high
+        compute = file_target.interval if self.census else INTERVALS[method]
+        low, high = compute(self.replicates, level=level)
+        return min(max(low, self.low), self.high), max(min(high, self.high), self.low)
+
+    def parts(self) -> StandardErrorParts:
+        """Return the three parts of the standard error."""
+        if self.census:
+            return file_target.standard_error_parts(self.replicates)
+        return _PARTS[self.default](self.replicates)

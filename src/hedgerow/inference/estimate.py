@@ -1,0 +1,191 @@
+"""Result types: an estimate that knows its errors, and an interval that knows its level and method. Plain numbers.
+
+standard_error² = sampling_error² + bootstrap_error² + privacy_error²: a reader sees how much of the error is privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from hedgerow.errors import ParameterError
+from hedgerow.inference.level import parse_level
+
+__all__ = ["Estimate", "Interval", "IntervalBasis"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval that knows its level, its method and, in words, what it covers.
+
+    ``low`` or ``high`` is infinite where no bound is possible; JSON has null there.
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+    covers: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        ends = {"low": _finite(self.low), "high": _finite(self.high)}
+        return {**ends, "level": self.level, "method": self.method, "covers": self.covers}
+
+    def __str__(self) -> str:
+        what = self.covers or "the target"
+        return f"[{self.low:.6g}, {self.high:.6g}]: in {self.level:.3g} of such releases it holds {what}"
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+class IntervalBasis(Protocol):
+    """The numbers from which an interval at any level is computed: post-processing of one release."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Interval methods on offer, the default first."""
+        ...
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        ...
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return (low, high) at a level."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Estimate:
+    """One released number with its error, of one cell.
+
+    Attributes
+    ----------
+    statistic : str
+        ``"mean"``, ``"sum"``, ``"count"``, ``"proportion"``, …
+    column : str or None
+        The column; None for a count.
+    cell : mapping
+        {column: category}; ``{}`` overall.
+    estimate : float
+        In the column's unit.
+    standard_error : float or None
+        In the column's unit; None where the noise leaves no number to give.
+    sampling_error, bootstrap_error, privacy_error : float or None
+        The three parts of the standard error: square them and add.
+    covers : str
+        What the interval is about, in words.
+    method : str
+        What was released: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"bootstrap"`` or ``"public"``.
+    n_resamples : int or None
+        Replicates, for a bootstrap.
+    reliable : bool
+        False where the noise swamps the cell; the interval is then everything that is possible.
+    note : str or None
+        What a reader must know about this number.
+    """
+
+    statistic: str
+    column: str | None
+    cell: Mapping[str, Any]
+    estimate: float
+    sampling_error: float | None
+    bootstrap_error: float | None
+    privacy_error: float | None
+    method: str
+    n_resamples: int | None
+    reliable: bool
+    note: str | None
+    covers: str
+    basis: IntervalBasis = field(repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cell", MappingProxyType(dict(self.cell)))
+
+    @property
+    def standard_error(self) -> float | None:
+        """The root of the sum of the three squares."""
+        if self.sampling_error is None or self.bootstrap_error is None or self.privacy_error is None:
+            return None
+        return math.hypot(self.sampling_error, self.bootstrap_error, self.privacy_error)
+
+    def confidence_interval(self, level: float = 0.95, method: str | None = None) -> Interval:
+        """Return an interval for the target at `level`. Post-processing: it costs no budget.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+        method : str, optional
+            One of ``basis.methods``; the release's own by default.
+
+        Raises
+        ------
+        ParameterError
+            HG110 for the level, HG108 for a method that this release does not offer.
+        """
+        level = parse_level(level)
+        chosen = self.basis.methods[0] if method is None else method
+        if chosen not in self.basis.methods:
+            raise ParameterError(
+                "HG108",
+                rule="An interval method must belong to the release's method.",
+                finding=f"Found {method!r} on a release by {self.method!r}.",
+                remedy="It offers: " + ", ".join(self.basis.methods) + ".",
+            )
+        low, high = self.basis.interval(level, chosen)
+        return Interval(low, high, level, chosen, self.covers)
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain JSON data, with the interval at `level`."""
+        return {
+            "statistic": self.statistic,
+            "column": self.column,
+            "cell": dict(self.cell),
+            "estimate": self.estimate,
+            "standard_error": self.standard_error,
+            "sampling_error": self.sampling_error,
+            "bootstrap_error": self.bootstrap_error,
+            "privacy_error": self.privacy_error,
+            "confidence_interval": self.confidence_interval(level).to_dict(),
+            "method": self.method,
+            "n_resamples": self.n_resamples,
+            "reliable": self.reliable,
+            "note": self.note,
+        }
+
+    def label(self) -> str:
+        """Return what this is, in words: ``mean of age (sex=0)``."""
+        name = self.statistic if self.column is None else f"{self.statistic} of {self.column}"
+        where = ", ".join(f"{column}={value}" for column, value in self.cell.items())
+        return f"{name} ({where})" if where else name
+
+    def __repr__(self) -> str:
+        return f"<Estimate {self}>"
+
+    def __str__(self) -> str:
+        interval = self.confidence_interval()
+        span = f"95 % interval {interval.low:.6g} to {interval.high:.6g}"
+        if self.standard_error is None or self.privacy_error is None:
+            return f"{self.label()}: not reliable, {span}"
+        unsure = "" if self.reliable else ", not reliable"
+        return (
+            f"{self.label()}: {self.estimate:.6g} (s.e. {self.standard_error:.3g}, of which privacy "
+            f"{self.privacy_error:.3g}; {span}{unsure})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"

@@ -1,0 +1,55 @@
+"""Laws of every interval method: moving, stretching and reflecting the estimates does the same to the interval."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.replicate_summary import Replicates
+
+METHODS = [unbiased, conservative, most_conservative, calibrated, file_target]
+
+rungs = st.sampled_from([5, 10, 50, 300])
+levels = st.sampled_from([0.9, 0.95, 0.99])
+sizes = st.floats(1e-6, 1e6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(METHODS),
+    rungs,
+    levels,
+    sizes,
+    sizes,
+    st.floats(-5, 5),
+    st.floats(1e-3, 1e3),
+    st.sampled_from([1, -1]),
+)
+def test_it_moves_with_the_units(
+    method: object, k: int, level: float, spread: float, noise: float, shift: float, scale: float, sign: int
+) -> None:
+    before = Replicates(1.0, spread, k, noise, centre=0.5, n=30, variance_cap=2 * noise / k)
+    after = Replicates(
+        sign * scale + shift,
+        spread * scale**2,
+        k,
+        noise * scale**2,
+        centre=sign * scale * 0.5 + shift,
+        n=30,
+        variance_cap=2 * noise / k * scale**2,
+    )
+    expected = sorted(sign * scale * end + shift for end in method.interval(before, level=level))  # type: ignore[attr-defined]
+    width = expected[1] - expected[0]
+    assert method.interval(after, level=level) == pytest.approx(expected, abs=1e-6 * width + 1e-9)  # type: ignore[attr-defined]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(METHODS), rungs, levels, sizes, sizes, st.floats(1.0, 100.0))
+def test_a_larger_spread_never_narrows_it(
+    method: object, k: int, level: float, spread: float, noise: float, growth: float
+) -> None:
+    small = method.interval(Replicates(0.0, spread, k, noise), level=level)[1]  # type: ignore[attr-defined]
+    large = method.interval(Replicates(0.0, spread * growth, k, noise), level=level)[1]  # type: ignore[attr-defined]
+    assert large >= small * (1 - 1e-12)

@@ -1,0 +1,116 @@
+"""The shipped curves hold their level in the model for every nuisance, off the grid on which they were made."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from hedgerow.inference import calibrated, calibrated_programme
+from hedgerow.inference.calibrated import critical_curve
+from hedgerow.inference.calibrated_programme import CAPS, CriticalCurve
+from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.resampling.n_resamples import LADDER
+
+LEVELS = (0.9, 0.95, 0.99)
+
+
+def nuisances(k: int, cap: float) -> np.ndarray:
+    """ν from 0 over ten decades and more, dense and off the programme's own grid, up to the cap."""
+    dense = np.concatenate([[0.0], np.geomspace(3e-6, 1e9, 311)])
+    highest = cap / k
+    return np.append(dense[dense < highest], highest) if math.isfinite(cap) else dense
+
+
+def least_coverage(curve: CriticalCurve, k: int, cap: float = math.inf) -> float:
+    return float(calibrated_programme.coverage(curve, nuisances(k, cap), n_resamples=k, nodes=801).min())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_shipped_curve_covers_whatever_the_nuisance(level: float) -> None:
+    for k in LADDER:
+        for cap in (*CAPS, math.inf):
+            curve = critical_curve(k, level=level, cap=cap)
+            assert least_coverage(curve, k, cap) >= level - 1e-6, (k, cap)
+            # sabotage: a curve 1 % narrower does not
+            narrow = CriticalCurve(curve.knots, curve.heights * 0.99, curve.ceiling)
+            assert least_coverage(narrow, k, cap) < level - 1e-4, (k, cap)
+
+
+def test_the_file_holds_every_rung_and_its_curves_are_what_is_used() -> None:
+    text = files("hedgerow.inference").joinpath("calibrated_table.json").read_text(encoding="utf-8")
+    curves = json.loads(text)["curves"]
+    assert len(text) < 300_000
+    assert {level: set(of_k) for level, of_k in curves.items()} == {f"{x:g}": {str(k) for k in LADDER} for x in LEVELS}
+    assert curves["0.95"]["50"]["inf"] == critical_curve(50, level=0.95).heights.tolist()
+
+
+def test_the_programme_makes_the_shipped_curves_again() -> None:
+    for k, level, cap in ((5, 0.9, math.inf), (50, 0.95, math.inf), (200, 0.99, 2.0)):
+        again = calibrated_programme.solve(k, level=level, cap=cap)
+        ratio = np.geomspace(0.7, 1e4, 60)
+        np.testing.assert_allclose(
+            again.half_width(ratio), critical_curve(k, level=level, cap=cap).half_width(ratio), rtol=5e-3
+        )
+
+
+def test_coverage_agrees_with_adaptive_quadrature() -> None:
+    k, nu, rate = 20, 0.7, 0.5
+    curve = critical_curve(k, level=0.9, rate=rate)
+    error = math.sqrt(rate * nu + (1 + nu) / k)
+
+    def integrand(x: float) -> float:
+        half = float(curve.half_width((1 + nu) * x / (k - 1)))
+        return float(stats.chi2.pdf(x, k - 1) * (2 * stats.norm.cdf(half / error) - 1))
+
+    kinks = curve.knots**2 * (k - 1) / (1 + nu)
+    exact = integrate.quad(integrand, 0, 120, points=kinks[kinks < 120], limit=400)[0]
+    ours = calibrated_programme.coverage(curve, np.array([nu]), n_resamples=k, rate=rate)[0]
+    assert ours == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize(("k", "rate"), [(6, 1.0), (33, 1.0), (20, 0.25), (20, 3.0), (3, 1.0)])
+def test_curves_made_on_demand_cover_too(k: int, rate: float) -> None:
+    curve = critical_curve(k, level=0.95, rate=rate)
+    covered = calibrated_programme.coverage(curve, nuisances(k, math.inf), n_resamples=k, rate=rate, nodes=801)
+    assert covered.min() >= 0.95 - 1e-6
+    assert critical_curve(k, level=0.95, rate=rate) is curve
+
+
+def test_curves_rise_with_the_spread_and_with_the_level() -> None:
+    ratio = np.exp(np.linspace(-4, 8, 500))
+    for k in LADDER:
+        for cap in (*CAPS, math.inf):
+            widths = [critical_curve(k, level=level, cap=cap).half_width(ratio) for level in LEVELS]
+            assert all((np.diff(width) >= 0).all() for width in widths), (k, cap)
+            assert (widths[0] < widths[1]).all() and (widths[1] < widths[2]).all(), (k, cap)
+
+
+@pytest.mark.parametrize("k", [3, 10, 300])
+def test_it_tends_to_students_interval_where_there_is_no_noise(k: int) -> None:
+    student = stats.t.ppf(0.975, k - 1) * math.sqrt(4.0 * (1 + 1 / k))
+    none = calibrated.interval(Replicates(0.0, 4.0, k, 0.0), level=0.95)[1]
+    little = calibrated.interval(Replicates(0.0, 4.0, k, 1e-9), level=0.95)[1]
+    assert none == pytest.approx(student, rel=5e-4)
+    assert little == pytest.approx(none, rel=1e-6)
+
+
+def test_a_cap_narrows_and_a_loose_one_changes_nothing() -> None:
+    summary = {"mean": 0.0, "spread": 0.02, "n_resamples": 50, "noise_variance": 0.02}
+    free = calibrated.interval(Replicates(**summary), level=0.95)[1]
+    assert calibrated.interval(Replicates(**summary, variance_cap=1.0), level=0.95)[1] == free
+    widths = [calibrated.interval(Replicates(**summary, variance_cap=c), level=0.95)[1] for c in (1e-6, 4e-4, 2e-3)]
+    assert widths == sorted(widths) and widths[-1] < free
+    known = stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)
+    assert known <= widths[0] < 1.08 * known
+
+
+def test_a_mean_near_a_bound_does_not_prove_a_small_variance() -> None:
+    """With m* at the bound by chance, the cap must leave room for the variance of the next few plausible means."""
+    at_bound = Replicates(0.0, 0.02, 50, 0.02, centre=0.5, n=100, variance_cap=0.25 / 100)
+    low, high = calibrated.interval(at_bound, level=0.95)
+    assert (high - low) / 2 > 1.2 * stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)

@@ -1,0 +1,65 @@
+"""One suite for every interval method: same signature, same manners."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+from scipy import stats
+
+from hedgerow.errors import ParameterError
+from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.replicate_summary import Replicates
+
+METHODS = [unbiased, conservative, most_conservative, calibrated, file_target]
+POPULATION = METHODS[:-1]
+SUMMARY = Replicates(10.0, 5.0, 50, 2.0, centre=9.0, n=4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_is_centred_and_grows_with_the_level(method: ModuleType) -> None:
+    widths = []
+    for level in (0.5, 0.9, 0.95, 0.99):
+        low, high = method.interval(SUMMARY, level=level)
+        assert (low + high) / 2 == pytest.approx(10.0)
+        widths.append(high - low)
+    assert widths == sorted(widths) and widths[0] > 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan"), "0.95", None, True])
+def test_it_refuses_what_is_no_level(method: ModuleType, level: object) -> None:
+    with pytest.raises(ParameterError, match="HG110"):
+        method.interval(SUMMARY, level=level)
+
+
+@pytest.mark.parametrize("method", POPULATION)
+def test_it_is_never_narrower_than_the_noise_alone(method: ModuleType) -> None:
+    for spread in (0.0, 0.5, 2.0):
+        low, high = method.interval(Replicates(0.0, spread, 50, 2.0), level=0.9)
+        assert (high - low) / 2 >= stats.norm.ppf(0.95) * (2.0 / 50) ** 0.5 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_parts_are_parts_of_its_own_standard_error(method: ModuleType) -> None:
+    parts = method.standard_error_parts(SUMMARY)
+    squares = parts.sampling_error**2 + parts.bootstrap_error**2 + parts.privacy_error**2
+    assert parts.standard_error**2 == pytest.approx(squares)
+    assert parts.privacy_error**2 == pytest.approx(2.0 / 50)
+
+
+def test_what_is_subtracted_orders_brawner_and_honakers_three() -> None:
+    widths = [method.interval(SUMMARY, level=0.95)[1] for method in (unbiased, conservative, most_conservative)]
+    assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+def test_the_offset_narrows_every_method_that_subtracts_the_known() -> None:
+    for method in (unbiased, conservative, calibrated):
+        corrected = method.interval(SUMMARY, level=0.95)[1]
+        assert corrected < method.interval(SUMMARY.without_centre(), level=0.95)[1]
+
+
+def test_the_file_interval_is_students() -> None:
+    low, high = file_target.interval(Replicates(10.0, 4.0, 8, 1.0), level=0.9)
+    assert (low, high) == pytest.approx(stats.t(7, loc=10.0, scale=(4.0 / 8) ** 0.5).interval(0.9))
+    assert file_target.standard_error_parts(Replicates(0.0, 4.0, 8, 1.0)).sampling_error == 0.0
