@@ -1,0 +1,74 @@
+"""hedgerow: private statistics with honest error bars.
+
+Data enter as a histogram, leave as a noisy additive table, and everything else is post-processing::
+
+    file / frame / Spark ──engines──▶ histogram ──resampling──▶ integers ──noise──▶ noisy table ──inference──▶ estimates
+                                          ▲                                     │
+             privacy: what was promised ──┴──── accounting: what it costs ──────┴──▶ certificate
+
+A folder is a noun, a file is one idea, imports point down only::
+
+    cli | demo                            verbs for the terminal · the embedded population
+    audit                                 tries to break everything below
+    survey                                hg.open and its methods
+    testing                               seeded stand-ins, for studies: marked, never certified
+    release                               the one place that spends budget and touches data
+    inference | engines                   read noise back · fetch histograms
+    accounting | noise | resampling | plots   price · draw · repeat · numbers in, axes out
+    privacy                               who is protected, how much, by what mechanism
+    errors
+
+>>> import hedgerow as hg
+>>> hg.mean("age", bounds=(0, 100), step=1)
+Mean(column='age', bounds=(0, 100), step=1)
+"""
+
+from hedgerow.errors import (
+    BudgetExceeded,
+    DataError,
+    FactsError,
+    ForbiddenError,
+    HedgerowError,
+    LedgerError,
+    ParameterError,
+    SpentError,
+    UncertifiedError,
+    VerificationError,
+)
+from hedgerow.inference.estimate import Estimate, Interval
+from hedgerow.release.combine import combine
+from hedgerow.release.result import Release
+from hedgerow.resampling.smooth_statistic import bootstrap, quantile, ratio, standard_deviation, variance
+from hedgerow.resampling.statistic import count, mean, proportion, sum
+from hedgerow.survey import HedgerowWarning, Survey, open
+from hedgerow.version import __version__
+
+__all__ = [
+    "BudgetExceeded",
+    "DataError",
+    "Estimate",
+    "FactsError",
+    "ForbiddenError",
+    "HedgerowError",
+    "HedgerowWarning",
+    "Interval",
+    "LedgerError",
+    "ParameterError",
+    "Release",
+    "SpentError",
+    "Survey",
+    "UncertifiedError",
+    "VerificationError",
+    "__version__",
+    "bootstrap",
+    "combine",
+    "count",
+    "mean",
+    "open",
+    "proportion",
+    "quantile",
+    "ratio",
+    "standard_deviation",
+    "sum",
+    "variance",
+]

@@ -1,0 +1,1 @@
+"""The one place that spends budget and touches data."""

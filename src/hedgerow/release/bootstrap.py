@@ -1,0 +1,103 @@
+"""The private bootstrap: k resampled tables with noise, from which any smooth statistic gets its error (theory §1.1).
+
+A mean whose denominator is public releases its centred value alone; everything else releases a count beside it, with
+the same weights, so that a ratio does not move with the size of a resample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.engines.query import Query
+from hedgerow.inference.bootstrap_basis import BootstrapBasis
+from hedgerow.inference.estimate import Estimate
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.privacy.facts import Category, Missing
+from hedgerow.privacy.mechanism import ResampledCoordinate, ResampledGaussian, Single
+from hedgerow.privacy.relation import Relation
+from hedgerow.release.design import PublicFacts
+from hedgerow.release.missing import apply_policy, complete
+from hedgerow.release.resample import noisy_replicates
+from hedgerow.release.resampled_statistic import Resampled
+from hedgerow.release.table import AdditiveTable
+from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, SMALL_COUNT, covers
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Count
+
+__all__ = ["BootstrapDesign"]
+
+RATE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapDesign:
+    """One statistic by k noisy Poisson bootstrap replicates of its cells' sums."""
+
+    resampled: Resampled
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    n_resamples: int
+    interval: str
+    reason: str
+    method: str = "bootstrap"
+
+    @property
+    def query(self) -> Query:
+        """Count records by cell and grid value, jointly where there are several columns."""
+        return Query(self.resampled.value, self.by)
+
+    def mechanism(self, mu: float) -> Single:
+        """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
+        resampled, cells = self.resampled, self.query.cells
+        adding = self.facts.relation is Relation.ADD_REMOVE
+        farthest = resampled.norm if adding else resampled.replaced_norm(cells)
+        width = math.sqrt(self.n_resamples) * farthest / mu
+        coordinates = tuple(ResampledCoordinate(reach, lattice_noise(width * reach)) for reach in resampled.reaches)
+        return ResampledGaussian(self.n_resamples, RATE, resampled.shape, coordinates, resampled.presence, cells)
+
+    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Resample, add up integers, and add an integer to each sum of each replicate."""
+        if isinstance(self.resampled.statistic, Count):
+            kept = histogram
+        elif self.missing is Missing.MIDPOINT:
+            kept = apply_policy(histogram, self.missing, self.resampled.midpoint * 2)
+        else:
+            complete(histogram, self.missing)
+            kept = histogram
+        features = self.resampled.features(kept.index)
+        cells = tuple(self.query.cell_labels())
+        return noisy_replicates(kept, features, mechanism, source, cells=cells, names=self.resampled.names)
+
+    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+        """Return one estimate a cell."""
+        return [self._estimate(table, row) for row in range(len(table.cells))]
+
+    def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
+        read = self.resampled.read(np.asarray(table.values[row]), table.noise_sd, self.facts)
+        basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, self.interval, self.facts.census)
+        parts = basis.parts() if read.defined else None
+        statistic = self.resampled.statistic
+        small = SMALL_COUNT if isinstance(statistic, Count) else NOT_RELIABLE
+        notes = [] if read.reliable else [small]
+        notes += [MIDPOINT] if self.missing is Missing.MIDPOINT and not isinstance(statistic, Count) else []
+        return Estimate(
+            statistic=statistic.name,
+            column=statistic.column,
+            cell=table.cells[row],
+            estimate=read.value,
+            sampling_error=parts.sampling_error if parts else None,
+            bootstrap_error=parts.bootstrap_error if parts else None,
+            privacy_error=parts.privacy_error if parts else None,
+            method=self.method,
+            n_resamples=self.n_resamples,
+            reliable=read.reliable,
+            note=" ".join(notes) or None,
+            covers=covers(statistic, self.facts),
+            basis=basis,
+        )

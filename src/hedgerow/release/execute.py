@@ -1,0 +1,100 @@
+"""The one place that spends budget and touches data.
+
+Order: plan (from public facts) → reserve, from here on spent → histogram → noise → certify → record. There is no
+refund: if a step after the reservation fails, what was reserved stays spent, and the message is fixed text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hedgerow.accounting.certificate import Certificate, certify
+from hedgerow.engines.query import Query
+from hedgerow.engines.source import Source
+from hedgerow.errors import SpentError
+from hedgerow.inference.estimate import Estimate
+from hedgerow.noise.source import NoiseSource
+from hedgerow.privacy.facts import Missing
+from hedgerow.release.plan import Plan
+from hedgerow.release.public import public_count
+from hedgerow.resampling.histogram import Histogram
+
+__all__ = ["certificate_of", "draw_estimates", "read_histograms", "run_reserved"]
+
+
+def certificate_of(plan: Plan) -> Certificate:
+    """Price the plan: the certificate depends on public facts alone, so it is written before data are read."""
+    profile = None if plan.calibrated is None else plan.calibrated.profile
+    return certify(
+        plan.mechanism,
+        plan.facts.relation,
+        unit=plan.facts.unit,
+        delta=plan.request.budget.delta if plan.calibrated else 0.0,
+        profile=profile,
+        assumptions=_assumptions(plan),
+    )
+
+
+def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> list[Estimate]:
+    """Read, add noise, infer. Whatever fails in here fails after the price was reserved.
+
+    Raises
+    ------
+    SpentError
+        HG601 the source could not be read to the end, HG602 a false declaration, HG603 the data changed meanwhile.
+    """
+    try:
+        histograms = read_histograms(plan, source)
+        return draw_estimates(plan, histograms, noise)
+    except SpentError:
+        raise
+    except Exception:
+        # The cause may quote a cell, so it is dropped, not chained.
+        raise SpentError(
+            "HG601",
+            rule="A release that fails after its price was reserved stays spent.",
+            finding="The source could not be read to the end, or a later step failed.",
+            remedy="Count the price of this call as spent, mend the source, and try again.",
+        ) from None
+
+
+def read_histograms(plan: Plan, source: Source) -> dict[Query, Histogram]:
+    """Ask each different question once."""
+    histograms: dict[Query, Histogram] = {}
+    for item in plan.items:
+        if item.design is not None and item.design.query not in histograms:
+            histogram = source.histogram(item.design.query)
+            _unchanged(plan, histogram)
+            histograms[item.design.query] = histogram
+    return histograms
+
+
+def draw_estimates(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseSource) -> list[Estimate]:
+    """Draw fresh noise for every statistic and read the tables."""
+    estimates: list[Estimate] = []
+    for item in plan.items:
+        if item.design is None or item.mechanism is None:
+            estimates.append(public_count(plan.facts))
+            continue
+        table = item.design.table(histograms[item.design.query], item.mechanism, noise)
+        estimates.extend(item.design.estimates(table))
+    return estimates
+
+
+def _unchanged(plan: Plan, histogram: Histogram) -> None:
+    if plan.facts.n is not None and histogram.total() != plan.facts.n:
+        raise SpentError(
+            "HG603",
+            rule="Under replace-one the number of records is public and fixed.",
+            finding="It changed between planning and reading.",
+            remedy="Count the price of this call as spent, and release from a copy that does not change.",
+        )
+
+
+def _assumptions(plan: Plan) -> Sequence[str]:
+    columns = dict.fromkeys(
+        item.statistic.column
+        for item in plan.items
+        if item.statistic.column and plan.request.missing is Missing.DECLARED_COMPLETE
+    )
+    return [f"column {column} holds no missing value, as declared" for column in columns]

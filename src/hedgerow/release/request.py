@@ -1,0 +1,165 @@
+"""What is asked for, checked before anything is priced: statistics, groups, budget, method, missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hedgerow.errors import ParameterError
+from hedgerow.inference.bootstrap_basis import INTERVALS
+from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
+from hedgerow.privacy.facts import Category, Missing, parse_missing
+from hedgerow.resampling.smooth_statistic import Smooth
+from hedgerow.resampling.statistic import STATISTICS, Statistic
+
+__all__ = ["METHODS", "MOST_RESAMPLES", "Request", "parse_n_resamples", "parse_request"]
+
+MOST_RESAMPLES = 10_000
+METHODS = ("auto", "moments", "bootstrap", "gaussian", "geometric")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One release: what is wanted and what it may cost in total."""
+
+    statistics: tuple[Statistic, ...]
+    by: tuple[Category, ...]
+    budget: Budget
+    method: str
+    missing: Missing
+    shares: tuple[float, ...]
+    n_resamples: int | None = None
+    interval: str | None = None
+
+
+def parse_request(
+    statistics: object,
+    *,
+    by: object = None,
+    other: bool = False,
+    epsilon: object = None,
+    delta: object = None,
+    method: object = "auto",
+    missing: object = "drop",
+    share: object = None,
+    n_resamples: object = None,
+    interval: object = None,
+) -> Request:
+    """Check the arguments of a release.
+
+    Raises
+    ------
+    ParameterError
+        HG101, HG102 for the budget, HG108 for the method, HG111 for groups, HG112 for the statistics, HG113 for shares,
+        HG114 for the missing policy, HG120 for the number of resamples.
+    """
+    listed = _statistics(statistics)
+    if epsilon is None:
+        raise ParameterError(
+            "HG101", rule="`epsilon` has no default: it is the total price of the call.", remedy="Try epsilon=1.0."
+        )
+    budget = Budget(epsilon, DEFAULT_DELTA if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
+    if method not in METHODS:
+        raise ParameterError(
+            "HG108",
+            rule="`method` must be one of " + ", ".join(f'"{name}"' for name in METHODS) + ".",
+            finding=f"Found {method!r}.",
+            remedy='Leave it at "auto", which chooses from public facts and says why.',
+        )
+    resampled = method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in listed)
+    return Request(
+        listed,
+        _groups(by, other),
+        budget,
+        str(method),
+        parse_missing(missing),
+        _shares(share, len(listed)),
+        parse_n_resamples(n_resamples, resampled),
+        _interval(interval, resampled),
+    )
+
+
+def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None:
+    """Return the number of replicates, None to choose it from public facts (HG120)."""
+    if n_resamples is None:
+        return None
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or not 2 <= n_resamples <= MOST_RESAMPLES:
+        raise ParameterError(
+            "HG120",
+            rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
+            finding=f"Found {n_resamples!r}.",
+            remedy="Leave it out: it is then chosen from public facts.",
+        )
+    if not resampled:
+        raise _bootstrap_only("n_resamples")
+    return n_resamples
+
+
+def _interval(interval: object, resampled: bool) -> str | None:
+    if interval is None:
+        return None
+    if not resampled:
+        raise _bootstrap_only("interval")
+    if interval not in INTERVALS:
+        raise ParameterError(
+            "HG108",
+            rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
+            finding=f"Found {interval!r}.",
+            remedy='"calibrated", the default, holds its level; the others are for comparison.',
+        )
+    return str(interval)
+
+
+def _bootstrap_only(name: str) -> ParameterError:
+    return ParameterError(
+        "HG108",
+        rule=f"`{name}` belongs to the bootstrap.",
+        finding="No statistic of this release is bootstrapped.",
+        remedy='Add method="bootstrap", or leave it out.',
+    )
+
+
+def _statistics(statistics: object) -> tuple[Statistic, ...]:
+    single = isinstance(statistics, STATISTICS)
+    listed = (statistics,) if single else tuple(statistics) if isinstance(statistics, Sequence) else ()
+    if not listed or not all(isinstance(one, STATISTICS) for one in listed):
+        raise ParameterError(
+            "HG112",
+            rule="A release is asked for one or more statistics: hg.mean, hg.sum, hg.count, hg.bootstrap …",
+            finding="Found none." if not listed else "One of those given is something else.",
+            remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
+        )
+    return listed
+
+
+def _groups(by: object, other: bool) -> tuple[Category, ...]:
+    if by is None:
+        return ()
+    if isinstance(by, Mapping):
+        groups = tuple(Category.declared(column, values, other=other) for column, values in by.items())
+        if groups:
+            return groups
+    raise ParameterError(
+        "HG111",
+        rule="`by` names each column with its declared categories.",
+        finding="Found no categories." if by else "Found an empty group.",
+        remedy='For example by={"sex": [0, 1]}.',
+    )
+
+
+def _shares(share: object, count: int) -> tuple[float, ...]:
+    if share is None:
+        return (1.0 / count,) * count
+    numbers = tuple(share) if isinstance(share, Sequence) and not isinstance(share, str) else ()
+    good = len(numbers) == count and all(
+        isinstance(part, (int, float)) and not isinstance(part, bool) and 0 < part < float("inf") for part in numbers
+    )
+    if not good:
+        raise ParameterError(
+            "HG113",
+            rule="`share` gives each statistic a positive part of the noise precision (μ²).",
+            finding=f"Found {share!r} for {count} statistics.",
+            remedy=f"For example share={[1] * count}.",
+        )
+    total = sum(numbers)
+    return tuple(part / total for part in numbers)

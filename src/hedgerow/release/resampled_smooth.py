@@ -1,0 +1,125 @@
+"""A smooth function of an additive table as a bootstrap sees it: integer features, and the tangent of the function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import JointGrid, ValueOnGrid
+from hedgerow.errors import ParameterError
+from hedgerow.inference.linearised import linearise
+from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.privacy.mechanism import Presence, Shape
+from hedgerow.release.design import PublicFacts
+from hedgerow.release.resampled_statistic import RELIABLE_SDS, ReadCell, undefined
+from hedgerow.resampling.smooth_statistic import COUNT, Feature, Smooth
+
+__all__ = ["ResampledSmooth"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# A feature that is a function of columns is rounded to this many steps either side of its midpoint.
+FEATURE_STEPS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledSmooth:
+    """A user's statistic: features and a count with one set of weights, or the histogram of one column."""
+
+    statistic: Smooth
+
+    presence: Presence = "private"
+    midpoint: int = 0
+
+    @property
+    def value(self) -> ValueOnGrid | JointGrid:
+        """The columns on their grids, jointly."""
+        parts = tuple(ValueOnGrid(column, grid) for column, grid in self.statistic.grids)
+        return parts[0] if len(parts) == 1 else JointGrid(parts)
+
+    @property
+    def shape(self) -> Shape:
+        """At most one grid value, or a vector in a box."""
+        if self.statistic.is_histogram:
+            return "one-of"
+        return "value-and-count" if len(self.statistic.features) == 1 else "vector"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Features and the count; grid indices for a histogram."""
+        if self.statistic.is_histogram:
+            return tuple(str(place) for place in range(self.statistic.grids[0][1].steps + 1))
+        return (*(feature.name for feature in self.statistic.features), COUNT)
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """Largest integer of each coordinate."""
+        if self.statistic.is_histogram:
+            return (1,) * len(self.names)
+        return (*(self._reach(feature) for feature in self.statistic.features), 1)
+
+    @property
+    def norm(self) -> float:
+        """1 for a histogram, √(features + 1) for a vector in a box."""
+        return 1.0 if self.statistic.is_histogram else math.sqrt(len(self.names))
+
+    def replaced_norm(self, cells: int) -> float:
+        """Two grid values change in a histogram; a vector may turn about."""
+        return math.sqrt(2.0) if self.statistic.is_histogram else 2.0 * self.norm
+
+    def features(self, index: Integers) -> Integers:
+        """Return the integer features of each histogram row."""
+        if self.statistic.is_histogram:
+            return np.asarray(index[:, None] == np.arange(len(self.names)), dtype=np.int64)
+        value = self.value
+        indices = [index] if isinstance(value, ValueOnGrid) else value.indices(index)
+        columns = {
+            column: np.asarray(float(grid.lower) + float(grid.step) * place, dtype=np.float64)
+            for (column, grid), place in zip(self.statistic.grids, indices, strict=True)
+        }
+        exact = {c: 2 * place - grid.steps for (c, grid), place in zip(self.statistic.grids, indices, strict=True)}
+        made = [self._rounded(feature, columns, exact) for feature in self.statistic.features]
+        return np.stack([*made, np.ones(len(index), dtype=np.int64)], axis=1)
+
+    def read(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
+        """Return g of the totals by its tangent; undefined where g is not finite or the count drowns in noise."""
+        statistic, k = self.statistic, values.shape[1]
+        count = values.sum(axis=0) if statistic.is_histogram else values[-1]
+        entries = len(values) if statistic.is_histogram else 1
+        spread = float(noise_sd[-1]) * math.sqrt(entries / k)
+        tangent = linearise(self._function, values, noise_sd)
+        if float(count.mean()) < max(RELIABLE_SDS * spread, 1.0) or not tangent.defined:
+            return undefined(k, statistic.low, statistic.high)
+        replicates = Replicates.of(tangent.replicates, noise_variance=tangent.noise_variance)
+        value = min(max(tangent.value, statistic.low), statistic.high)
+        return ReadCell(value, replicates, statistic.low, statistic.high, True, True)
+
+    def _function(self, totals: Floats) -> float:
+        """G in the columns' own units: c·N + (H/reach)·T for each feature."""
+        named: dict[str, float] = dict(zip(self.names, totals.tolist(), strict=True))
+        if not self.statistic.is_histogram:
+            for feature in self.statistic.features:
+                unit = feature.half_range / self._reach(feature)
+                named[feature.name] = feature.centre * named[COUNT] + unit * named[feature.name]
+        return float(self.statistic.function(named))
+
+    def _reach(self, feature: Feature) -> int:
+        return FEATURE_STEPS if feature.function is not None else dict(self.statistic.grids)[feature.name].steps
+
+    def _rounded(self, feature: Feature, columns: Mapping[str, Floats], exact: Mapping[str, Integers]) -> Integers:
+        if feature.function is None:
+            return exact[feature.name]
+        made = np.asarray(feature.function(columns), dtype=np.float64)
+        if made.shape != next(iter(columns.values())).shape:
+            raise ParameterError(
+                "HG112",
+                rule="A feature returns one number for each value of its columns.",
+                finding=f"Feature {feature.name!r} does not.",
+                remedy="Write it with NumPy's element-wise functions.",
+            )
+        centred = (np.nan_to_num(made, nan=feature.centre) - feature.centre) / feature.half_range
+        return np.rint(np.clip(centred, -1.0, 1.0) * FEATURE_STEPS).astype(np.int64)

@@ -1,0 +1,39 @@
+"""The sentences that go out with a number: fixed texts and public facts only."""
+
+from __future__ import annotations
+
+from hedgerow.release.design import PublicFacts
+from hedgerow.resampling.smooth_statistic import Smooth
+from hedgerow.resampling.statistic import Count, Proportion, Statistic
+
+__all__ = ["LEFT_OUT", "MIDPOINT", "NOT_RELIABLE", "PUBLIC_COUNT", "SMALL_COUNT", "covers"]
+
+LEFT_OUT = "Records outside the declared categories are left out."
+NOT_RELIABLE = "The noisy count of this cell is under 2 sd of its noise: nothing is said beyond what is possible."
+SMALL_COUNT = "This count is under 2 sd of its noise."
+PUBLIC_COUNT = "n is public under replace-one: exact, no noise, no price."
+MIDPOINT = "Missing values count as the midpoint of the bounds."
+
+
+def covers(statistic: Statistic, facts: PublicFacts) -> str:
+    """Return what an interval is about, as a clause after "covers".
+
+    >>> from hedgerow.privacy.relation import Relation, Target
+    >>> from hedgerow.resampling.statistic import mean
+    >>> covers(mean("age", bounds=(0, 100)), PublicFacts(Relation.ADD_REMOVE, "row", Target.POPULATION, None))
+    'the population mean of age clamped to [0, 100]; sampling and privacy noise are counted'
+    """
+    if isinstance(statistic, Smooth):
+        what = f"{statistic.name} of {statistic.column}, each clamped to its bounds"
+    elif isinstance(statistic, Count):
+        what = "number of records"
+    elif isinstance(statistic, Proportion):
+        what = f"share of {statistic.column} = {statistic.value}"
+    else:
+        low, high = statistic.grid.as_bounds()
+        what = f"{statistic.name} of {statistic.column} clamped to [{low:g}, {high:g}]"
+    if facts.census:
+        return f"this file's {what}; privacy noise is counted, sampling is not (a census)"
+    if isinstance(statistic, Count) or statistic.name == "sum":
+        return f"the expected {what} in a sample like this one; sampling and privacy noise are counted"
+    return f"the population {what}; sampling and privacy noise are counted"

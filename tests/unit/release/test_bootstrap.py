@@ -1,0 +1,263 @@
+"""method="bootstrap" and smooth statistics through the public door."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import hedgerow as hg
+from hedgerow.accounting.certificate import Certificate
+from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.mixture import PairKind
+from hedgerow.accounting.resampled import resampled_pairs
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.privacy.mechanism import Composition, ResampledCoordinate, ResampledGaussian
+from hedgerow.privacy.relation import Relation
+from hedgerow.testing import simulated
+
+N = 4000
+RNG = np.random.default_rng(9)
+INCOME = RNG.lognormal(10, 0.6, N).clip(0, 100_000)
+TAX = (INCOME * RNG.uniform(0.1, 0.3, N)).clip(0, 30_000)
+PEOPLE = pa.table(
+    {
+        "income": INCOME,
+        "tax": TAX,
+        "sex": RNG.integers(0, 2, N),
+        "gap": np.where(RNG.random(N) < 0.3, np.nan, INCOME),
+    }
+)
+MEAN = hg.mean("income", bounds=(0, 100_000))
+RATIO = hg.ratio("tax", "income", bounds={"tax": (0, 30_000), "income": (0, 100_000)})
+
+
+def opened(relation: str = "replace-one", **facts: str) -> hg.Survey:
+    return hg.open(PEOPLE, relation=relation, **facts)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("by", [None, {"sex": [0, 1]}])
+def test_every_statistic_by_the_bootstrap_with_a_certificate_that_reprices(relation: str, by: dict | None) -> None:
+    asked = [
+        MEAN,
+        hg.sum("tax", bounds=(0, 30_000)),
+        hg.proportion("sex", value=1),
+        hg.count(),
+        RATIO,
+        hg.variance("income", bounds=(0, 100_000)),
+        hg.standard_deviation("income", bounds=(0, 100_000)),
+        hg.quantile("income", 0.5, bounds=(0, 100_000)),
+    ]
+    release = opened(relation).release(asked, by=by, epsilon=8.0, method="bootstrap")
+    certificate = release.certificate
+    assert certificate is not None and 8.0 - 2e-3 <= certificate.epsilon <= 8.0
+    again = Certificate.from_json(release.to_json())
+    again.verify()
+    assert json.loads(again.to_json()) == certificate.to_dict()
+    for estimate in release:
+        if estimate.method == "public":
+            continue
+        assert estimate.method == "bootstrap" and isinstance(estimate.n_resamples, int)
+        interval = estimate.confidence_interval()
+        assert interval.method == "calibrated" and interval.low <= estimate.estimate <= interval.high
+
+
+def test_estimates_land_on_the_truth_when_noise_is_small() -> None:
+    asked = [
+        RATIO,
+        hg.variance("income", bounds=(0, 100_000)),
+        hg.quantile("income", 0.5, bounds=(0, 100_000), step=500),
+    ]
+    release = simulated.release(opened("add-remove"), asked, epsilon=100.0, n_resamples=300, rng=1)
+    truths = [TAX.sum() / INCOME.sum(), INCOME.var(ddof=1), float(np.median(INCOME))]
+    for estimate, truth in zip(release, truths, strict=True):
+        assert estimate.estimate == pytest.approx(truth, rel=0.02)
+        # The population spread seen in the replicates is that of the textbook bootstrap.
+        assert 0 < estimate.sampling_error < 0.1 * truth
+
+
+def test_a_users_own_function_and_features() -> None:
+    covariance = hg.bootstrap(
+        lambda t: t["xy"] / t["count"] - t["x"] * t["y"] / t["count"] ** 2,
+        columns={"income": (0, 100_000), "tax": (0, 30_000)},
+        features={
+            "x": (lambda c: c["income"] / 1e5, (0, 1)),
+            "y": (lambda c: c["tax"] / 3e4, (0, 1)),
+            "xy": (lambda c: c["income"] * c["tax"] / 3e9, (0, 1)),
+        },
+        name="covariance",
+    )
+    release = simulated.release(opened(), [covariance], epsilon=100.0, n_resamples=300, rng=1)
+    assert release[0].statistic == "covariance" and release[0].column == "income, tax"
+    assert release[0].estimate == pytest.approx(np.cov(INCOME / 1e5, TAX / 3e4)[0, 1], rel=0.03)
+
+
+def test_a_feature_beyond_its_declared_bounds_is_clamped_not_believed() -> None:
+    """The price is that of the declared bounds, so a function that lies about them must not move more."""
+    liar = hg.bootstrap(
+        lambda t: t["x"] / t["count"],
+        columns={"income": (0, 100_000)},
+        features={"x": (lambda c: c["income"] * 1e9, (0, 1))},
+    )
+    assert simulated.release(opened(), [liar], epsilon=100.0, rng=1)[0].estimate <= 1.05
+
+
+def test_a_function_that_fails_is_marked_and_never_nan() -> None:
+    broken = hg.bootstrap(lambda t: math.log(-1.0), columns={"income": (0, 100_000)}, limits=(0, 1))
+    release = opened().release([broken], epsilon=1.0)
+    assert not release[0].reliable and release[0].standard_error is None and "NaN" not in release.to_json()
+
+
+def test_missing_in_either_column_drops_the_record_from_both() -> None:
+    ratio = hg.ratio("tax", "gap", bounds={"tax": (0, 30_000), "gap": (0, 100_000)})
+    gap = PEOPLE["gap"].to_numpy()
+    present = ~np.isnan(gap)
+    release = simulated.release(opened("add-remove"), [ratio], epsilon=100.0, n_resamples=300, rng=1)
+    assert release[0].estimate == pytest.approx(TAX[present].sum() / gap[present].sum(), rel=0.02)
+
+
+def test_the_file_as_target_has_no_sampling_error_and_students_interval() -> None:
+    release = opened(target="file").release([RATIO], epsilon=5.0)
+    assert release[0].sampling_error == 0.0 and release[0].confidence_interval().method == "student"
+
+
+@pytest.mark.parametrize("method", ["calibrated", "conservative", "unbiased", "most-conservative"])
+def test_interval_methods(method: str) -> None:
+    release = opened().release([MEAN], epsilon=2.0, method="bootstrap", interval=method)
+    estimate = release[0]
+    assert estimate.confidence_interval().method == method
+    assert estimate.confidence_interval(0.9, method="conservative").method == "conservative"
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "code"),
+    [
+        ([MEAN], {"n_resamples": 20}, "HG108"),
+        ([MEAN], {"interval": "calibrated"}, "HG108"),
+        ([MEAN], {"method": "bootstrap", "interval": "bayes"}, "HG108"),
+        ([MEAN], {"method": "bootstrap", "n_resamples": 1}, "HG120"),
+        ([MEAN], {"method": "bootstrap", "n_resamples": 0}, "HG120"),
+        ([MEAN], {"method": "bootstrap", "n_resamples": 10**9}, "HG120"),
+        ([MEAN], {"method": "bootstrap", "n_resamples": 20.5}, "HG120"),
+        ([MEAN], {"method": "bootstrap", "delta": 0}, "HG117"),
+        ([RATIO], {"delta": 0}, "HG117"),
+        ([RATIO], {"method": "moments"}, "HG108"),
+        ([RATIO], {"missing": "midpoint"}, "HG114"),
+    ],
+)
+def test_bad_requests(asked: list, options: dict, code: str) -> None:
+    with pytest.raises(hg.ParameterError) as caught:
+        opened().release(asked, epsilon=1.0, **options)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: hg.ratio("tax", "tax", bounds={"tax": (0, 1)}),
+        lambda: hg.ratio("tax", "income", bounds={"tax": (0, 1)}),
+        lambda: hg.quantile("income", 1.5, bounds=(0, 1)),
+        lambda: hg.quantile("income", 0.5, bounds=(0, 1), step=0.0001),
+        lambda: hg.bootstrap(3, columns={"x": (0, 1)}),
+        lambda: hg.bootstrap(lambda t: 0.0, columns={}),
+        lambda: hg.bootstrap(lambda t: 0.0, columns={"x": (0, 1)}, features={"count": (abs, (0, 1))}),
+        lambda: hg.bootstrap(lambda t: 0.0, columns={"x": (1, 0)}),
+    ],
+)
+def test_what_is_no_statistic_is_refused_when_it_is_made(make) -> None:
+    with pytest.raises(hg.ParameterError):
+        make()
+
+
+def resampled(shape: str, *, cells: int, presence: str, sd: float, k: int = 50) -> ResampledGaussian:
+    value = ResampledCoordinate(1000, lattice_noise(2000 * sd))
+    one = ResampledCoordinate(1, lattice_noise(2 * sd))
+    coordinates = {"value": (value,), "count": (one,), "value-and-count": (value, one), "vector": (value, value, one)}
+    return ResampledGaussian(k, 1.0, shape, coordinates[shape], presence, cells)  # type: ignore[arg-type]  # test names
+
+
+def test_a_mutant_that_prices_a_grouped_mean_at_half_the_range_is_caught() -> None:
+    """The scalar curve at C = R/2 lies below the vector's: ρ = ½, κ = 1 in each cell (theory §1.2: 4.9)."""
+    vector = resampled("value-and-count", cells=2, presence="private", sd=math.sqrt(50))
+    honest = profile_of(vector, Relation.REPLACE_ONE).epsilon_upper(1e-6)
+    heavier = ResampledCoordinate(1, lattice_noise(math.sqrt(50)))  # κ = 2
+    double = ResampledGaussian(50, 1.0, "value-and-count", (vector.coordinates[0], heavier), "private", 2)
+    mutant = profile_of(resampled("value", cells=1, presence="public", sd=math.sqrt(50)), Relation.REPLACE_ONE)
+    assert honest == pytest.approx(4.895, abs=0.02)
+    assert profile_of(double, Relation.REPLACE_ONE).epsilon_upper(1e-6) == pytest.approx(8.35, abs=0.03)
+    assert mutant.epsilon_upper(1e-6) < honest < 8
+
+
+def test_general_vectors_under_replace_one_pay_the_split_pair() -> None:
+    vector = resampled("vector", cells=1, presence="private", sd=3.0)
+    (pair,) = resampled_pairs(vector, Relation.REPLACE_ONE)
+    assert pair.kind is PairKind.ACROSS and pair.noise_sd == pytest.approx(math.sqrt(0.5))
+    assert pair.bound == pytest.approx(math.hypot(1 / 6, 1 / 6, 1 / 6), rel=1e-5)
+    assert profile_of(vector, Relation.REPLACE_ONE).epsilon_upper(1e-6) > profile_of(
+        vector, Relation.ADD_REMOVE
+    ).epsilon_upper(1e-6)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5, 1.0, 2.0, math.pi])
+def test_the_split_pair_dominates_two_vectors_at_any_angle(angle: float) -> None:
+    """k = 1: δ of (r·φ + Z) against (r·φ' + Z) by a fine sum over the plane, never above the split price."""
+    sd, c = 1.5, 1.0
+    weights = stats.poisson.pmf(np.arange(12), 1.0)
+    axis = np.linspace(-9, 20, 581)
+    x, y = np.meshgrid(axis, axis)
+
+    def law(vector: tuple[float, float]) -> np.ndarray:
+        total = np.zeros_like(x)
+        for r, p in enumerate(weights):
+            total += p * np.exp(-((x - r * vector[0]) ** 2 + (y - r * vector[1]) ** 2) / (2 * sd**2))
+        return total / total.sum()
+
+    p, q = law((c, 0.0)), law((c * math.cos(angle), c * math.sin(angle)))
+    coordinate = ResampledCoordinate(1, lattice_noise(sd * math.sqrt(2)))
+    mechanism = ResampledGaussian(1, 1.0, "vector", (coordinate, coordinate), "private", 1)
+    curve = profile_of(mechanism, Relation.REPLACE_ONE)
+    for epsilon in (0.0, 0.5, 1.0, 2.0):
+        exact = max(np.maximum(p - np.exp(epsilon) * q, 0).sum(), np.maximum(q - np.exp(epsilon) * p, 0).sum())
+        assert exact <= curve.delta_upper(epsilon) + 1e-6
+    if angle == math.pi:
+        scalar = ResampledGaussian(1, 1.0, "value", (ResampledCoordinate(1, lattice_noise(sd)),), "public", 1)
+        assert profile_of(scalar, Relation.REPLACE_ONE).delta_upper(0.5) <= curve.delta_upper(0.5)
+
+
+def test_a_bootstrap_composes_with_other_releases() -> None:
+    release = opened().release([MEAN, RATIO, hg.proportion("sex", value=1)], by={"sex": [0, 1]}, epsilon=1.0)
+    assert release.certificate is not None and isinstance(release.certificate.mechanism, Composition)
+    kinds = {part.type for part in release.certificate.mechanism.parts}
+    assert "resampled-gaussian" in kinds and "moments-gaussian" in kinds
+    alone = profile_of(release.certificate.mechanism.parts[1], Relation.REPLACE_ONE).epsilon_upper(1e-6)
+    assert alone < release.certificate.epsilon <= 1.0
+
+
+def test_combined_releases_pool_the_noise_and_add_up_the_price() -> None:
+    survey = opened()
+    parts = [survey.release([MEAN, hg.count()], by={"sex": [0, 1]}, epsilon=0.5) for _ in range(4)]
+    together = hg.combine(parts)
+    for pooled, single in zip(together, parts[0], strict=True):
+        assert pooled.privacy_error == pytest.approx(single.privacy_error / 2, rel=0.05)
+        assert pooled.sampling_error == pytest.approx(single.sampling_error, rel=0.2)
+    assert together.certificate is not None and 0.9 < together.certificate.epsilon < 2.0
+    together.certificate.verify()
+
+
+def test_what_does_not_estimate_the_same_thing_is_not_combined() -> None:
+    survey = opened()
+    mean = survey.release([MEAN], epsilon=0.5)
+    for other in (
+        survey.release([hg.mean("income", bounds=(0, 50_000))], epsilon=0.5),
+        survey.release([MEAN], epsilon=0.5, by={"sex": [0, 1]}),
+        survey.release([MEAN], epsilon=0.5, missing="midpoint"),
+        opened("add-remove").release([MEAN], epsilon=0.5),
+        simulated.release(survey, [MEAN], epsilon=0.5, rng=1),
+    ):
+        with pytest.raises(hg.ParameterError, match="HG122"):
+            hg.combine([mean, other])
+    with pytest.raises(hg.ParameterError, match="HG122"):
+        hg.combine([mean])
