@@ -1,0 +1,98 @@
+"""Seeded stand-ins for studies of coverage, width and power. NOT PRIVATE: marked, never certified, in no ledger.
+
+The same plan, histogram and inference as a release; only the source of chance differs. A test ties the laws of the two
+sources together.
+
+>>> import numpy as np, pyarrow, hedgerow as hg
+>>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+>>> study = release(survey, [hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0, rng=7)
+>>> study.simulated, study.certificate
+(True, None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Query
+from hedgerow.release.execute import draw_estimates, read_histograms
+from hedgerow.release.plan import Plan
+from hedgerow.release.result import Release
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Statistic
+from hedgerow.survey import Survey
+
+__all__ = ["SimulatedNoise", "Study", "release"]
+
+_WIDE = 1000.0
+
+
+class SimulatedNoise:
+    """Seeded noise of the same laws as the secure source; never certified.
+
+    Above a width of 1000 the discrete Gaussian is a rounded continuous one: no test at any feasible size sees the
+    difference. Below, its probabilities are tabulated.
+
+    >>> SimulatedNoise(1).two_sided_geometric(1.0, 3).dtype
+    dtype('int64')
+    """
+
+    secure: bool = False
+
+    def __init__(self, rng: np.random.Generator | int | None = None) -> None:
+        self._rng = np.random.default_rng(rng)
+
+    def discrete_gaussian(self, width: float, size: int) -> NDArray[np.int64]:
+        """Return `size` integers, P(Z = z) ∝ exp(−z²/2 width²)."""
+        if width >= _WIDE:
+            return np.rint(self._rng.normal(0.0, width, size)).astype(np.int64)
+        reach = int(np.ceil(12 * width)) + 2
+        z = np.arange(-reach, reach + 1)
+        cumulative = np.cumsum(np.exp(-(z**2) / (2 * width**2)))
+        drawn = np.searchsorted(cumulative, self._rng.random(size) * cumulative[-1], side="right")
+        return np.asarray(z[drawn], dtype=np.int64)
+
+    def two_sided_geometric(self, scale: float, size: int) -> NDArray[np.int64]:
+        """Return `size` integers, P(Z = z) ∝ exp(−|z|/scale): the difference of two geometric counts."""
+        chance = -np.expm1(-1.0 / scale)
+        return (self._rng.geometric(chance, size) - self._rng.geometric(chance, size)).astype(np.int64)
+
+    def generator(self) -> np.random.Generator:
+        """Return the seeded generator."""
+        return self._rng
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A plan with its histograms in hand, so that noise can be drawn many times: for simulations only."""
+
+    plan: Plan
+    histograms: dict[Query, Histogram]
+    source: str
+
+    @classmethod
+    def of(cls, survey: Survey, statistics: Statistic | Sequence[Statistic], **options: Any) -> Study:
+        """Plan as `Survey.release` would, and read the histograms."""
+        plan = survey.plan(statistics, **options)
+        return cls(plan, read_histograms(plan, survey.source), survey.source.name)
+
+    def draw(self, noise: SimulatedNoise) -> Release:
+        """Return one simulated release."""
+        estimates = draw_estimates(self.plan, self.histograms, noise)
+        return Release.of(self.plan, estimates, None, source=self.source, backend=None)
+
+
+def release(
+    survey: Survey,
+    statistics: Statistic | Sequence[Statistic],
+    *,
+    rng: np.random.Generator | int | None = None,
+    **options: Any,
+) -> Release:
+    """Return what `Survey.release` would, with seeded noise: marked simulated, without a certificate."""
+    return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
