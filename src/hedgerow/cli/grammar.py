@@ -1,0 +1,165 @@
+"""How statistics, groups and shares are written on the command line.
+
+=====================  ======================================================================================
+``COL:LO:HI[:STEP]``   split from the right, so a column's name may hold colons; where it ends in ``:number``,
+                       give the step too
+``COL=VALUE``          split at the first ``=``
+``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
+``1,2``                shares, one a statistic
+=====================  ======================================================================================
+
+A value that prints as it was written is read as a whole number or a decimal; any other, such as ``01``, stays text. So
+a value that is compared as text (every column of a CSV file) is compared as it was written.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from hedgerow.errors import ParameterError
+from hedgerow.privacy.facts import Scalar
+
+__all__ = ["parse_by", "parse_on_grid", "parse_share", "parse_value", "split_proportion"]
+
+Number = int | float
+
+
+def parse_on_grid(option: str, text: str) -> tuple[str, tuple[Number, Number] | None, Number | None]:
+    """Return (column, bounds, step) of ``COL:LO:HI[:STEP]``; bounds are None where a column stands alone.
+
+    Raises
+    ------
+    ParameterError
+        HG116: neither three nor four parts, or ends that are no numbers. `hedgerow.mean` checks the bounds themselves.
+
+    Examples
+    --------
+    >>> parse_on_grid("--mean", "age:0:100:1")
+    ('age', (0, 100), 1)
+    >>> parse_on_grid("--mean", "time:utc:0:24:0.5")
+    ('time:utc', (0, 24), 0.5)
+    >>> parse_on_grid("--mean", "age")
+    ('age', None, None)
+    """
+    parts = text.split(":")
+    if len(parts) == 1 and text:
+        return text, None, None
+    numbers: list[Number] = []
+    while len(parts) > 1 and len(numbers) < 3 and (found := _number(parts[-1])) is not None:
+        numbers.insert(0, found)
+        parts.pop()
+    column = ":".join(parts)
+    if len(numbers) < 2 or not column:
+        raise ParameterError(
+            "HG116",
+            rule=f"`{option}` is written COL:LO:HI or COL:LO:HI:STEP, with numbers for LO, HI and STEP.",
+            finding=f"Found {text!r}.",
+            remedy=f"For example {option} age:0:100:1.",
+        )
+    return column, (numbers[0], numbers[1]), numbers[2] if len(numbers) == 3 else None
+
+
+def split_proportion(text: str) -> tuple[str, Scalar]:
+    """Return (column, value) of ``COL=VALUE``.
+
+    >>> split_proportion("employed=1"), split_proportion("zip=01"), split_proportion("note=a=b")
+    (('employed', 1), ('zip', '01'), ('note', 'a=b'))
+    """
+    column, equals, value = text.partition("=")
+    if not (column and equals and value.strip()):
+        raise ParameterError(
+            "HG116",
+            rule="`--proportion` is written COL=VALUE.",
+            finding=f"Found {text!r}.",
+            remedy="For example --proportion employed=1.",
+        )
+    return column, parse_value(value)
+
+
+def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar]] | None:
+    """Return {column: [category, …]} of each ``COL=v1,v2``; None where there is none.
+
+    Raises
+    ------
+    ParameterError
+        HG111 a column without its categories, or named twice; HG116 a category that is empty.
+
+    Examples
+    --------
+    >>> parse_by(["sex=0,1", 'region="North, East",South'])
+    {'sex': [0, 1], 'region': ['North, East', 'South']}
+    """
+    groups: dict[str, list[Scalar]] = {}
+    for text in texts:
+        column, equals, listed = text.partition("=")
+        if not column or not equals or not listed.strip():
+            raise _no_categories(column or text)
+        if column in groups:
+            raise ParameterError(
+                "HG111",
+                rule="Each column is named once in `--by`, with all its categories.",
+                finding=f"Column {column!r} is named twice.",
+                remedy=f"For example --by {column}=0,1.",
+            )
+        values = [value.strip() for value in next(csv.reader([listed], skipinitialspace=True))]
+        if not all(values):
+            raise ParameterError(
+                "HG116",
+                rule="`--by` is written COL=v1,v2, and no category is empty.",
+                finding=f"One of column {column!r} is.",
+                remedy="Missing values make no cell of their own: leave it out.",
+            )
+        groups[column] = [parse_value(value) for value in values]
+    return groups or None
+
+
+def parse_share(text: str | None) -> list[Number] | None:
+    """Return the shares of ``1,2``; what they must be is checked by the release (HG116 where they are no numbers).
+
+    >>> parse_share("1,2.5")
+    [1, 2.5]
+    """
+    if text is None:
+        return None
+    numbers = [_number(part) for part in text.split(",")]
+    if any(number is None for number in numbers):
+        raise ParameterError(
+            "HG116",
+            rule="`--share` is written as numbers apart by commas, one a statistic.",
+            finding=f"Found {text!r}.",
+            remedy="For example --share 2,1. They go with means, sums, proportions and the count, in this order.",
+        )
+    return [number for number in numbers if number is not None]
+
+
+def parse_value(text: str) -> Scalar:
+    """Return a declared value: a whole number or a decimal where it prints as it was written, else text.
+
+    >>> parse_value("1"), parse_value("2.5"), parse_value("01"), parse_value("2.50"), parse_value(" north ")
+    (1, 2.5, '01', '2.50', 'north')
+    """
+    text = text.strip()
+    found = _number(text)
+    return found if found is not None and str(found) == text and found == found and abs(found) != float("inf") else text
+
+
+def _number(text: str) -> Number | None:
+    # Python reads 1_000 and digits of other scripts as numbers too; a command line should not.
+    if not text.isascii() or "_" in text:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _no_categories(column: str) -> ParameterError:
+    return ParameterError(
+        "HG111",
+        rule="Categories of a group are declared, never read off the data.",
+        finding=f"`--by {column}` gives none.",
+        remedy=f"List them, e.g. --by {column}=0,1.",
+    )

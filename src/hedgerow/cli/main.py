@@ -1,0 +1,74 @@
+"""The command line: `hedgerow release | price | audit | demo | explain | --version`. Verbs parse, call and print.
+
+Exit codes: 0 done · 2 input or usage · 3 over budget · 4 refused · 5 verification or audit failed · 6 failed after the
+budget was reserved · 130 interrupted before that. Results go to standard output, everything else to standard error.
+Each verb imports what it needs when it runs, so that help is quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hedgerow.cli.audit import audit
+from hedgerow.cli.demo import demo
+from hedgerow.cli.explain import explain
+from hedgerow.cli.price import price
+from hedgerow.cli.refusal import exit_code_of
+from hedgerow.cli.release import release
+from hedgerow.cli.terminal import say
+
+__all__ = ["app", "main"]
+
+
+class _Verbs(TyperGroup):
+    """The verbs, with every exception turned into sentences and an exit code."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        options["standalone_mode"] = False
+        options["prog_name"] = options.get("prog_name") or "hedgerow"
+        run = super().main
+        raise SystemExit(exit_code_of(lambda: run(*args, **options)))
+
+
+app = typer.Typer(
+    name="hedgerow",
+    cls=_Verbs,
+    add_completion=False,
+    # Plain help: it reads the same in a pipe, in a log and to a screen reader.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(release)
+app.command()(price)
+app.command()(audit)
+app.command()(demo)
+app.command()(explain)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from hedgerow.version import __version__
+
+        say(f"hedgerow {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _overview(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Private statistics with honest error bars. New here? Try `hedgerow demo`."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+def main() -> None:
+    """Run the command line on the arguments of this process."""
+    app(prog_name="hedgerow")

@@ -1,0 +1,77 @@
+"""From an exception to what the user reads and the exit code: rule, finding, remedy, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from hedgerow.cli.terminal import OutputClosed, tell
+from hedgerow.errors import HedgerowError, ParameterError
+
+__all__ = ["exit_code_of", "wording"]
+
+INTERRUPTED = 130
+# Typer exports one of its usage errors; their common base has moved between versions, but not its name.
+_USAGE: tuple[type[BaseException], ...] = tuple(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException" and issubclass(kind, Exception)
+)
+
+
+def exit_code_of(run: Callable[[], object]) -> int:
+    """Run a verb and return its exit code; whatever it raises is told on standard error in whole sentences."""
+    try:
+        code = run()
+        return code if isinstance(code, int) else 0
+    except HedgerowError as refused:
+        return _refuse(refused)
+    except OutputClosed:
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except SystemExit:
+        raise
+    except _USAGE as usage:
+        return _refuse(_misspelt(usage))
+    except BaseException:
+        # Compiled libraries raise outside Exception too, and none of it may reach the user: it may quote data.
+        pass
+    return _refuse(
+        HedgerowError(
+            "HG901",
+            rule="Every failure has a code and a page.",
+            finding="This one has none: it is a bug in hedgerow. No data were read and nothing was spent.",
+            remedy="Please report the command, without data.",
+        )
+    )
+
+
+def wording(refused: HedgerowError) -> str:
+    """Return what is printed: code and rule, finding, remedy, and where to read more.
+
+    >>> print(wording(ParameterError("HG110", rule="A rule.", finding="A finding.", remedy="A remedy.")))
+    HG110: A rule.
+    A finding.
+    A remedy.
+    More: hedgerow explain HG110
+    """
+    said = [f"{refused.code}: {refused.rule}", refused.finding, refused.remedy]
+    lines = "\n".join(line for line in [*said, f"More: hedgerow explain {refused.code}"] if line)
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in lines)
+
+
+def _refuse(refused: HedgerowError) -> int:
+    tell(wording(refused))
+    return refused.exit_code
+
+
+def _misspelt(usage: BaseException) -> ParameterError:
+    context = getattr(usage, "ctx", None)
+    command = getattr(context, "command_path", None) or "hedgerow"
+    message: str = usage.format_message()  # type: ignore[attr-defined]  # the base class by name, see _USAGE
+    return ParameterError(
+        "HG116",
+        rule="A command is written as its help shows.",
+        finding=message.strip().rstrip(".") + ".",
+        remedy=f"See: {command} --help",
+    )

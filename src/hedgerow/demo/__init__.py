@@ -1,0 +1,1 @@
+"""The embedded population and the first five minutes."""

@@ -1,0 +1,243 @@
+"""Error bars with two tones: the whole interval, and inside it the part that privacy alone would leave.
+
+The only door to matplotlib in this folder; it is imported when something is drawn. Numbers in, axes out.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ErrorBar", "draw_error_bars", "save_pictures"]
+
+# Okabe and Ito's blue, pale and full: told apart by lightness alone, so in grey and by every kind of eye.
+_INTERVAL, _PRIVACY, _INK, _QUIET = "#9ecae1", "#0072b2", "#1a1a1a", "#6b6b6b"
+_MOST_ROWS = 300
+_LABEL = 24
+# Inches. A phone shows 5.4 inches of picture at a third of its size, where 10 points can still be read.
+_WIDTH, _ROW, _PANEL, _HEAD, _FOOT = 5.4, 0.34, 0.78, 0.12, 0.48
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "text.usetex": False,
+    "axes.unicode_minus": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "hedgerow",
+    "hatch.linewidth": 0.8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBar:
+    """One estimate to be drawn.
+
+    Attributes
+    ----------
+    label : str
+        What stands beside the bar: the cell.
+    estimate, low, high : float
+        The estimate and its interval; an infinite end is drawn to the edge of the panel.
+    privacy_error : float or None
+        Standard deviation of the noise, in the estimate's unit; None where there is no number to give.
+    reliable : bool
+        False: the bar is hollow and hatched.
+    panel : str
+        What is estimated, with its unit: bars of one panel share an axis.
+    """
+
+    label: str
+    estimate: float
+    low: float
+    high: float
+    privacy_error: float | None
+    reliable: bool
+    panel: str = ""
+
+
+def draw_error_bars(bars: Sequence[ErrorBar], *, level: float, ax: Axes | None = None) -> Axes:
+    """Draw bars from top to bottom and return their axes: the first panel's, whose ``figure`` holds the others.
+
+    Without `ax` a new figure is made with one panel for each different ``panel``, each on an axis of its own, since a
+    mean age and a mean income share no scale; the figure is registered nowhere. With `ax` every bar is drawn there.
+
+    Parameters
+    ----------
+    bars : sequence of ErrorBar
+    level : float
+        Of the intervals; the privacy part is ±z·privacy_error at the same level, cut at the interval.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> axes = draw_error_bars([ErrorBar("sex=0", 41.9, 41.5, 42.2, 0.07, True, "mean of age")], level=0.95)
+    >>> axes.get_title(loc="left")
+    'mean of age'
+    """
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        if ax is not None:
+            panels = {bar.panel for bar in bars}
+            _draw_panel(ax, [(_full_label(bar, len(panels)), bar) for bar in bars], level)
+            ax.set_title(_plain(panels.pop()) if len(panels) == 1 else "", loc="left", fontsize=11, fontweight="bold")
+            return ax
+        return _new_figure(bars, level)
+
+
+def save_pictures(bars: Sequence[ErrorBar], paths: Iterable[str | Path], *, level: float) -> None:
+    """Draw bars once and write them to each path, in the format of its ending: ``.png``, ``.svg``, ``.pdf``."""
+    import matplotlib
+
+    figure = draw_error_bars(bars, level=level).get_figure(root=True)
+    if figure is None:
+        raise TypeError("axes without a figure")
+    with matplotlib.rc_context(_STYLE):
+        for path in paths:
+            # Without a date the same numbers make the same file.
+            undated = {"Date": None} if Path(path).suffix == ".svg" else None
+            figure.savefig(str(path), dpi=200, metadata=undated)
+
+
+def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = bars[:_MOST_ROWS]
+    panels: dict[str, list[ErrorBar]] = {}
+    for bar in shown:
+        panels.setdefault(bar.panel, []).append(bar)
+    panels = panels or {"": []}
+    heights = [_PANEL + _ROW * len(listed) for listed in panels.values()]
+    total = _HEAD + _FOOT + sum(heights)
+    figure = Figure(figsize=(_WIDTH, total), facecolor="white")
+    FigureCanvasAgg(figure)
+    # Labels of all panels start at one line, so their axes must too.
+    widest = max((len(line) for bar in shown for line in _two_lines(bar.label).split("\n")), default=0)
+    left = min(0.45, (0.3 + 0.083 * widest) / _WIDTH)
+    top, drawn = total - _HEAD, []
+    for (name, listed), height in zip(panels.items(), heights, strict=True):
+        below, above = 0.38, height - 0.30
+        axes = figure.add_axes((left, (top - above - 0.30 + below) / total, 0.95 - left, (above - below) / total))
+        axes.set_title(_plain(name), loc="left", x=-left / (0.95 - left) + 0.1 / _WIDTH, fontsize=11, fontweight="bold")
+        _draw_panel(axes, [(_two_lines(bar.label), bar) for bar in listed], level)
+        drawn.append(axes)
+        top -= height
+    _legend(figure, shown, level, total)
+    if len(bars) > len(shown):
+        figure.text(0.02, 0.005, f"The first {len(shown)} of {len(bars):,} estimates.", fontsize=8, color=_QUIET)
+    return drawn[0]
+
+
+def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) -> None:
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    edges = _edges([bar for _, bar in rows])
+    for place, (_, bar) in enumerate(rows):
+        low, high = max(bar.low, edges[0]), min(bar.high, edges[1])
+        if not bar.reliable:
+            hollow = axes.barh(place, high - low, left=low, height=0.42, facecolor="white", edgecolor=_INTERVAL, lw=1)
+            hollow.patches[0].set_hatch("////")
+        elif high > low:
+            axes.barh(place, high - low, left=low, height=0.42, color=_INTERVAL, lw=0)
+            if bar.privacy_error:
+                start = max(low, bar.estimate - z * bar.privacy_error)
+                end = min(high, bar.estimate + z * bar.privacy_error)
+                axes.barh(place, end - start, left=start, height=0.18, color=_PRIVACY, lw=0)
+        # A thin stroke hides nothing of a narrow privacy part.
+        shape, size, width = ("|", 15.0, 2.0) if bar.reliable else ("o", 6.0, 1.2)
+        axes.plot(bar.estimate, place, shape, ms=size, mew=width, mec=_INK, mfc="white", zorder=3)
+    axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+    axes.set_ylim(len(rows) - 0.45, -0.55)
+    axes.set_xlim(edges)
+    _quiet(axes)
+
+
+def _edges(bars: Sequence[ErrorBar]) -> tuple[float, float]:
+    """Return the ends of a panel's axis: every finite number of its reliable bars, or of all, and a margin.
+
+    An unreliable bar's interval is everything that is possible; shown whole, it would squeeze the others to nothing.
+    """
+    known = [bar for bar in bars if bar.reliable] or bars
+    ends = [end for bar in known for end in (bar.low, bar.estimate, bar.high) if math.isfinite(end)] or [0.0, 1.0]
+    low, high = min(ends), max(ends)
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _quiet(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color="#e4e4e4", lw=0.8)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color("#b8b8b8")
+    axes.tick_params(axis="y", length=0, pad=6, colors=_INK)
+    axes.tick_params(axis="x", length=3, color="#b8b8b8", labelcolor=_QUIET, labelsize=9)
+    figure = axes.get_figure(root=True)
+    inches = axes.get_position().width * (figure.get_figwidth() if figure is not None else _WIDTH)
+    longest = max(len(_tick(end, [])) for end in axes.get_xlim())
+    fitting = min(5, max(2, int(inches / (0.1 * longest + 0.15))))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=fitting, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, axes.get_xticks().tolist())))
+
+
+def _tick(value: float, places: Sequence[float]) -> str:
+    """Return a tick's label with as many digits as all of them need, thousands apart."""
+    if abs(value) >= 1e9:
+        return f"{value:.4g}".replace("e+", "e").replace("-", "−")
+    step = float(places[1] - places[0]) if len(places) > 1 else 1.0
+    digits = next(digits for digits in range(16) if digits == 15 or abs(round(step, digits) - step) < 1e-3 * step)
+    return f"{value + 0.0:,.{digits}f}".replace("-", "−")
+
+
+def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    keys: list[Patch | Line2D] = [
+        Line2D([], [], marker="|", ls="", ms=11, mew=2.0, mec=_INK, label="estimate"),
+        Patch(facecolor=_INTERVAL, label=f"{100 * level:.6g} % interval"),
+        Patch(facecolor=_PRIVACY, label="its privacy part"),
+    ]
+    if any(not bar.reliable for bar in bars):
+        keys.append(Patch(facecolor="white", edgecolor=_INTERVAL, hatch="////", label="not reliable"))
+    figure.legend(
+        handles=keys,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 0.06 / total),
+        ncols=2 if len(keys) > 3 else 3,
+        frameon=False,
+        fontsize=9,
+        columnspacing=1.4,
+        handlelength=1.4,
+        labelcolor=_INK,
+    )
+
+
+def _full_label(bar: ErrorBar, panels: int) -> str:
+    return _plain(bar.label if panels == 1 else f"{bar.panel} {bar.label}".strip())
+
+
+def _two_lines(label: str) -> str:
+    """Return a label that fits beside its bar: broken at a space, once, and cut where even that is too long."""
+    return "\n".join(textwrap.wrap(_plain(label), _LABEL, max_lines=2, placeholder="…")) or ""
+
+
+def _plain(text: str) -> str:
+    """Show names as they are: no mathematics between dollar signs, no control characters, no endless lines."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return (shown if len(shown) <= 48 else shown[:47] + "…").replace("$", r"\$")
