@@ -1,0 +1,179 @@
+"""Coverage and width of the released 95 % intervals, by simulation with the seeded stand-in.
+
+Run: python benchmarks/coverage_of_releases.py [--runs 2000] [--method bootstrap] [--interval conservative]
+
+Each run draws a fresh sample from a known law, builds its histogram, draws noise and reads the interval. Width is over
+the oracle's, 2·z·√(Var/n + τ²): the interval of someone who knows the variance and the noise but not the mean. With a
+private count the oracle knows the cell's true size too, and τ² is the variance of the noisy ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hedgerow as hg
+from hedgerow.inference.bootstrap_basis import BootstrapBasis
+from hedgerow.inference.score import Quadratic
+from hedgerow.privacy.relation import Relation, Target
+from hedgerow.release.design import PublicFacts
+from hedgerow.release.execute import draw_estimates
+from hedgerow.release.plan import make_plan
+from hedgerow.release.request import parse_request
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.testing.simulated import SimulatedNoise
+
+Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law on [0, 1] in 101 steps, so that its clamped mean and variance are exact."""
+
+    name: str
+    probability: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float:
+        return float(self.probability @ np.linspace(0, 1, len(self.probability)))
+
+    @property
+    def variance(self) -> float:
+        grid = np.linspace(0, 1, len(self.probability))
+        return float(self.probability @ (grid - self.mean) ** 2)
+
+
+def laws() -> list[Law]:
+    """Return a normal, a skewed and a 0/1 law."""
+    grid = np.linspace(0, 1, 101)
+    edges = np.concatenate([[0.0], (grid[1:] + grid[:-1]) / 2, [1.0]])
+    normal = np.exp(-0.5 * ((grid - 0.45) / 0.15) ** 2)
+    skewed = np.diff(edges**0.3)
+    binary = np.zeros(101)
+    binary[0], binary[-1] = 0.8, 0.2
+    return [Law(name, p / p.sum()) for name, p in (("normal", normal), ("skewed", skewed), ("0/1", binary))]
+
+
+@dataclass(frozen=True)
+class Setting:
+    relation: str
+    n: int
+    law: Law
+    groups: int
+    missing: float
+
+    def __str__(self) -> str:
+        extra = (f", {self.groups} groups" if self.groups > 1 else "") + (", 20 % missing" if self.missing else "")
+        return f"{self.relation}, n={self.n}, {self.law.name}{extra}"
+
+
+def settings() -> Iterator[Setting]:
+    for relation in ("replace-one", "add-remove"):
+        for n in (500, 5000):
+            for law in laws():
+                yield Setting(relation, n, law, 1, 0.0)
+                yield Setting(relation, n, law, 3, 0.0)
+                yield Setting(relation, n, law, 1, 0.2)
+
+
+GROUP_SHARES = np.array([0.5, 0.3, 0.2])
+
+
+def draw_sample(setting: Setting, rng: np.random.Generator) -> Histogram:
+    """Return the histogram of a fresh sample; under add-remove its size is random too."""
+    n = setting.n if setting.relation == "replace-one" else int(rng.poisson(setting.n))
+    shares = GROUP_SHARES if setting.groups > 1 else np.array([1.0])
+    cells = np.outer(shares, np.append(setting.law.probability * (1 - setting.missing), setting.missing)).ravel()
+    drawn = rng.multinomial(n, cells).reshape(len(shares), 102)
+    cell, index = np.nonzero(drawn)
+    return Histogram.from_triplets(cell, np.where(index == 101, -1, index), drawn[cell, index], cells=len(shares))
+
+
+@dataclass(frozen=True)
+class Result:
+    covered: int
+    total: int
+    width: float
+
+    @property
+    def coverage(self) -> float:
+        return self.covered / self.total
+
+
+def simulate(setting: Setting, statistic: str, runs: int, rng: np.random.Generator, **options: Any) -> Result:
+    """Return how often the interval covers, and its mean width over the oracle's."""
+    by = {"g": list(range(setting.groups))} if setting.groups > 1 else None
+    asked = {
+        "mean": hg.mean("x", bounds=(0, 1), step=0.01),
+        "sum": hg.sum("x", bounds=(0, 1), step=0.01),
+    }[statistic]
+    missing = "drop" if setting.missing or by else "error-if-declared-complete"
+    request = parse_request([asked], by=by, epsilon=1.0, delta=1e-6, missing=missing, **options)
+    n = setting.n if setting.relation == "replace-one" else None
+    plan = make_plan(request, PublicFacts(Relation(setting.relation), "row", Target.POPULATION, n))
+    shares = GROUP_SHARES if by else np.array([1.0])
+    noise = SimulatedNoise(rng)
+    covered = total = 0
+    ratios = []
+    for _ in range(runs):
+        histogram = draw_sample(setting, rng)
+        estimates = draw_estimates(plan, {plan.items[0].design.query: histogram}, noise)
+        for share, estimate in zip(shares, estimates, strict=True):
+            interval = estimate.confidence_interval(0.95)
+            size = share * (1 - setting.missing) * setting.n
+            law = setting.law
+            truth = law.mean if statistic == "mean" else size * law.mean
+            covered += interval.low <= truth <= interval.high
+            total += 1
+            ratios.append((interval.high - interval.low) / oracle_width(estimate, setting, statistic, size))
+    return Result(covered, total, float(np.mean(ratios)))
+
+
+def oracle_width(estimate: hg.Estimate, setting: Setting, statistic: str, size: float) -> float:
+    """Return 2·z·√(sampling variance + noise variance), both known exactly."""
+    law, basis = setting.law, estimate.basis
+    if isinstance(basis, BootstrapBasis):
+        noise = Quadratic(basis.replicates.privacy_variance * (size**2 if statistic == "mean" else 1.0))
+    else:
+        noise = basis.noise
+    if statistic == "mean":
+        sampling = law.variance / size
+        privacy = (noise.constant + noise.square * (law.mean - 0.5) ** 2) / size**2
+    else:
+        second = law.variance + law.mean**2
+        sampling = size * second
+        if setting.relation == "replace-one":
+            sampling -= (size * law.mean) ** 2 / setting.n
+        privacy = noise.constant
+    return 2 * Z * math.sqrt(sampling + privacy)
+
+
+def main(report: Callable[[str], None] = print) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--method", default="auto")
+    parser.add_argument("--interval", default=None)
+    parser.add_argument("--seed", type=int, default=20261120)
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(arguments.seed)
+    report(f"{'setting':58s} {'statistic':9s} {'coverage':>8s} {'width/oracle':>12s}")
+    worst, widths = 1.0, []
+    for setting in settings():
+        for statistic in ("mean", "sum"):
+            result = simulate(
+                setting, statistic, arguments.runs, rng, method=arguments.method, interval=arguments.interval
+            )
+            worst = min(worst, result.coverage)
+            widths.append(result.width)
+            report(f"{setting!s:58s} {statistic:9s} {result.coverage:8.4f} {result.width:12.3f}")
+    report(f"worst coverage {worst:.4f}; median width over oracle {np.median(widths):.3f}, largest {max(widths):.3f}")
+
+
+if __name__ == "__main__":
+    main()
