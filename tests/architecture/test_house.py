@@ -1,0 +1,122 @@
+"""The house: sizes, names, doors to vendors, public names, codes. (Layers are held by import-linter: `make lint`.)"""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hedgerow
+
+SOURCE = Path(hedgerow.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+DOORS = {
+    "duckdb": {"engines/files.py"},
+    "pyspark": {"engines/spark.py"},
+    "narwhals": {"engines/frames.py"},
+    "opendp": {"noise/secure.py"},
+    "randomgen": {"noise/secure.py"},
+    "dp_accounting": {"accounting/compose.py"},
+    "matplotlib": {"plots/error_bars.py", "plots/privacy_bounds.py"},
+    "typer": {f"cli/{path.name}" for path in (SOURCE / "cli").glob("*.py")},
+}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def typing_only(tree: ast.Module) -> ast.Module:
+    """Return the tree without what stands under ``if TYPE_CHECKING``."""
+
+    class Strip(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | None:  # the name that NodeTransformer calls
+            return None if getattr(node.test, "id", "") == "TYPE_CHECKING" else node
+
+    return Strip().visit(tree)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_file_is_one_idea_of_readable_size(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    assert not re.search(r"(^|_)(utils?|common|helpers?|misc)$", path.stem)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            assert not body or body[-1].end_lineno - body[0].lineno < 60, f"{node.name} is too long"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_each_vendor_has_one_door(path: Path) -> None:
+    names = imported(typing_only(ast.parse(path.read_text())))
+    here = path.relative_to(SOURCE).as_posix()
+    for vendor, doors in DOORS.items():
+        assert vendor not in names or here in doors, f"{here} imports {vendor}"
+
+
+def test_a_second_door_would_be_seen() -> None:
+    assert "duckdb" in imported(ast.parse("def f():\n    import duckdb.typing"))
+
+
+def test_importing_hedgerow_loads_no_vendor() -> None:
+    heavy = (
+        "duckdb narwhals opendp dp_accounting randomgen typer pydantic matplotlib jinja2 scipy pandas polars pyarrow"
+    )
+    code = f"import sys, hedgerow; print([v for v in {heavy.split()!r} if v in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_the_library_works_without_any_frame_library(tmp_path: Path) -> None:
+    """The core install has none of pandas, polars, pyarrow: block them, and release from a CSV file."""
+    (tmp_path / "people.csv").write_text("age,sex\n" + "30,0\n50,1\n" * 200)
+    code = f"""
+import sys
+for name in ("pandas", "polars", "pyarrow"):
+    sys.modules[name] = None
+import hedgerow as hg
+survey = hg.open({str(tmp_path / "people.csv")!r}, relation="replace-one")
+release = survey.mean("age", bounds=(0, 100), by={{"sex": [0, 1]}}, epsilon=1.0)
+assert len(release) == 2 and release.to_dict()["certificate"]["epsilon"] <= 1
+try:
+    release.to_frame()
+except hg.ParameterError as refused:
+    print(refused.code)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == "HG208", run.stderr
+
+
+def test_public_names_are_listed_and_exist() -> None:
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+                break
+        else:
+            continue
+        dotted = ".".join(["hedgerow", *path.relative_to(SOURCE).with_suffix("").parts])
+        module = __import__(dotted.removesuffix(".__init__"), fromlist=["__all__"])
+        assert all(hasattr(module, name) for name in module.__all__), path
+    assert set(hedgerow.__all__) <= set(dir(hedgerow))
+
+
+def test_no_word_promises_what_cannot_be_promised() -> None:
+    banned = re.compile(r"\b(anonymous|anonymised|anonymized|perfectly private|completely safe)\b", re.IGNORECASE)
+    for path in [*FILES, *Path(__file__).parents[2].glob("docs/**/*.md"), Path(__file__).parents[2] / "README.md"]:
+        if path.name != "language.md":
+            assert not banned.search(path.read_text()), path
+
+
+def test_no_floating_sum_is_asked_of_an_engine() -> None:
+    """A float SUM depends on the order of rows; engines count, and only integers are added up."""
+    for path in (SOURCE / "engines").glob("*.py"):
+        assert not re.search(r"\.mean\(|\bavg\(|\bstddev\(", path.read_text()), path

@@ -1,0 +1,79 @@
+"""README and docs: every snippet runs, every file named exists, versions agree."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hedgerow
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(r"^\$ (hedgerow (?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(page.read_text()) if kind == language]
+
+
+@pytest.fixture
+def survey_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder in which the demo has run, as a newcomer has it."""
+    from hedgerow.demo.population import draw_survey
+
+    (tmp_path / "hedgerow-demo").mkdir()
+    (tmp_path / "hedgerow-demo" / "survey.csv").write_text(draw_survey().to_csv())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_snippets_run(page: Path, survey_folder: Path) -> None:
+    namespace: dict[str, object] = {}
+    for snippet in blocks(page, "python"):
+        exec(compile(snippet, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: p.name)
+def test_shell_snippets_run(page: Path, survey_folder: Path) -> None:
+    """Run each `$ hedgerow …` line and compare the words of its output, numbers aside: the noise is fresh each time."""
+    program = Path(sys.executable).with_name("hedgerow")
+    for snippet in blocks(page, "console"):
+        for command, shown in COMMAND.findall(snippet):
+            words = shlex.split(command.replace("\\\n", " "))[1:]
+            run = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+            assert run.returncode == 0, run.stderr
+            assert skeleton(run.stdout) == skeleton(shown), command
+
+
+def skeleton(text: str) -> list[str]:
+    """Return the words of an output without its numbers and spacing."""
+    return re.findall(r"[A-Za-z_]{2,}", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "make demo" in text and "make test" in text and "pip install ." in text
+
+
+def test_versions_agree() -> None:
+    assert f"## {hedgerow.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_map_in_the_readme_is_the_house() -> None:
+    text = (ROOT / "README.md").read_text()
+    folders = {
+        path.name for path in (ROOT / "src" / "hedgerow").iterdir() if (path / "__init__.py").is_file()
+    }
+    for folder in folders:
+        assert re.search(rf"`{folder}/?`", text), folder
