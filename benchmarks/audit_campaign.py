@@ -2,7 +2,7 @@
 
     python benchmarks/audit_campaign.py --runs 10000000 --replays 500 --report audit.html
 
-Figures of 20 November 2026 (seed 20261120) are in docs/promise.md; the run takes some seven minutes on one core.
+Figures of 20 November 2026 (seed 20261120) are in docs/promise.md; the run takes some fifteen minutes on one core.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _one(name: str, options: dict[str, Any], runs: int | None, *, as_json: bool,
         from hedgerow.audit.campaign import run_mutants
         from hedgerow.audit.page import verdict_page
 
-        _write(report, verdict_page(found, run_mutants(200_000, seed=1)))
+        _write(report, verdict_page(found, run_mutants(seed=20261120)))
     if as_json:
         say_json(found.to_dict())
     else:
@@ -99,7 +99,7 @@ def _everything(options: dict[str, Any], runs: int | None, *, as_json: bool, rep
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise ParameterError(
-            "HG120",
+            "HG124",
             rule="The size of the noise and the relation belong to one mechanism.",
             finding="Found --" + given[0].replace("_", "-") + " without --mechanism.",
             remedy="For example --mechanism gaussian. Without any option everything is audited.",

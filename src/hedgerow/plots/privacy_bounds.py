@@ -73,7 +73,7 @@ def draw_privacy_bounds(bounds: Sequence[PrivacyBound], *, title: str = "", ax: 
         axes.set_yticks(range(len(bounds)), [_plain(bound.label) for bound in bounds])
         axes.set_ylim(len(bounds) - 0.4, -0.6)
         axes.set_xlim(0.0, right)
-        axes.set_xlabel("ε: bar, claimed at most; mark, certified at least (red diamond: the claim is refuted)")
+        axes.set_xlabel("ε   (bar: claimed at most, mark: certified at least, red diamond: refuted)", fontsize=8)
         _quiet(axes, title)
         return axes
 

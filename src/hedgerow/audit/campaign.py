@@ -1,0 +1,265 @@
+"""The campaign: every specimen attacked, every law tested, neighbours replayed, every mutant let loose.
+
+False alarms. Each statistical test (an audit of a specimen, a test of a law) rejects a true claim with probability at
+most α = 1e-6. A campaign has under a hundred of them, so by the union bound a correct library fails it with probability
+under 1e-4: `Campaign.false_alarm` states number × α, and must stay under 1e-3. Replays, lattice checks and
+enumeration compare exact things and raise no false alarm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from hedgerow.audit.lattice import off_lattice
+from hedgerow.audit.law import Law, LawTest, equal_laws, has_law, has_poisson_law
+from hedgerow.audit.mutants import Caught, mutants
+from hedgerow.audit.neighbours import worst_pairs
+from hedgerow.audit.outputs import draw_outputs
+from hedgerow.audit.replay import Replay, replay
+from hedgerow.audit.specimens import Specimen, specimens
+from hedgerow.audit.verdict import Verdict, audit_mechanism, checked_runs
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.testing.simulated import SimulatedNoise
+
+__all__ = ["ALPHA", "MOST_FALSE_ALARMS", "Audited", "Campaign", "run_campaign", "run_mutants"]
+
+ALPHA = 1e-6
+MOST_FALSE_ALARMS = 1e-3
+LAW_DRAWS = 100_000
+RELEASED_RUNS = 20_000  # the exact samplers take some 7 µs a draw
+T = TypeVar("T")
+_LAWS: tuple[tuple[Law, float], ...] = (
+    ("gaussian", 2.0**20),
+    ("gaussian", 4.2),
+    ("gaussian", 0.7),
+    ("geometric", 2.0**20),
+    ("geometric", 6.5),
+    ("geometric", 1.0),
+)
+Progress = Callable[[str, float], None]
+"""Told what is going on and how much of the campaign is done, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A specimen with its verdict."""
+
+    specimen: Specimen
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What a whole run found.
+
+    Attributes
+    ----------
+    audits, released : tuple of Audited
+        By the stand-in at full size, and by the noise that is released at a smaller one.
+    laws : tuple of LawTest
+        Of both sources, and of one against the other.
+    off_lattice : int
+        Released numbers that are no multiple of their public step.
+    replay : Replay or None
+        Neighbours compared from inside.
+    caught : tuple of Caught
+        The mutants.
+    false_alarm : float
+        Upper bound on the probability that a correct library fails this campaign.
+    left_out : tuple of text
+        What the time limit cut off; a campaign that is not complete does not pass.
+    seconds : float
+    """
+
+    audits: tuple[Audited, ...]
+    released: tuple[Audited, ...]
+    laws: tuple[LawTest, ...]
+    off_lattice: int
+    replay: Replay | None
+    caught: tuple[Caught, ...]
+    false_alarm: float
+    left_out: tuple[str, ...]
+    seconds: float
+
+    @property
+    def passes(self) -> bool:
+        """Whether no bound crosses its certificate, every law holds, nothing diverges and every mutant is rejected."""
+        return (
+            not self.left_out
+            and all(one.verdict.passes for one in (*self.audits, *self.released))
+            and all(test.accepted for test in self.laws)
+            and self.off_lattice == 0
+            and self.replay is not None
+            and self.replay.passes
+            and all(one.found.rejected for one in self.caught)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "passes": self.passes,
+            "false_alarm": self.false_alarm,
+            "audits": [_record(one) for one in self.audits],
+            "released": [_record(one) for one in self.released],
+            "laws": [{"name": test.name, "draws": test.draws, "accepted": test.accepted} for test in self.laws],
+            "off_lattice": self.off_lattice,
+            "replay": None if self.replay is None else _replayed(self.replay),
+            "mutants": [one.to_dict() for one in self.caught],
+            "left_out": list(self.left_out),
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def run_campaign(
+    *,
+    runs: int = 100_000,
+    replays: int = 4,
+    seed: int = 20261120,
+    seconds: float = 900.0,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Attack everything; a correct library passes with probability at least 1 − `Campaign.false_alarm`.
+
+    Parameters
+    ----------
+    runs : int
+        Outputs on each neighbour of each specimen, drawn by the stand-in in chunks of at most a million.
+    replays : int
+        Pairs of neighbours replayed through every public function; 500 in a full campaign.
+    seed : int
+        Of the stand-in, the data and the mutants. The released noise takes none.
+    seconds : float
+        Nothing new is begun after this time.
+    progress : callable, optional
+
+    Raises
+    ------
+    ParameterError
+        HG521: `runs` out of range.
+    """
+    runs = checked_runs(runs)
+    clock = _Clock(seconds, progress or (lambda what, done: None))
+    audits = tuple(clock.each(_audits(specimens(), runs, SimulatedNoise(seed)), 0.0, 0.6))
+    few = max(1_000, min(runs // 20, RELEASED_RUNS))
+    released = tuple(clock.each(_audits([one for one in specimens() if one.released], few, SecureNoise()), 0.6, 0.7))
+    laws = tuple(clock.each(_law_tests(seed), 0.7, 0.8))
+    found = _replayed_within(clock, replays, seed)
+    caught = run_mutants(seed) if clock.begin("mutants", 0.95) else ()
+    tests = len(audits) + len(released) + len(laws)
+    clock.begin("done", 1.0)
+    return Campaign(
+        audits,
+        released,
+        laws,
+        sum(_off_lattice(one.specimen) for one in released),
+        found,
+        caught,
+        tests * ALPHA,
+        tuple(clock.left_out),
+        clock.elapsed(),
+    )
+
+
+def run_mutants(seed: int) -> tuple[Caught, ...]:
+    """Let every mutant loose on its layer, which draws as many outputs as it needs: some seconds in all."""
+    return tuple(Caught(mutant, mutant.run(seed)) for mutant in mutants())
+
+
+def _replayed_within(clock: _Clock, pairs: int, seed: int) -> Replay | None:
+    """Replay as many pairs as there is time for; those that are left out are named."""
+    what = "replay of neighbours"
+    if not clock.begin(what, 0.8):
+        return None
+    return replay(pairs, seed=seed, csv_every=99, go_on=lambda done: clock.begin(what, 0.8 + 0.15 * done / pairs))
+
+
+class _Clock:
+    """Begins steps while there is time, and lists those it did not begin."""
+
+    def __init__(self, seconds: float, progress: Progress) -> None:
+        self._start, self._seconds, self._progress = time.monotonic(), seconds, progress
+        self.left_out: list[str] = []
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def begin(self, what: str, done: float) -> bool:
+        if self.elapsed() > self._seconds and done < 1.0:
+            self.left_out.append(what)
+            return False
+        self._progress(what, done)
+        return True
+
+    def each(self, steps: Sequence[tuple[str, Callable[[], T]]], start: float, end: float) -> Iterator[T]:
+        for place, (what, run) in enumerate(steps):
+            if self.begin(what, start + (end - start) * place / len(steps)):
+                yield run()
+
+
+def _audits(chosen: Sequence[Specimen], runs: int, noise: NoiseSource) -> list[tuple[str, Callable[[], Audited]]]:
+    def audit(specimen: Specimen) -> Audited:
+        verdict = audit_mechanism(
+            specimen.mechanism,
+            specimen.relation,
+            delta=specimen.delta,
+            runs=runs,
+            confidence=1.0 - ALPHA,
+            noise=noise,
+        )
+        return Audited(specimen, verdict)
+
+    source = "released" if noise.secure else "stand-in"
+    return [(f"{one.name}, {one.relation}, {source}", partial(audit, one)) for one in chosen]
+
+
+def _off_lattice(specimen: Specimen) -> int:
+    data = worst_pairs(specimen.mechanism, specimen.relation)[0].histograms()[0]
+    return off_lattice(draw_outputs(specimen.mechanism, data, 1000, SecureNoise()), specimen.mechanism)
+
+
+def _law_tests(seed: int) -> list[tuple[str, Callable[[], LawTest]]]:
+    """Return tests of each source against the law that was priced, and of one source against the other."""
+    sources: dict[str, NoiseSource] = {"released": SecureNoise(), "stand-in": SimulatedNoise(seed)}
+    drawn: dict[tuple[str, Law, float], Any] = {}
+
+    def against_law(name: str, law: Law, width: float) -> LawTest:
+        source = sources[name]
+        draw = source.discrete_gaussian if law == "gaussian" else source.two_sided_geometric
+        drawn[name, law, width] = draw(width, LAW_DRAWS)
+        return has_law(drawn[name, law, width], law, width, alpha=ALPHA, name=f"{name}, {law} {width:g}")
+
+    def against_each_other(law: Law, width: float) -> LawTest:
+        first, second = (drawn[name, law, width] for name in sources)
+        return equal_laws(first, second, law, width, alpha=ALPHA, name=f"released = stand-in, {law} {width:g}")
+
+    def weights(name: str, rate: float) -> LawTest:
+        counted = sources[name].generator().poisson(rate, LAW_DRAWS)
+        return has_poisson_law(counted, rate, alpha=ALPHA, name=f"{name}, Poisson weights {rate:g}")
+
+    # In this order: what is compared with the other source was drawn for the first test.
+    steps: list[tuple[str, Callable[[], LawTest]]] = []
+    for law, width in _LAWS:
+        steps += [(f"law of {name} noise", partial(against_law, name, law, width)) for name in sources]
+        steps.append(("released against stand-in", partial(against_each_other, law, width)))
+    steps += [(f"law of {name} weights", partial(weights, name, rate)) for name in sources for rate in (1.0, 0.3)]
+    return steps
+
+
+def _record(one: Audited) -> dict[str, Any]:
+    return {"name": one.specimen.name, **one.verdict.to_dict()}
+
+
+def _replayed(found: Replay) -> dict[str, Any]:
+    return {
+        "pairs": found.pairs,
+        "functions": found.functions,
+        "replays": found.replays,
+        "divergences": list(found.divergences[:20]),
+        "largest_excess": found.largest_excess,
+        "passes": found.passes,
+    }

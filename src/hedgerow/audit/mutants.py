@@ -1,0 +1,104 @@
+"""Mutants: releases broken on purpose, each with the layer that must reject it; one that accepts its mutant is blind.
+
+=========================  ====================================================================================
+layer                      what it sees
+=========================  ====================================================================================
+attack                     outputs on worst neighbours: a certified lower bound on ε above the claimed price
+enumeration                δ(ε) summed over all outputs
+law                        draws alone: KS distance, spread
+lattice                    released numbers alone: are they multiples of the public step
+replay                     the release from inside, on neighbours, with one seed: branches, draws, endings
+sensitivity                exact tables of neighbours against the declared sensitivity
+=========================  ====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Caught", "Layer", "Mutant", "Rejection", "mutants"]
+
+Layer = Literal["attack", "enumeration", "law", "lattice", "replay", "sensitivity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Whether the layer saw that something is broken, and on what evidence; with ε found and claimed if it is that."""
+
+    rejected: bool
+    evidence: str
+    epsilon_lower: float | None = None
+    epsilon_upper: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One release broken on purpose.
+
+    Attributes
+    ----------
+    name, broken : str
+        What it is called, and what is broken in a sentence.
+    layer : str
+        Which layer must reject it.
+    run : callable
+        ``run(seed)`` lets its layer at it, with as many outputs as that layer needs.
+    """
+
+    name: str
+    broken: str
+    layer: Layer
+    run: Callable[[int], Rejection]
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """A mutant with what its layer found."""
+
+    mutant: Mutant
+    found: Rejection
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: name, broken, layer, rejected, evidence."""
+        return {
+            "name": self.mutant.name,
+            "broken": self.mutant.broken,
+            "layer": self.mutant.layer,
+            "rejected": self.found.rejected,
+            "evidence": self.found.evidence,
+        }
+
+
+def mutants() -> tuple[Mutant, ...]:
+    """Return all mutants in the order of the list in ``docs/promise.md``.
+
+    >>> len(mutants())
+    12
+    """
+    from hedgerow.audit import broken_inside as inside
+    from hedgerow.audit import broken_outside as outside
+
+    return (
+        Mutant("half noise", "noise is half as wide as priced", "attack", outside.half_noise),
+        Mutant("noise 2 % low", "noise is .98 times as wide as priced", "law", inside.noise_two_per_cent_low),
+        Mutant("BH at k = 1", "one textbook resample at the price of the plain query", "attack", outside.one_resample),
+        Mutant("scalar price for a grouped mean", "cells of (sum, count) at the price of one sum", "attack",
+               outside.scalar_price),
+        Mutant("off-centre grid", "values are not centred at the midpoint before resampling", "attack",
+               outside.off_centre),
+        Mutant("clamp dropped", "values out of bounds are added up as they are", "sensitivity", inside.clamp_dropped),
+        Mutant("NaN let through", "NaN reaches the arithmetic instead of counting as missing", "replay",
+               inside.nan_let_through),
+        Mutant("one replicate's noise reused", "all replicates share one draw of noise", "attack",
+               outside.noise_reused),
+        Mutant("weights reused across replicates", "all replicates share one draw of weights", "attack",
+               outside.weights_reused),
+        Mutant("wrong relation", "noise for add-remove, claimed for replace-one", "enumeration",
+               inside.wrong_relation),
+        Mutant("float noise off the lattice", "noise is a double, not a multiple of the step", "lattice",
+               inside.float_noise),
+        Mutant("textbook NumPy Laplace", "a count plus numpy's Laplace draw in doubles", "attack",
+               outside.textbook_laplace),
+    )  # fmt: skip

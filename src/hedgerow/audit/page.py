@@ -1,0 +1,139 @@
+"""One self-contained page of an audit: verdict, picture, table, mutants, record. It fetches and runs nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting.compose import profile_of
+from hedgerow.audit.campaign import Campaign
+from hedgerow.audit.exact import exact_delta_lower
+from hedgerow.audit.mutants import Caught
+from hedgerow.audit.verdict import Verdict
+from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts
+
+__all__ = ["campaign_page", "verdict_page"]
+
+_POINTS = 120
+
+
+def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
+    """Return the page of one mechanism's audit, with the mutants that show what the audit can see.
+
+    >>> from hedgerow.audit.verdict import audit_mechanism
+    >>> from hedgerow.privacy.mechanism import GeometricCounts
+    >>> from hedgerow.privacy.relation import Relation
+    >>> verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, runs=10_000)
+    >>> "<svg" in verdict_page(verdict, ()) and "http://" not in verdict_page(verdict, ()).split("<svg")[0]
+    True
+    """
+    from hedgerow.plots.privacy_bounds import as_svg, draw_privacy_curve
+
+    widest = max(1e-3, 1.3 * min(verdict.epsilon_upper, 100.0))
+    epsilons = np.linspace(0.0, widest, _POINTS).tolist()
+    curve = profile_of(verdict.mechanism, verdict.relation)
+    upper = [curve.delta_upper(epsilon) for epsilon in epsilons]
+    lower = [_delta_lower(verdict, epsilon) for epsilon in epsilons]
+    title = f"{verdict.mechanism.type}, {verdict.relation}"
+    pictures = [("δ against ε, claimed and certified", as_svg(draw_privacy_curve(epsilons, upper, lower, title=title)))]
+    bounds = f"ε ≤ {verdict.epsilon_upper:.4g} claimed, ε ≥ {verdict.epsilon_lower:.4g} certified"
+    return _render(
+        title=f"Audit of {title}",
+        passes=verdict.passes,
+        summary=f"{bounds} at δ = {verdict.delta:.3g}.",
+        alarm=f"A true certificate fails with probability at most {1.0 - verdict.confidence:.2g}.",
+        pictures=[*pictures, *_mutant_picture(caught)],
+        rows=[_row(verdict.mechanism.type, verdict)],
+        mutants=[one.to_dict() for one in caught],
+        notes=[],
+        record=verdict.to_dict(),
+    )
+
+
+def campaign_page(campaign: Campaign) -> str:
+    """Return the page of a whole campaign."""
+    from hedgerow.plots.privacy_bounds import PrivacyBound, as_svg, draw_privacy_bounds
+
+    audited = [*campaign.audits, *campaign.released]
+    bounds = [
+        PrivacyBound(f"{name}, {verdict.relation}", verdict.epsilon_lower, verdict.epsilon_upper)
+        for name, verdict in ((one.specimen.name, one.verdict) for one in campaign.audits)
+    ]
+    picture = as_svg(draw_privacy_bounds(bounds, title="Every mechanism: claimed and certified ε"))
+    accepted = [test.accepted for test in campaign.laws]
+    notes = [
+        f"{sum(accepted)} of {len(accepted)} tests of laws accept.",
+        f"{campaign.off_lattice} released numbers lie off their lattice.",
+    ]
+    if campaign.replay is not None:
+        found = campaign.replay
+        notes.append(
+            f"{found.replays:,} replays of {found.pairs} pairs of neighbours: {len(found.divergences)} divergences; "
+            f"the largest movement is {found.largest_excess:.6g} of the declared sensitivity."
+        )
+    notes += [f"Not done in time: {what}." for what in campaign.left_out]
+    rejected = sum(one.found.rejected for one in campaign.caught)
+    return _render(
+        title="Audit campaign",
+        passes=campaign.passes,
+        summary=f"{sum(one.verdict.passes for one in audited)} of {len(audited)} audits pass, "
+        f"{rejected} of {len(campaign.caught)} mutants are rejected.",
+        alarm=f"A correct library fails with probability at most {campaign.false_alarm:.2g}.",
+        pictures=[("claimed and certified ε of every mechanism", picture), *_mutant_picture(campaign.caught)],
+        rows=[_row(one.specimen.name, one.verdict) for one in audited],
+        mutants=[one.to_dict() for one in campaign.caught],
+        notes=notes,
+        record=campaign.to_dict(),
+    )
+
+
+def _delta_lower(verdict: Verdict, epsilon: float) -> float:
+    found = max(attack.delta_lower(epsilon) for attack in verdict.attacks)
+    if verdict.exact is None or not isinstance(verdict.mechanism, (GeometricCounts, GaussianCounts)):
+        return found
+    return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon))
+
+
+def _mutant_picture(caught: Sequence[Caught]) -> list[tuple[str, str]]:
+    from hedgerow.plots.privacy_bounds import PrivacyBound, as_svg, draw_privacy_bounds
+
+    bounds = [
+        PrivacyBound(one.mutant.name, one.found.epsilon_lower, one.found.epsilon_upper)
+        for one in caught
+        if one.found.epsilon_lower is not None and one.found.epsilon_upper is not None
+    ]
+    if not bounds:
+        return []
+    drawn = draw_privacy_bounds(bounds, title="Mutants rejected by their outputs")
+    return [("claimed and certified ε of the mutants", as_svg(drawn))]
+
+
+def _row(name: str, verdict: Verdict) -> list[str]:
+    return [
+        name,
+        str(verdict.relation),
+        verdict.source,
+        f"{verdict.delta:.3g}",
+        f"{verdict.epsilon_upper:.4f}",
+        f"{verdict.epsilon_lower:.4f}",
+        f"{verdict.gap:.4f}",
+        f"1 − {1.0 - verdict.confidence:.2g}",
+        f"{verdict.runs:,}",
+        "yes" if verdict.passes else "NO",
+    ]
+
+
+def _render(*, pictures: Sequence[tuple[str, str]], record: dict[str, Any], **parts: Any) -> str:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    template = files("hedgerow.audit").joinpath("page.html").read_text(encoding="utf-8")
+    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(template)
+    # The pictures are our own, with every text in them escaped by their writer.
+    drawn = [{"label": label, "svg": Markup(svg)} for label, svg in pictures]
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+    return str(page.render(pictures=drawn, record=text, **parts))

@@ -1,0 +1,127 @@
+"""The audit as a test: no certificate is crossed, and every mutant is rejected by its layer.
+
+Each audit of a true certificate fails with probability at most 1e-6 (confidence 1 − 1e-6 by Clopper–Pearson), and each
+test of a law likewise, so that this file raises a false alarm with probability below 1e-4. Mutants have fixed seeds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, run_campaign
+from hedgerow.audit.lattice import off_lattice
+from hedgerow.audit.law import equal_laws, has_law, has_poisson_law
+from hedgerow.audit.mutants import Mutant, mutants
+from hedgerow.audit.neighbours import worst_pairs
+from hedgerow.audit.outputs import draw_outputs
+from hedgerow.audit.specimens import Specimen, bootstrap, specimens
+from hedgerow.audit.verdict import audit_mechanism
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.privacy.mechanism import GeometricCounts
+from hedgerow.privacy.relation import Relation
+from hedgerow.testing.sample import sample
+from hedgerow.testing.simulated import SimulatedNoise
+
+RUNS, SEED = 50_000, 20261120
+LAW_DRAWS = 100_000
+NAMES = (
+    "half noise", "noise 2 % low", "BH at k = 1", "scalar price for a grouped mean", "off-centre grid", "clamp dropped",
+    "NaN let through", "one replicate's noise reused", "weights reused across replicates", "wrong relation",
+    "float noise off the lattice", "textbook NumPy Laplace",
+)  # fmt: skip
+
+
+def label(one: Specimen) -> str:
+    return f"{one.name}, {one.relation}"
+
+
+@pytest.mark.parametrize("one", specimens(), ids=label)
+def test_no_attack_crosses_a_certificate(one: Specimen) -> None:
+    """50,000 outputs of the stand-in on each neighbour."""
+    verdict = audit_mechanism(
+        one.mechanism, one.relation, delta=one.delta, runs=RUNS, confidence=1 - ALPHA, noise=SimulatedNoise(SEED)
+    )
+    assert verdict.passes, verdict
+    assert verdict.epsilon_lower > 0.4 * verdict.epsilon_upper, "an attack this weak would see nothing"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "relation"),
+    [(GeometricCounts(1.0, cells=2), Relation.REPLACE_ONE), (bootstrap(1, "value"), Relation.REPLACE_ONE)],
+    ids=["counts", "bootstrap"],
+)
+def test_what_is_released_passes_a_smaller_audit(mechanism: GeometricCounts, relation: Relation) -> None:
+    """10,000 outputs of the released noise on each neighbour: OpenDP's samplers take no seed."""
+    verdict = audit_mechanism(mechanism, relation, delta=1e-3, runs=10_000, confidence=1 - ALPHA, noise=SecureNoise())
+    assert verdict.passes and verdict.source == "released"
+    assert max(attack.epsilon_lower for attack in verdict.attacks) > 0.3 * verdict.epsilon_upper
+
+
+def test_the_mutants_are_those_that_were_promised() -> None:
+    assert tuple(mutant.name for mutant in mutants()) == NAMES
+
+
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.name)
+def test_every_mutant_is_rejected_by_its_layer(mutant: Mutant) -> None:
+    found = mutant.run(SEED)
+    assert found.rejected, found.evidence
+
+
+LAWS = [("gaussian", 2.0**20), ("gaussian", 0.7), ("geometric", 2.0**20), ("geometric", 1.0)]
+
+
+@pytest.mark.parametrize(("law", "width"), LAWS)
+def test_the_stand_in_has_the_law_of_the_released_noise(law: str, width: float) -> None:
+    """10⁵ draws of each; KS and spread, or value by value; noise 3 % low (narrow: 10 % low) must be seen."""
+    drawn = {}
+    for name, source in (("released", SecureNoise()), ("stand-in", SimulatedNoise(SEED))):
+        draw = source.discrete_gaussian if law == "gaussian" else source.two_sided_geometric
+        drawn[name] = draw(width, LAW_DRAWS)
+        assert has_law(drawn[name], law, width, alpha=ALPHA).accepted, name  # type: ignore[arg-type]  # one of two
+    assert equal_laws(drawn["released"], drawn["stand-in"], law, width, alpha=ALPHA).accepted  # type: ignore[arg-type]
+    low = 0.97 if width > 1000 else 0.9
+    weak = SimulatedNoise(SEED)
+    sabotaged = (weak.discrete_gaussian if law == "gaussian" else weak.two_sided_geometric)(low * width, LAW_DRAWS)
+    assert not has_law(sabotaged, law, width, alpha=ALPHA).accepted  # type: ignore[arg-type]
+    halved = (sabotaged * 0.5).astype(np.int64)
+    assert not equal_laws(halved, drawn["stand-in"], law, width, alpha=1e-12).accepted  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(SEED)], ids=["released", "stand-in"])
+def test_bootstrap_weights_are_poisson(source: NoiseSource) -> None:
+    drawn = source.generator().poisson(1.0, LAW_DRAWS)
+    assert has_poisson_law(drawn, 1.0, alpha=ALPHA).accepted
+    rng = np.random.default_rng(SEED)
+    assert not has_poisson_law(rng.binomial(20, 1 / 20, LAW_DRAWS), 1.0, alpha=1e-12).accepted, "of a resample of 20"
+
+
+def test_the_referees_door_and_the_audit_draw_from_one_law() -> None:
+    """The audit draws n outputs of k replicates as one of n·k; `testing.sample` draws each. 20,000 sums of each, KS."""
+    mechanism = bootstrap(2, "value")
+    data = worst_pairs(mechanism, Relation.REPLACE_ONE)[0].histograms()[0]
+    mine = draw_outputs(mechanism, data, 20_000, SimulatedNoise(1)).sum(axis=(1, 2, 3))
+    theirs = sample(mechanism, data, 20_000, rng=2).sum(axis=(1, 2, 3))
+    assert stats.ks_2samp(mine, theirs).pvalue > 1e-6
+    assert stats.ks_2samp(mine, 0.8 * theirs).pvalue < 1e-12
+
+
+DRAWN = [one for one in specimens() if one.mechanism.type not in ("gaussian", "laplace")]
+
+
+@pytest.mark.parametrize("one", DRAWN, ids=label)
+def test_everything_released_lies_on_its_lattice(one: Specimen) -> None:
+    data = worst_pairs(one.mechanism, one.relation)[0].histograms()[0]
+    outputs = draw_outputs(one.mechanism, data, 500, SimulatedNoise(SEED))
+    assert off_lattice(outputs, one.mechanism) == 0
+    assert off_lattice(outputs + np.pi * 1e-3, one.mechanism) == outputs.size
+
+
+@pytest.mark.long
+def test_the_whole_campaign_at_ten_million_outputs() -> None:
+    found = run_campaign(runs=10_000_000, replays=500, seconds=3600.0)
+    assert found.left_out == () and found.false_alarm <= MOST_FALSE_ALARMS
+    assert found.replay is not None and found.replay.pairs == 500
+    assert found.passes, found.to_dict()

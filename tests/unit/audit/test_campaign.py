@@ -1,0 +1,96 @@
+"""The campaign's bookkeeping: what it runs, what it says when something is wrong or cut off, and its page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.audit import campaign
+from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, Campaign, run_campaign
+from hedgerow.audit.law import LawTest, Statistic
+from hedgerow.audit.mutants import Caught, Rejection, mutants
+from hedgerow.audit.page import campaign_page
+from hedgerow.audit.replay import Replay
+from hedgerow.audit.specimens import specimens
+from hedgerow.cli.main import app
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two specimens, one law, three mutants, no replay; all of them are run by tests of their own."""
+
+    def one_law(seed: int) -> list[tuple[str, Callable[[], LawTest]]]:
+        return [("a law", lambda: LawTest("a law", 10, ALPHA, (Statistic("KS", 0.1, 0.0, 0.2),)))]
+
+    def no_replay(pairs: int, *, seed: int, csv_every: int, go_on: Callable[[int], bool]) -> Replay:
+        return Replay(pairs if go_on(0) else 0, 28, 28, (), 0.9)
+
+    monkeypatch.setattr(campaign, "replay", no_replay)
+    monkeypatch.setattr(campaign, "specimens", lambda: specimens()[:2])
+    monkeypatch.setattr(campaign, "_law_tests", one_law)
+    monkeypatch.setattr(campaign, "mutants", lambda: mutants()[-3:])
+
+
+@pytest.fixture
+def found(little: None) -> Campaign:
+    return run_campaign(runs=5_000, replays=1)
+
+
+def test_a_campaign_runs_every_part_and_counts_its_tests(found: Campaign) -> None:
+    assert found.passes and found.left_out == ()
+    assert len(found.audits) == 2 and {one.verdict.source for one in found.released} == {"released"}
+    assert len(found.caught) == 3 and found.replay is not None and found.replay.pairs == 1
+    assert found.false_alarm == pytest.approx(5 * ALPHA) and found.false_alarm < MOST_FALSE_ALARMS
+    record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert record["passes"] is True and [one["name"] for one in record["mutants"]][-1] == "textbook NumPy Laplace"
+
+
+def test_the_false_alarms_of_the_full_list_are_few_enough() -> None:
+    tests = 2 * len(specimens()) + len(campaign._law_tests(1))
+    assert tests * ALPHA <= MOST_FALSE_ALARMS / 10
+
+
+def test_anything_wrong_fails_it(found: Campaign) -> None:
+    crossed = replace(found.audits[0], verdict=replace(found.audits[0].verdict, epsilon_lower=1e3))
+    accepted = Caught(found.caught[0].mutant, Rejection(False, "nothing seen"))
+    rejected = replace(found.laws[0], statistics=(Statistic("KS", 0.3, 0.0, 0.2),))
+    assert found.replay is not None
+    wrong: list[dict[str, Any]] = [
+        {"audits": (crossed,)},
+        {"caught": (accepted,)},
+        {"laws": (rejected,)},
+        {"off_lattice": 1},
+        {"replay": replace(found.replay, divergences=("steps",))},
+        {"replay": replace(found.replay, largest_excess=1.001)},
+        {"replay": None},
+        {"left_out": ("mutants",)},
+    ]
+    for change in wrong:
+        assert not replace(found, **change).passes, change
+    assert "FAILED" in campaign_page(replace(found, **wrong[0]))
+    assert "Passed" in campaign_page(found) and campaign_page(found).count("<svg") == 2
+
+
+def test_what_there_was_no_time_for_is_named_and_fails_it(little: None) -> None:
+    cut = run_campaign(runs=5_000, replays=1, seconds=0.0)
+    assert not cut.passes and "mutants" in cut.left_out and len(cut.left_out) == 7
+
+
+def test_the_command_without_a_mechanism_runs_it(little: None, tmp_path: Path) -> None:
+    page = tmp_path / "all.html"
+    result = CliRunner().invoke(app, ["audit", "--runs", "2000", "--report", str(page)])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "mutant textbook NumPy Laplace: rejected by attack" in result.stdout and "at most" in result.stdout
+    assert "Audit campaign" in page.read_text(encoding="utf-8")
+
+
+def test_names_are_text_on_the_page(found: Campaign) -> None:
+    named = replace(found.audits[0].specimen, name="<script>alert(1)</script>")
+    page = campaign_page(replace(found, audits=(replace(found.audits[0], specimen=named),)))
+    assert "<script" not in page and "&lt;script&gt;" in page
