@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-long lint docs clean
+.PHONY: demo test test-long reproduce lint clean
 
 demo: $(VENV)/.core
 	@$(BIN)/hedgerow demo
@@ -18,6 +18,10 @@ test: $(VENV)/.dev
 
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2
+
+# The papers' figures beside ours, from the public data in the folder that HEDGEROW_DATA names.
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m reproduction.brawner_honaker
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

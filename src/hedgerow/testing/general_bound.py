@@ -26,6 +26,8 @@ WANG_CHENG_AWAN = "wang-cheng-awan"
 class GeneralPrice:
     """(``epsilon_upper``, ``delta``) holds for the mechanism, by the bound that it names; no ledger takes it.
 
+    The price is that of exact Gaussian noise; what is simulated in floating point has no guarantee.
+
     Attributes
     ----------
     mechanism : MultinomialBootstrap

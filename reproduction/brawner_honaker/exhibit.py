@@ -1,0 +1,58 @@
+"""What an exhibit is: lines of the paper's figures beside ours, each with a verdict, a reason, and a drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Exhibit", "Line", "Verdict", "within"]
+
+Verdict = Literal["reproduced", "differs", "refuted", "as expected", "not as expected"]
+"""`reproduced`, `differs`: a printed figure or statement, inside or outside the tolerance. `refuted`: a statement that
+is false here beyond chance. `as expected`, `not as expected`: an exhibit of our own beside the figures that we stated
+beforehand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure: what it is, as the paper (or our theory) has it, as found here."""
+
+    what: str
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """One exhibit of the page.
+
+    Attributes
+    ----------
+    key, title : str
+        Its anchor, and what it shows in a sentence.
+    lines : tuple of Line
+    reason : str
+        Why ours differs where it does.
+    drawing : str
+        Inline SVG.
+    drawn : str
+        What the drawing shows, in words, for those who do not see it.
+    own : bool
+        Whether the exhibit is ours; the column of the paper's figures then holds what we expected.
+    """
+
+    key: str
+    title: str
+    lines: tuple[Line, ...]
+    reason: str
+    drawing: str
+    drawn: str
+    own: bool = False
+
+
+def within(found: float, expected: float, tolerance: float, *, own: bool = False) -> Verdict:
+    """Return the verdict on one number."""
+    if abs(found - expected) <= tolerance:
+        return "as expected" if own else "reproduced"
+    return "not as expected" if own else "differs"

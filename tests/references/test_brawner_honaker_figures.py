@@ -1,0 +1,136 @@
+"""The exhibits of ``reproduction/brawner_honaker`` in small: the paper's figures, ours, and the page.
+
+What needs ages or published results reads them from $HEDGEROW_DATA and is skipped, visibly, without it. About 12 s.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from reproduction.brawner_honaker import attack, coverage, figure_4, figure_8, figure_9a, price, run, section_8
+from reproduction.brawner_honaker.exhibit import Exhibit, Line
+from reproduction.brawner_honaker.page import write_page
+from reproduction.brawner_honaker.published import data_file, releases
+
+needs_data = pytest.mark.skipif(
+    not all(data_file(name).is_file() for name in run.NEEDED),
+    reason="PUMS extract and published intervals: set HEDGEROW_DATA to their folder",
+)
+
+
+def test_figure_4_is_the_binomial_law() -> None:
+    law = figure_4.exact()
+    for draws, expected in figure_4.EXPECTED.items():
+        assert law[draws] == pytest.approx(expected, abs=figure_4.TOLERANCE[draws])
+    resamples = 50_000
+    zeros = round(figure_4.simulated(resamples)[0] * resamples)
+    assert stats.binomtest(zeros, resamples, law[0]).pvalue > 1e-6
+    # sabotage: the third of the paper's words taken at its word
+    assert stats.binomtest(zeros, resamples, 1 / 3).pvalue < 1e-12
+
+
+@needs_data
+def test_figure_8_the_average_varies_more_than_one_release() -> None:
+    runs = 4000
+    plain, average = figure_8.answers("one sample", runs)
+
+    def p_value(ratio: float) -> float:
+        f = float(average.var(ddof=1) / plain.var(ddof=1)) / ratio**2
+        return 2 * float(min(stats.f.sf(f, runs - 1, runs - 1), stats.f.cdf(f, runs - 1, runs - 1)))
+
+    assert p_value(figure_8.expected_ratio("one sample")) > 1e-6
+    assert p_value(1.0) < 1e-12  # sabotage: Result 1, equal variances
+
+
+@needs_data
+def test_figure_9a_has_its_mode_at_zero_and_section_8_its_coverage() -> None:
+    runs = 2000
+    zeros = round(runs * figure_9a.summaries(runs)["unbiased"][1])
+    assert stats.binomtest(zeros, runs, 0.092).pvalue > 1e-6
+    # sabotage: the noise of the average taken off instead of that of a replicate leaves no zeros
+    spreads = releases(runs).replicates.var(axis=1, ddof=1)
+    assert int((spreads < releases(runs).mechanism.noise_variance / 50).sum()) == 0
+    assert stats.binomtest(0, runs, 0.092).pvalue < 1e-12
+    for name, several in section_8.coverages(runs).items():
+        covered = round(runs * several.mean())
+        expected = min(section_8.EXPECTED[name], 0.9998)
+        assert stats.binomtest(covered, runs, expected).pvalue > 1e-6, name
+    assert stats.binomtest(round(runs * section_8.coverages(runs)["unbiased"].mean()), runs, 0.95).pvalue < 1e-12
+
+
+def test_the_attack_refutes_remark_3() -> None:
+    runs = 1_000_000
+    found = attack.attack(runs)
+    drawn = stats.binom.pmf(np.arange(30), attack.N, 1 / attack.N)
+    for (rho, delta), one in found.items():
+        sd = (1 / (2 * rho)) ** 0.5
+        law = float(drawn @ stats.norm.sf((one.threshold - np.arange(30)) / sd))
+        assert stats.binomtest(one.p_hits, runs, law).pvalue > 1e-6
+        # sabotage: a plain query, in which the record counts once
+        assert stats.binomtest(one.p_hits, runs, float(stats.norm.sf((one.threshold - 1) / sd))).pvalue < 1e-12
+        assert one.epsilon_lower > attack.claimed_epsilon(rho, delta=delta)
+
+
+def test_the_attack_proves_nothing_of_the_plain_query() -> None:
+    """Sabotage of the attack itself: hits of a Gaussian mechanism must not refute the Gaussian's price."""
+    runs, delta = 10**7, 1e-3
+    for t in np.arange(0.5, 5.5, 0.25):
+        p, q = (round(runs * float(stats.norm.sf(t - shift))) for shift in (1, 0))
+        assert attack.epsilon_lower(p, q, runs, delta) <= attack.claimed_epsilon(0.5, delta=delta)
+
+
+def test_prices_are_as_expected() -> None:
+    lines = price.exhibit().lines
+    assert not [line for line in lines if line.verdict in ("differs", "not as expected")]
+    found = price.prices()
+    for k in price.LADDER:
+        assert found["general"][k] > found["attained"][k] > found["replace-one"][k] - 1e-3
+
+
+@needs_data
+def test_published_anchors_are_read_off_the_results() -> None:
+    found = coverage.published_best()
+    assert set(found) == set(coverage.ANCHORS)
+    for key, (method, quality) in found.items():
+        assert quality.width == pytest.approx(coverage.ANCHORS[key], abs=coverage.ANCHOR_TOLERANCE), method
+        assert quality.coverage >= coverage.LEAST
+
+
+def test_intervals_of_one_setting() -> None:
+    law = coverage.laws()[0]
+    runs = 400
+    found = coverage.judge(coverage.Setting(law, 1000, 0.5), runs=runs, seed=1)
+    for name in ("moments", "calibrated", "conservative"):
+        assert stats.binom.cdf(round(found[name].coverage * runs), runs, 0.89) > 1e-6, name
+    assert found["moments"].width == pytest.approx(1.0, abs=0.05)
+    assert found["moments"].width < found["calibrated"].width < found["most conservative"].width
+
+
+@needs_data
+def test_the_page_is_whole_and_self_contained(tmp_path: Path) -> None:
+    exhibits = [make.exhibit(share=0.02) for make in (figure_4, section_8)]
+    marked = Exhibit("x", "<b>", (Line("a & b", "<i>", "1 %", "differs"),), "why", "<svg></svg>", "drawn")
+    text = write_page([*exhibits, marked], tmp_path).read_text(encoding="utf-8")
+    outside = set(re.findall(r"""(?:src|href)=["'](?!#)[^"']+""", text)) | set(re.findall(r"url\((?!#)[^)]*", text))
+    assert not outside and "<script" not in text and "@import" not in text
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert "&lt;b&gt;" in text and "a &amp; b" in text and "<b>" not in text.split("<main>")[1]
+    assert "#010101" not in text and "var(--ink)" in text
+    assert text == write_page([*exhibits, marked], tmp_path).read_text(encoding="utf-8")
+
+
+def test_a_missing_folder_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as stopped:
+        run.main([])
+    assert stopped.value.code == 2 and "HEDGEROW_DATA" in capsys.readouterr().out
