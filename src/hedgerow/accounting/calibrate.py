@@ -105,7 +105,8 @@ def most_precise(
             low, below = middle, tried
         else:
             high, above = middle, cost(tried)
-        if high / low < 1.0 + 1e-13:
+        # Where only the next step is uncertified, the edge of what is certified is all there is to find.
+        if high / low < 1.0 + (1e-13 if math.isfinite(above) else 1e-5):
             return below
     return below
 

@@ -20,7 +20,8 @@ from hedgerow.privacy.relation import Relation
 
 __all__ = ["ComposedProfile", "compose", "profile_of"]
 
-# Convolution by FFT leaves about 1e-17 of δ a grid point; a curve has fewer than 1e5 of them.
+# Convolution by FFT leaves about 1e-17 of δ a grid point; a curve has fewer than 1e5 of them. (The least δ of a budget
+# is twice this.)
 _ROUNDOFF = 1e-12
 _ROUND_UP = 1.0 + 1e-9
 

@@ -73,5 +73,6 @@ def _evaluated(function: Callable[[Floats], float], totals: Floats) -> float:
     try:
         with np.errstate(all="ignore"):
             return float(function(totals))
-    except (ArithmeticError, ValueError):
+    except Exception:
+        # A user's function on noisy totals: whatever stops it, the answer is that there is none.
         return math.nan

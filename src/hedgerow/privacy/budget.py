@@ -68,10 +68,10 @@ class Budget:
                 finding=f"Found {delta!r}.",
                 remedy="1e-6 is the default; 0 asks for a pure mechanism.",
             )
-        if 0.0 < delta < 1e-12:
+        if 0.0 < delta < 2e-12:
             raise ParameterError(
                 "HG102",
-                rule="`delta` must be 0 or at least 1e-12: below that the price is lost in rounding.",
+                rule="`delta` must be 0 or at least 2e-12: below that the price is lost in rounding.",
                 finding=f"Found {delta!r}.",
                 remedy="Use delta=0 for a pure mechanism.",
             )

@@ -46,16 +46,17 @@ def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> list[Estimat
     try:
         histograms = read_histograms(plan, source)
         return draw_estimates(plan, histograms, noise)
-    except SpentError:
-        raise
+    except SpentError as fixed:
+        failure = SpentError(fixed.code, rule=fixed.rule, finding=fixed.finding, remedy=fixed.remedy)
     except Exception:
-        # The cause may quote a cell, so it is dropped, not chained.
-        raise SpentError(
+        failure = SpentError(
             "HG601",
             rule="A release that fails after its price was reserved stays spent.",
             finding="The source could not be read to the end, or a later step failed.",
             remedy="Count the price of this call as spent, mend the source, and try again.",
-        ) from None
+        )
+    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.
+    raise failure
 
 
 def read_histograms(plan: Plan, source: Source) -> dict[Query, Histogram]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import JointGrid, ValueOnGrid
-from hedgerow.errors import ParameterError
 from hedgerow.inference.linearised import linearise
 from hedgerow.inference.replicate_summary import Replicates
 from hedgerow.privacy.mechanism import Presence, Shape
@@ -82,7 +82,7 @@ class ResampledSmooth:
             for (column, grid), place in zip(self.statistic.grids, indices, strict=True)
         }
         exact = {c: 2 * place - grid.steps for (c, grid), place in zip(self.statistic.grids, indices, strict=True)}
-        made = [self._rounded(feature, columns, exact) for feature in self.statistic.features]
+        made = [self._rounded(feature, columns, exact, index) for feature in self.statistic.features]
         return np.stack([*made, np.ones(len(index), dtype=np.int64)], axis=1)
 
     def read(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
@@ -110,16 +110,53 @@ class ResampledSmooth:
     def _reach(self, feature: Feature) -> int:
         return FEATURE_STEPS if feature.function is not None else dict(self.statistic.grids)[feature.name].steps
 
-    def _rounded(self, feature: Feature, columns: Mapping[str, Floats], exact: Mapping[str, Integers]) -> Integers:
+    def _rounded(
+        self, feature: Feature, columns: Mapping[str, Floats], exact: Mapping[str, Integers], index: Integers
+    ) -> Integers:
+        """Return a feature of each histogram row in whole steps, each from its own record's values alone.
+
+        A function that looked across records (a centred column, a rank) would let one record move all others, beyond
+        what was priced. So a function of one column is evaluated on the public grid, and one of several columns on one
+        record's values at a time; what fails or is no number counts as the midpoint of the declared bounds.
+        """
         if feature.function is None:
             return exact[feature.name]
-        made = np.asarray(feature.function(columns), dtype=np.float64)
-        if made.shape != next(iter(columns.values())).shape:
-            raise ParameterError(
-                "HG112",
-                rule="A feature returns one number for each value of its columns.",
-                finding=f"Feature {feature.name!r} does not.",
-                remedy="Write it with NumPy's element-wise functions.",
-            )
+        if len(self.statistic.grids) == 1:
+            return self._on_public_grid(feature)[index]
+        names = list(columns)
+        rows = np.stack([columns[name] for name in names], axis=1) if len(index) else np.empty((0, len(names)))
+        values = [_alone(feature, {n: row[i : i + 1].copy() for i, n in enumerate(names)}) for row in rows]
+        return _in_steps(feature, np.array(values, dtype=np.float64))
+
+    def _on_public_grid(self, feature: Feature) -> Integers:
+        ((column, grid),) = self.statistic.grids
+        places = np.arange(grid.steps + 1)
+        values = np.asarray(float(grid.lower) + float(grid.step) * places, dtype=np.float64)
+        made = _quietly(feature, {column: values.copy()})
+        if made is None or made.shape != values.shape:
+            made = np.array([_alone(feature, {column: values[i : i + 1].copy()}) for i in places])
+        return _in_steps(feature, made)
+
+
+def _in_steps(feature: Feature, made: Floats) -> Integers:
+    with np.errstate(all="ignore"):
         centred = (np.nan_to_num(made, nan=feature.centre) - feature.centre) / feature.half_range
-        return np.rint(np.clip(centred, -1.0, 1.0) * FEATURE_STEPS).astype(np.int64)
+    return np.rint(np.clip(centred, -1.0, 1.0) * FEATURE_STEPS).astype(np.int64)
+
+
+def _alone(feature: Feature, values: dict[str, Floats]) -> float:
+    """Return the feature of one record; the midpoint of its bounds where it fails."""
+    made = _quietly(feature, values)
+    return float(made.ravel()[0]) if made is not None and made.size == 1 else feature.centre
+
+
+def _quietly(feature: Feature, values: dict[str, Floats]) -> Floats | None:
+    """Call a user's function on values it may not share, silently: a warning or an error would tell of the data."""
+    if feature.function is None:
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return np.asarray(feature.function(values), dtype=np.float64)
+        except Exception:
+            return None
