@@ -1,0 +1,125 @@
+"""How long a reservation and a record take at 1,000 entries: the median, p99 and the longest, in milliseconds.
+
+Run ``python benchmarks/ledger.py`` (about a minute; ``--runs`` and ``--entries`` for other sizes, ``--folder`` for
+another disk). Two commits that wait for the disk are in each pair; their time alone is printed first, as two of the
+smallest durable transactions of SQLite. The mixes are
+
+* ``gaussian``: means and counts with Gaussian noise, every width another one;
+* ``mixed``: a third each of Gaussian means, geometric counts of seven scales, and one bootstrap, over and over;
+* ``all different``: geometric counts, every scale another one, so that no distribution is ever met twice.
+
+``cold`` is the first reservation of a process that opens a full ledger: what the command line pays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from hedgerow.accounting.certificate import Certificate
+from hedgerow.ledger.store import Ledger, Reserved
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.mechanism import (
+    GaussianNoise,
+    GeometricCounts,
+    LatticeNoise,
+    Mechanism,
+    ResampledCoordinate,
+    ResampledGaussian,
+)
+from hedgerow.privacy.relation import Relation
+
+BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**27, 10)),), "public", 1)
+RESULT = '{"estimates": "' + 4000 * "x" + '"}'
+
+
+def gaussian(number: int) -> Mechanism:
+    return GaussianNoise(400.0 + number, 1.0)
+
+
+def mixed(number: int) -> Mechanism:
+    return (gaussian(number), GeometricCounts(1000.0 + number % 7, 4), BOOTSTRAP)[number % 3]
+
+
+def all_different(number: int) -> Mechanism:
+    return GeometricCounts(1000.0 + number, 4)
+
+
+MIXES: dict[str, Callable[[int], Mechanism]] = {
+    "gaussian": gaussian,
+    "mixed": mixed,
+    "all different": all_different,
+}
+
+
+def certificate(mechanism: Mechanism) -> Certificate:
+    return Certificate(mechanism, Relation.REPLACE_ONE, "row", 0.01, 1e-6, (), "upper", (), {})
+
+
+def spend(ledger: Ledger, mechanism: Mechanism, name: str) -> float:
+    """Reserve and record once; return the seconds it took."""
+    price = certificate(mechanism)
+    begin = time.perf_counter()
+    reserved = ledger.reserve(price, request_id=name, fingerprint='{"mean":"age"}')
+    assert isinstance(reserved, Reserved)
+    reserved.record(RESULT)
+    return time.perf_counter() - begin
+
+
+def two_commits(folder: Path, runs: int) -> list[float]:
+    """Time two of the smallest durable transactions."""
+    connection, times = sqlite3.connect(folder / "bare", isolation_level=None), []
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE t (a)")
+    for _ in range(runs):
+        begin = time.perf_counter()
+        for _ in range(2):
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO t VALUES (1)")
+            connection.execute("COMMIT")
+        times.append(time.perf_counter() - begin)
+    connection.close()
+    return times
+
+
+def show(name: str, times: list[float]) -> None:
+    middle, high, longest = 1e3 * np.quantile(times, [0.5, 0.99, 1.0])
+    print(f"{name:32s} {middle:9.1f} {high:9.1f} {longest:9.1f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--entries", type=int, default=1000)
+    parser.add_argument("--folder", default=None)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as name:
+        folder = Path(name)
+        print(f"{'milliseconds':32s} {'median':>9s} {'p99':>9s} {'longest':>9s}")
+        show("two bare commits", two_commits(folder, chosen.runs))
+        for mix, mechanism in MIXES.items():
+            path = folder / mix.replace(" ", "-")
+            budget = Budget(1.0, 1e-6)
+            ledger = Ledger.create(path, dataset="survey", budget=budget, relation="replace-one", unit="row")
+            for number in range(chosen.entries):
+                spend(ledger, mechanism(number), f"fill-{number}")
+            times = [spend(ledger, mechanism(chosen.entries + run), f"run-{run}") for run in range(chosen.runs)]
+            show(f"{mix}: reserve + record", times)
+            ledger.close()
+            cold = Ledger.open(path)
+            show(f"{mix}: cold, this process", [spend(cold, mechanism(0), "cold")])
+            begin = time.perf_counter()
+            cold.verify()
+            show(f"{mix}: verify from scratch", [time.perf_counter() - begin])
+            print(f"  total epsilon {cold.spent():.4f}, file {path.stat().st_size / 1e6:.1f} MB")
+            cold.close()
+
+
+if __name__ == "__main__":
+    main()

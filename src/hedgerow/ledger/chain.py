@@ -1,0 +1,288 @@
+"""The chain as read from a file: every link follows the one before it, and together they are the entries.
+
+Reading never looks anything up in an index: all rows come in order, their hashes are computed, and the head must be the
+last of them. So a row that was edited, or lost, or hidden by a damaged index is noticed before anything rests on it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.certificate import Certificate, mechanism_from_record
+from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.ledger.entry import Entry, Head, canonical, digest
+from hedgerow.ledger.total import RunningTotal
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.mechanism import Mechanism, as_record
+from hedgerow.privacy.relation import Relation
+
+__all__ = [
+    "Chain",
+    "Header",
+    "Link",
+    "ReservedLink",
+    "broken",
+    "read_header",
+    "read_links",
+    "reserve_body",
+    "stored_result",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a ledger was created with; never changed.
+
+    Attributes
+    ----------
+    dataset : str
+        The custodian's name of the data, whatever file holds them.
+    budget : Budget
+        ε at δ for everything together.
+    relation, unit : str
+        Who is protected; other entries are refused.
+    family : {"any", "gaussian"}
+        Which noise is taken; see `hedgerow.ledger.total`.
+    at, salt : str
+        When it was made, by the machine's clock, and random digits, so that no two ledgers have one head.
+    """
+
+    dataset: str
+    budget: Budget
+    relation: Relation
+    unit: str
+    family: str
+    at: str
+    salt: str
+
+    def body(self) -> str:
+        """Return the canonical text that the chain begins with."""
+        return canonical(
+            {
+                "format": "hedgerow-ledger-1",
+                "dataset": self.dataset,
+                "epsilon": self.budget.epsilon,
+                "delta": self.budget.delta,
+                "relation": str(self.relation),
+                "unit": self.unit,
+                "family": self.family,
+                "at": self.at,
+                "salt": self.salt,
+            }
+        )
+
+    @classmethod
+    def from_body(cls, body: str) -> Header:
+        """Read the text back."""
+        record = json.loads(body)
+        header = cls(
+            record["dataset"],
+            Budget(record["epsilon"], record["delta"]),
+            Relation(record["relation"]),
+            record["unit"],
+            record["family"],
+            record["at"],
+            record["salt"],
+        )
+        if header.body() != body:
+            raise ValueError("not canonical")
+        return header
+
+    @property
+    def allowed_micro(self) -> int:
+        """The budget's ε in whole millionths, of the decimal that it prints as."""
+        return int(Fraction(str(self.budget.epsilon)) * 10**6)
+
+    def nothing_spent(self) -> RunningTotal:
+        """Return the total of no entries."""
+        budget = self.budget
+        return RunningTotal(self.relation, budget.epsilon, budget.delta, gaussian_only=self.family == "gaussian")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One row: `body` is hashed, the other columns repeat what it says."""
+
+    counter: int
+    kind: str
+    request: str
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedLink:
+    """What a ``reserve`` link says, with its mechanism read back."""
+
+    link: Link
+    record: Mapping[str, Any]
+    mechanism: Mechanism
+
+
+class Chain:
+    """The links read so far, and what they say; grows by `append`, and by nothing else.
+
+    Attributes
+    ----------
+    header : Header
+    head : Head
+    reserved : dict
+        What each request id reserved, in order.
+    seals : dict
+        The link that recorded each result, and the hash of it.
+    links : list of Link
+        All links in order.
+    hashes : list of str
+        ``hashes[c]`` is the hash at counter c; that of the header at 0.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.hashes = [digest(header.body())]
+        self.links: list[Link] = []
+        self.reserved: dict[str, ReservedLink] = {}
+        self.seals: dict[str, tuple[Link, str]] = {}
+
+    @property
+    def head(self) -> Head:
+        """The end of the chain."""
+        return Head(len(self.hashes) - 1, self.hashes[-1])
+
+    @property
+    def total_micro(self) -> int:
+        """The cached total after the last reservation."""
+        return int(next(reversed(self.reserved.values())).record["total"]) if self.reserved else 0
+
+    def append(self, link: Link) -> None:
+        """Check one more link and take it in (HG305)."""
+        try:
+            record = json.loads(link.body)
+            fits = (
+                link.hash == digest(link.body)
+                and link.body == canonical(record)
+                and (link.counter, link.kind, link.request) == (record["counter"], record["kind"], record["request"])
+                and record["counter"] == len(self.hashes)
+                and record["previous"] == self.hashes[-1]
+            )
+            if not fits:
+                raise broken(f"Link {len(self.hashes)} is not the one that was written.")
+            self._take(link, record)
+        except (ValueError, KeyError, TypeError, RecursionError, HedgerowError) as cause:
+            if isinstance(cause, LedgerError):
+                raise
+            raise broken(f"Link {len(self.hashes)} cannot be read.") from None
+        self.links.append(link)
+        self.hashes.append(link.hash)
+
+    def _take(self, link: Link, record: Mapping[str, Any]) -> None:
+        known = link.request in self.reserved
+        if link.kind == "record" and known and link.request not in self.seals:
+            self.seals[link.request] = (link, str(record["result"]))
+        elif link.kind == "reserve" and not known and isinstance(record["total"], int):
+            mechanism = mechanism_from_record(record["mechanism"])
+            if (record["relation"], record["unit"]) != (str(self.header.relation), self.header.unit):
+                raise broken(f"Link {link.counter} is of another relation or unit.")
+            self.reserved[link.request] = ReservedLink(link, record, mechanism)
+        else:
+            raise broken(f"Link {link.counter} does not fit those before it.")
+
+    def next_link(self, kind: str, request: str, facts: Mapping[str, Any]) -> Link:
+        """Return the link that would come next; nothing changes."""
+        head = self.head
+        body = canonical(
+            {**facts, "counter": head.counter + 1, "kind": kind, "request": request, "previous": head.hash}
+        )
+        return Link(head.counter + 1, kind, request, body, digest(body))
+
+    def entries(self, results: Mapping[str, str]) -> Iterator[Entry]:
+        """Yield the entries in order, with the results handed in."""
+        for request, reserved in self.reserved.items():
+            record, seal = reserved.record, self.seals.get(request)
+            yield Entry(
+                request_id=request,
+                fingerprint=record["fingerprint"],
+                mechanism=reserved.mechanism,
+                relation=Relation(record["relation"]),
+                unit=record["unit"],
+                epsilon=record["epsilon"],
+                delta=record["delta"],
+                state="recorded" if seal else "reserved",
+                result=results.get(request),
+                total_micro=record["total"],
+                at=record["at"],
+                previous=record["previous"],
+                hash=reserved.link.hash,
+                sealed=seal[0].hash if seal else None,
+            )
+
+
+def reserve_body(certificate: Certificate, *, fingerprint: str, total_micro: int, at: str) -> dict[str, Any]:
+    """Return what a reservation writes down besides its place in the chain."""
+    return {
+        "at": at,
+        "delta": certificate.delta,
+        "epsilon": certificate.epsilon,
+        "fingerprint": fingerprint,
+        "mechanism": as_record(certificate.mechanism),
+        "relation": str(certificate.relation),
+        "total": total_micro,
+        "unit": certificate.unit,
+    }
+
+
+def read_header(connection: sqlite3.Connection) -> Header:
+    """Read the one header row (HG305)."""
+    rows = connection.execute("SELECT id, body, hash FROM header").fetchall()
+    try:
+        ((_, body, hashed),) = rows
+        if digest(body) == hashed:
+            return Header.from_body(body)
+    except (ValueError, KeyError, TypeError, AttributeError, HedgerowError):
+        pass
+    raise broken("Its header is not the one that was written.")
+
+
+def read_links(connection: sqlite3.Connection, chain: Chain, *, compare: bool = True) -> None:
+    """Take in the rows that are new, and hold the stored head to the last of them (HG305).
+
+    With `compare` the rows that are known are read again, too, and must be what they were.
+    """
+    after = 0 if compare else chain.head.counter
+    rest = connection.execute(
+        "SELECT counter, kind, request, body, hash FROM links WHERE counter > ? ORDER BY counter", (after,)
+    )
+    for link in chain.links[after:]:
+        row = rest.fetchone()
+        if row is None or Link(*row) != link:
+            raise broken(f"Link {link.counter} is not the one that was read before.")
+    for row in rest:
+        chain.append(Link(*row))
+    if connection.execute("SELECT id, counter, hash FROM head").fetchall() != [
+        (1, chain.head.counter, chain.head.hash)
+    ]:
+        raise broken("Its last link is not its head: links were added or taken away.")
+
+
+def stored_result(connection: sqlite3.Connection, chain: Chain, request: str) -> str:
+    """Return the text recorded under an id, once it fits its seal (HG305)."""
+    link, sealed = chain.seals[request]
+    row = connection.execute("SELECT result FROM links WHERE counter = ?", (link.counter,)).fetchone()
+    if row is None or not isinstance(row[0], bytes) or digest(row[0]) != sealed:
+        raise broken(f"The result at link {link.counter} is not the one that was recorded.")
+    return row[0].decode()
+
+
+def broken(finding: str) -> LedgerError:
+    """Return the refusal of a chain that does not hold."""
+    return LedgerError(
+        "HG305",
+        rule="Every link of a ledger holds the hash of the one before it.",
+        finding=finding,
+        remedy="The file was edited or damaged: restore a copy that `hedgerow ledger verify` accepts with the last "
+        "printed head.",
+    )

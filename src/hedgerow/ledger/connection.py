@@ -1,0 +1,213 @@
+"""The door to SQLite: how a ledger's file is opened, locked and written, and what its failures are called.
+
+* Opened by URI with ``mode=rw``, so that a mistyped path cannot make a fresh, empty budget.
+* ``journal_mode=DELETE, synchronous=FULL``: SQLite from 3.7.0 to 3.51.2 can corrupt files in WAL mode, and a ledger is
+  small; a committed reservation survives a crash.
+* Writers take the lock before they read (``BEGIN IMMEDIATE``), so the budget that was checked is the one that is spent.
+* Locks are the file system's. On network file systems that do not keep them, use one machine.
+* A connection belongs to one process. A fork waits until no transaction is open, and the child opens its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hedgerow.errors import LedgerError
+from hedgerow.ledger import schema
+
+__all__ = ["Door", "journal_of", "taking_turns"]
+
+_MAGIC = b"SQLite format 3\x00"
+_PRAGMAS = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA mmap_size = 0",
+)
+
+# POSIX locks belong to a process and go when ANY descriptor of the file is closed, so threads take turns here.
+_TURN = threading.Lock()
+_INHERITED: list[sqlite3.Connection] = []  # a forked child must not use its parent's connections, nor close them
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_TURN.release)
+
+
+def journal_of(path: Path) -> Path:
+    """Return where SQLite keeps what it needs to undo an unfinished transaction."""
+    return path.with_name(path.name + "-journal")
+
+
+@contextmanager
+def taking_turns() -> Iterator[None]:
+    """Keep every other thread of this process, and every fork, away from ledgers meanwhile."""
+    with _TURN:
+        yield
+
+
+class Door:
+    """One ledger file, opened once a process.
+
+    Parameters
+    ----------
+    path : Path
+        An existing file.
+    timeout : float
+        Seconds to wait for another writer.
+    """
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self.path, self._timeout = _resolved(path), timeout
+        self._connection: sqlite3.Connection | None = None
+        self._owner, self._file = 0, (0, 0)
+        self.opened = 0  # a reader that cached something looks whether the connection is still the same
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """Run the body in one transaction: all of it is durable afterwards, or nothing.
+
+        Raises
+        ------
+        LedgerError
+            HG303 damaged, HG307 not writable, HG308 locked.
+        """
+        with _TURN:
+            try:
+                connection = self._here()
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as cause:
+                raise _refusal(cause) from None
+
+    def close(self) -> None:
+        """Close this process's connection; the next transaction opens another."""
+        with _TURN:
+            self._drop()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # also where the file was refused before there was anything to close
+            self._drop()
+
+    def _here(self) -> sqlite3.Connection:
+        # A file moved away or replaced under its path must not be written to unseen.
+        found = _inspected(self.path)
+        if self._connection is not None and (self._owner, self._file) == (os.getpid(), found):
+            return self._connection
+        self._drop()
+        _check_magic(self.path)
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
+            isolation_level=None,
+            timeout=self._timeout,
+            check_same_thread=False,
+        )
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            if connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
+                raise _damaged("It is in another journal mode and will not leave it.")
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise _damaged("Its pages contradict each other.")
+            schema.check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._owner, self._file = connection, os.getpid(), found
+        self.opened += 1
+        return connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            if self._owner == os.getpid():
+                self._connection.close()
+            else:
+                _INHERITED.append(self._connection)
+        self._connection = None
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return Path(path).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise _missing() from None
+
+
+def _inspected(path: Path) -> tuple[int, int]:
+    """Return which file this is; refuse what is none, or has a second name."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        raise _missing() from None
+    if not stat.S_ISREG(found.st_mode):
+        raise _damaged("The path is no regular file.")
+    if found.st_nlink != 1:
+        # SQLite finds the journal of an unfinished transaction by the file's name; another name would miss it.
+        raise _damaged("The file has a second name (a hard link).")
+    return found.st_dev, found.st_ino
+
+
+def _check_magic(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            start = file.read(100)
+    except OSError:
+        raise LedgerError(
+            "HG307",
+            rule="A ledger must be readable and writable.",
+            finding="The file may not be read.",
+            remedy="Ask for permission on the file and its folder. Nothing was spent.",
+        ) from None
+    if len(start) < 100 or not start.startswith(_MAGIC):
+        raise _damaged("It is empty, cut short, or another kind of file.")
+
+
+def _missing() -> LedgerError:
+    return LedgerError(
+        "HG301",
+        rule="A ledger must exist before it is used: a mistyped path must not begin a new budget.",
+        finding="There is no such file.",
+        remedy="Check the path, or make a ledger with `hedgerow ledger create`.",
+    )
+
+
+def _damaged(finding: str) -> LedgerError:
+    return LedgerError(
+        "HG303",
+        rule="A ledger is a whole, undamaged file that hedgerow made.",
+        finding=finding,
+        remedy="Check the path, or restore the file from a backup and verify it against the last printed head.",
+    )
+
+
+def _refusal(cause: sqlite3.Error) -> LedgerError:
+    """Give a failure of SQLite its own words; the database's are dropped, since they may quote what it holds."""
+    name = str(getattr(cause, "sqlite_errorname", "") or "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LedgerError(
+            "HG308",
+            rule="One writer at a time holds the ledger.",
+            finding="Another one held it for longer than the time allowed.",
+            remedy="Try again, or raise `timeout`. Nothing was spent.",
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        full = name.startswith("SQLITE_FULL")
+        return LedgerError(
+            "HG307",
+            rule="A reservation must be on disk before data are read.",
+            finding="The disk is full." if full else "The file or its folder cannot be written.",
+            remedy="Make room, or get permission to write the file and its folder. No data were read.",
+        )
+    return _damaged("SQLite cannot make sense of it.")

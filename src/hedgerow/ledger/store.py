@@ -1,0 +1,399 @@
+"""A ledger: one SQLite file a data set, in which every price is reserved, durably, before data are read.
+
+Guarantee: whatever processes, threads, crashes and forks do, the entries of the file never cost more together than its
+budget, a price that was reserved stays spent, and a result that was recorded is returned unchanged.
+
+Not guarded against: whoever may write the file may also put an old copy back. `Ledger.verify` detects that only when it
+is given a head that was printed later; so print the head on every report and keep the reports.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from hedgerow.accounting.certificate import Certificate, mechanism_from_record
+from hedgerow.errors import LedgerError
+from hedgerow.ledger import request
+from hedgerow.ledger.cached_total import CachedTotal
+from hedgerow.ledger.chain import (
+    Chain,
+    Header,
+    Link,
+    broken,
+    read_header,
+    read_links,
+    reserve_body,
+    stored_result,
+)
+from hedgerow.ledger.connection import Door, taking_turns
+from hedgerow.ledger.create import new_file
+from hedgerow.ledger.entry import Entry, Head, Replay, canonical, digest
+from hedgerow.ledger.total import RunningTotal
+from hedgerow.ledger.verify import check_head, check_totals
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.mechanism import Mechanism, as_record
+from hedgerow.privacy.relation import Relation, parse_relation
+
+__all__ = ["Ledger", "Replay", "Reserved"]
+
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A price that is spent from here on; hand the released text to `record`."""
+
+    ledger: Ledger
+    request_id: str
+    head: Head
+
+    def record(self, result: str) -> None:
+        """Keep the released text beside the entry; see `Ledger.record`."""
+        self.ledger.record(self.request_id, result)
+
+
+class Ledger:
+    """The record of what was spent on one data set. Made by `Ledger.create`, used through `Ledger.open`.
+
+    The total of all entries, composed from their mechanisms by `hedgerow.ledger.total`, never exceeds the budget: ε at
+    the ledger's δ, in whole millionths, rounded up.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hedgerow.accounting.certificate import certify
+    >>> from hedgerow.privacy.mechanism import GeometricCounts
+    >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "survey.ledger")
+    ...     ledger = Ledger.create(path, dataset="survey", budget=Budget(1.0, 0.0), relation="add-remove", unit="row")
+    ...     reserved = ledger.reserve(price, request_id="a", fingerprint="count")
+    ...     reserved.record('{"count": 41}')
+    ...     again = Ledger.open(path).reserve(price, request_id="a", fingerprint="count")
+    ...     print(again.result, ledger.remaining(), ledger.verify().counter)
+    ...     ledger.close()
+    {"count": 41} 0.599999 2
+    """
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._chain: Chain | None = None
+        self._totals = CachedTotal()
+        self._seen = (0, 0)
+        try:
+            with self._door.transaction(write=False) as connection:
+                self._header = self._read(connection).header
+        except BaseException:
+            self._door.close()
+            raise
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        dataset: str,
+        budget: Budget,
+        relation: str,
+        unit: str,
+        family: Literal["any", "gaussian"] = "any",
+        timeout: float = _TIMEOUT,
+    ) -> Ledger:
+        """Make a new ledger with nothing spent, and return it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where; nothing may be there.
+        dataset : str
+            The custodian's name of the data. The budget belongs to it, not to a file's name or content.
+        budget : Budget
+            ε at δ for everything that is ever released from the data. At δ = 0 only pure mechanisms fit.
+        relation, unit : str
+            Who is protected. Prices under another relation or for another unit cannot be added and are refused.
+        family : {"any", "gaussian"}
+            ``"gaussian"`` takes Gaussian noise only; its total holds even where the noise of a request is chosen by
+            earlier answers (see `hedgerow.ledger.total`).
+        timeout : float
+            Seconds to wait for another writer.
+
+        Raises
+        ------
+        LedgerError
+            HG302: something is there already, or the folder is missing or cannot be written.
+        ParameterError
+            HG103, HG314: a relation, budget, name, unit or family that is none.
+        """
+        header = Header(
+            request.checked_text("dataset", dataset),
+            request.checked_budget(budget),
+            parse_relation(relation),
+            request.checked_text("unit", unit),
+            request.checked_family(family),
+            _now(),
+            secrets.token_hex(16),
+        )
+        new_file(Path(path), header)
+        return cls.open(path, timeout=timeout)
+
+    @classmethod
+    def open(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
+        """Open a ledger that exists; its chain is checked, and nothing is ever created.
+
+        Raises
+        ------
+        LedgerError
+            HG301 missing, HG303 no ledger or damaged, HG304 newer, HG305 edited, HG307 unreadable, HG308 locked.
+        """
+        return cls(Door(Path(path), timeout=timeout))
+
+    @property
+    def path(self) -> Path:
+        """The file, symbolic links resolved."""
+        return self._door.path
+
+    @property
+    def dataset(self) -> str:
+        """The custodian's name of the data."""
+        return self._header.dataset
+
+    @property
+    def budget(self) -> Budget:
+        """ε at δ for everything together."""
+        return self._header.budget
+
+    @property
+    def relation(self) -> Relation:
+        """The one relation under which prices are added up."""
+        return self._header.relation
+
+    @property
+    def unit(self) -> str:
+        """The one unit that is protected."""
+        return self._header.unit
+
+    @property
+    def family(self) -> str:
+        """Which noise is taken."""
+        return self._header.family
+
+    @property
+    def head(self) -> Head:
+        """The end of the chain, to print on reports."""
+        with self._door.transaction(write=False) as connection:
+            return self._read(connection).head
+
+    def spent(self) -> float:
+        """Return an upper bound on ε of all entries together, at the ledger's δ, rounded up to 1e-6."""
+        with self._door.transaction(write=False) as connection:
+            return (self._read(connection).total_micro or 0) / 1e6
+
+    def remaining(self) -> float:
+        """Return what is left of ε, rounded down; a mix of mechanisms may fit somewhat more, since they compose."""
+        with self._door.transaction(write=False) as connection:
+            return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
+
+    def would_spend(self, certificate: Certificate) -> float:
+        """Return what `spent` would be with one more request; ``math.inf`` where no ε holds. Nothing is written.
+
+        Raises
+        ------
+        LedgerError
+            HG309: another relation or unit.
+        UncertifiedError
+            HG315, HG401, HG403: no price in this ledger.
+        """
+        with self._door.transaction(write=False) as connection:
+            micro = self._with(self._read(connection), self._priced(certificate)).micro
+            return float("inf") if micro is None else micro / 1e6
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries in order, each result checked against its seal (HG305)."""
+        with self._door.transaction(write=False) as connection:
+            chain = self._read(connection)
+            return tuple(chain.entries({name: stored_result(connection, chain, name) for name in chain.seals}))
+
+    def reserve(self, certificate: Certificate, *, request_id: str, fingerprint: str) -> Reserved | Replay:
+        """Spend the price of a request, durably, before data are read; or return its stored answer.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            The price; what counts is its mechanism, composed here with those of all entries.
+        request_id : str
+            Names the request, once and for all.
+        fingerprint : str
+            Canonical text of the request (`fingerprint_of`), which may hold public facts only: it is kept.
+
+        Returns
+        -------
+        Reserved or Replay
+            `Replay` where this request was recorded under this id; it costs nothing.
+
+        Raises
+        ------
+        BudgetExceeded
+            HG310: with it the total would exceed the budget. Nothing was spent.
+        LedgerError
+            HG309 another relation or unit; HG311 the id was used for another request; HG312 the request was reserved
+            and not recorded, so that it stays spent; HG301, HG303 to HG308 as when opening. Nothing was spent.
+        ParameterError
+            HG314: the id or the fingerprint is no text of a sensible size.
+        """
+        request.checked_text("request_id", request_id)
+        request.checked_request(fingerprint)
+        mechanism = self._priced(certificate)
+        self._compose_beforehand()
+        with self._door.transaction(write=True) as connection:
+            chain = self._read(connection)
+            earlier = self._earlier(connection, chain, request_id, fingerprint)
+            if earlier is not None:
+                return earlier
+            total = self._affordable(chain, mechanism)
+            facts = reserve_body(certificate, fingerprint=fingerprint, total_micro=total.micro or 0, at=_now())
+            link = chain.next_link("reserve", request_id, facts)
+            self._totals.expect(link.hash, total)
+            self._write(connection, link, None)
+        return Reserved(self, request_id, Head(link.counter, link.hash))
+
+    def record(self, request_id: str, result: str) -> Head:
+        """Keep the released text of a reserved request, and return the head that covers it.
+
+        Recording the same text again changes nothing.
+
+        Raises
+        ------
+        SpentError
+            HG606: the text could not be kept. The price stays spent.
+        LedgerError
+            HG313: nothing was reserved under this id, or another text was recorded.
+        """
+        kept = request.checked_result(result)
+        try:
+            with self._door.transaction(write=True) as connection:
+                chain = self._read(connection)
+                if request_id not in chain.reserved:
+                    raise request.nothing_reserved()
+                if request_id in chain.seals:
+                    if chain.seals[request_id][1] != digest(kept):
+                        raise request.other_result()
+                    return chain.head
+                link = chain.next_link("record", request_id, {"at": _now(), "result": digest(kept)})
+                self._write(connection, link, kept)
+        except LedgerError as refused:
+            if refused.code == "HG313":
+                raise
+            raise request.not_kept(refused) from None
+        return Head(link.counter, link.hash)
+
+    def verify(self, head: Head | str | None = None) -> Head:
+        """Check everything anew, from the file alone, and return the head.
+
+        Every page, every hash, every result against its seal, and every cached total, composed again from the
+        mechanisms. With a head that was printed earlier, also that the chain still passes through it.
+
+        Raises
+        ------
+        VerificationError
+            HG305 a link, a result or a total is not what was written; HG306 the chain does not pass through `head`:
+            its tail was dropped, or an old copy was put back.
+        LedgerError
+            HG301, HG303, HG304, HG307, HG308: the file cannot be read at all.
+        """
+        wanted = Head.parse(head) if isinstance(head, str) else head
+        self._door.close()
+        with self._door.transaction(write=False) as connection:
+            if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+                raise request.unverified(broken("Its pages or indexes contradict each other."))
+            try:
+                chain = Chain(read_header(connection))
+                read_links(connection, chain)
+                if self._chain is not None and chain.links[: len(self._chain.links)] != self._chain.links:
+                    raise broken("Its links are not those that this process has seen.")
+                for name in chain.seals:
+                    stored_result(connection, chain, name)
+                check_totals(chain)
+            except LedgerError as refused:
+                raise request.unverified(refused) from None
+            check_head(chain, wanted)
+            return chain.head
+
+    def close(self) -> None:
+        """Close the file; using the ledger again opens it again."""
+        self._door.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._door.close()
+
+    def __repr__(self) -> str:
+        budget = self.budget
+        return f"Ledger({self.dataset!r}, epsilon={budget.epsilon:g}, delta={budget.delta:g}, {str(self.relation)!r})"
+
+    def _read(self, connection: sqlite3.Connection) -> Chain:
+        """Return the chain of the file. What is known is compared again whenever anyone else has written.
+
+        What this object has once seen must still be there: an old copy put back under its feet is noticed.
+        """
+        seen = (self._door.opened, int(connection.execute("PRAGMA data_version").fetchone()[0]))
+        if self._chain is None or seen != self._seen:
+            header = read_header(connection)
+            if self._chain is None:
+                self._chain = Chain(header)
+            if self._chain.header != header:
+                raise broken("Its header is not the one that was opened.")
+        read_links(connection, self._chain, compare=seen != self._seen)
+        self._seen = seen
+        return self._chain
+
+    def _earlier(
+        self, connection: sqlite3.Connection, chain: Chain, request_id: str, fingerprint: str
+    ) -> Replay | None:
+        """Return the stored answer to this request, None where its id is new."""
+        if request_id not in chain.reserved:
+            return None
+        if chain.reserved[request_id].record["fingerprint"] != fingerprint:
+            raise request.other_request()
+        if request_id not in chain.seals:
+            raise request.never_recorded()
+        return Replay(request_id, stored_result(connection, chain, request_id), chain.head)
+
+    def _priced(self, certificate: Certificate) -> Mechanism:
+        """Return the mechanism as the ledger will hold it: what is written down is what is priced."""
+        if (certificate.relation, certificate.unit, certificate.bound) != (self.relation, self.unit, "upper"):
+            raise request.other_protection(self.relation, self.unit)
+        return mechanism_from_record(json.loads(canonical(as_record(certificate.mechanism))))
+
+    def _compose_beforehand(self) -> None:
+        """Compose a long past without holding the file, which others may be waiting for."""
+        if self._totals.cold:
+            with self._door.transaction(write=False) as connection:
+                chain = self._read(connection)
+            with taking_turns():
+                self._totals.of(chain)
+
+    def _with(self, chain: Chain, mechanism: Mechanism) -> RunningTotal:
+        """Return the total with one more mechanism; those before are composed once a process."""
+        return self._totals.of(chain).plus(mechanism)
+
+    def _affordable(self, chain: Chain, mechanism: Mechanism) -> RunningTotal:
+        total = self._with(chain, mechanism)
+        if total.micro is None or total.micro > self._header.allowed_micro:
+            raise request.over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
+        return total
+
+    def _write(self, connection: sqlite3.Connection, link: Link, result: bytes | None) -> None:
+        row = (link.counter, link.kind, link.request, link.body, link.hash, result)
+        connection.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,191 @@
+"""The composed total against the accountant's own composition of the whole list, and against what it must never be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.loss_grid import LossGrid
+from hedgerow.accounting.profile import GaussianProfile
+from hedgerow.errors import UncertifiedError
+from hedgerow.ledger import total
+from hedgerow.ledger.total import RunningTotal, least_micro
+from hedgerow.privacy.mechanism import (
+    Composition,
+    GaussianCounts,
+    GaussianNoise,
+    GeometricCounts,
+    LaplaceNoise,
+    LatticeNoise,
+    Mechanism,
+    ResampledCoordinate,
+    ResampledGaussian,
+)
+from hedgerow.privacy.relation import Relation
+
+REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_REMOVE
+BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**22, 10)),), "public", 1)
+
+
+def spent(mechanisms: Sequence[Mechanism], relation: Relation, epsilon: float, delta: float) -> int | None:
+    running = RunningTotal(relation, epsilon, delta)
+    for mechanism in mechanisms:
+        running = running.plus(mechanism)
+    return running.micro
+
+
+LISTS = {
+    "gaussians": ([GaussianNoise(10.0 + i, 1.0) for i in range(30)], 4.0, 1e-6, 1.00001),
+    "one of each": ([GaussianNoise(10.0, 1.0), GeometricCounts(5.0, 3), GaussianCounts(12.0, 3)], 2.0, 1e-6, 1.00001),
+    "many equal geometric": ([GeometricCounts(100.0, 3)] * 60, 2.0, 1e-6, 1.005),
+    "many geometric": ([GeometricCounts(50.0 + i, 3) for i in range(30)], 4.0, 1e-6, 1.005),
+    "wide discrete": ([GaussianCounts(32.0 + i, 3) for i in range(20)], 4.0, 1e-6, 1.005),
+    "narrow discrete": ([GaussianCounts(10.0 + i, 3) for i in range(8)], 8.0, 1e-8, 1.005),
+    "mixed": (
+        [
+            (
+                GeometricCounts(20.0 + i % 7, 3),
+                GaussianCounts(50.0 + i, 3),
+                GaussianNoise(30.0, 1.0),
+                LaplaceNoise(60.0, 1.0),
+            )[i % 4]
+            for i in range(40)
+        ],
+        4.0,
+        1e-9,
+        1.005,
+    ),
+    "bootstraps": ([BOOTSTRAP] * 5 + [GaussianNoise(10.0, 1.0)], 8.0, 1e-6, 1.005),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_total_is_that_of_the_accountant(name: str) -> None:
+    mechanisms, epsilon, delta, slack = LISTS[name]
+    whole = profile_of(Composition(tuple(mechanisms)), REPLACE).epsilon_upper(delta)
+    found = spent(mechanisms, REPLACE, epsilon, delta)
+    assert found is not None
+    # Both are upper bounds on a grid, so the fold may be the lower of the two by a little.
+    assert whole * (1 - 1e-3) <= found / 1e6 <= whole * slack + 1e-6
+
+
+def fold_of(mechanisms: Sequence[Mechanism], epsilon: float, delta: float) -> RunningTotal:
+    running = RunningTotal(ADD, epsilon, delta)
+    for mechanism in mechanisms:
+        running = running.plus(mechanism)
+    return running
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_the_fold_is_above_a_curve_known_in_closed_form(delta: float) -> None:
+    """n equal geometric pairs, exactly: each loses ε or −ε, so together it is a binomial."""
+    scale, times = 4.0, 20
+    alpha = math.exp(-1.0 / scale)
+    # Under P = noise + 0, Q = noise + 1 the loss is 1/scale at z ≤ 0 and −1/scale at z ≥ 1.
+    up = 1.0 - alpha / (1.0 + alpha)
+    losses = np.array([(2 * wins - times) / scale for wins in range(times + 1)])
+    masses = np.array([math.comb(times, wins) * up**wins * (1 - up) ** (times - wins) for wins in range(times + 1)])
+
+    def exact(epsilon: float) -> float:
+        return float(masses @ np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - losses))))
+
+    truth = least_micro(exact, delta)
+    running = fold_of([GeometricCounts(scale, 1)] * times, 8.0, delta)
+    assert running._fold is not None and truth is not None and running.micro is not None
+    assert truth <= running.micro <= truth * 1.005 + 2
+
+
+def test_a_fold_without_its_infinity_or_rounded_down_would_be_below() -> None:
+    """Sabotage: dropping what is trimmed, or moving mass to the lower grid point, understates the cost."""
+    grid = LossGrid(-2, 0.1, np.array([0.05, 0.1, 0.3, 0.25, 0.2]), 0.1)
+    trimmed = total._trimmed(grid, 0.21)
+    for epsilon in np.linspace(0.0, 0.5, 11):
+        before = total._delta_upper(grid, 0.0, float(epsilon))
+        assert total._delta_upper(trimmed, 0.0, float(epsilon)) >= before * (1 - 1e-12)
+    dropped = LossGrid(trimmed.start, trimmed.step, trimmed.mass, grid.infinity)
+    assert total._delta_upper(dropped, 0.0, 0.0) < total._delta_upper(grid, 0.0, 0.0)
+
+
+def test_the_gaussian_is_joined_in_closed_form() -> None:
+    nothing = LossGrid(0, 0.1, np.array([1.0]), 0.0)
+    for mu in (0.05, 1.0, 3.0):
+        for epsilon in (0.0, 0.5, 4.0):
+            joined = total._delta_upper(nothing, mu, epsilon)
+            assert joined == pytest.approx(GaussianProfile(mu).delta_upper(epsilon), rel=1e-9, abs=1e-14)
+
+
+def test_a_single_entry_costs_what_it_costs_alone() -> None:
+    for mechanism in (GaussianNoise(3.3, 1.0), GaussianCounts(5.0, 2), GeometricCounts(3.0, 2), BOOTSTRAP):
+        alone = profile_of(mechanism, REPLACE).epsilon_upper(1e-6)
+        found = spent([mechanism], REPLACE, 1.0, 1e-6)
+        assert found is not None and alone <= found / 1e6 <= alone + 1.1e-6
+
+
+def test_pure_prices_add_up_in_whole_millionths() -> None:
+    tenth = GeometricCounts(10.0 * (1 + 1e-9), 1)
+    assert spent([tenth] * 10, ADD, 1.0, 0.0) == 1_000_000
+    assert spent([tenth] * 11, ADD, 1.0, 0.0) == 1_100_000
+    assert spent([GaussianNoise(10.0, 1.0)], ADD, 1.0, 0.0) is None  # no ε holds at δ = 0
+
+
+def test_the_total_never_falls() -> None:
+    running, before = RunningTotal(REPLACE, 4.0, 1e-6), 0
+    for number in range(40):
+        running = running.plus(GeometricCounts(30.0 + number, 3) if number % 2 else GaussianCounts(9.0 + number, 1))
+        assert running.micro is not None and running.micro >= before
+        before = running.micro
+
+
+def test_the_order_of_requests_hardly_matters() -> None:
+    mechanisms = LISTS["mixed"][0]
+    one, two = spent(mechanisms, REPLACE, 4.0, 1e-6), spent(mechanisms[::-1], REPLACE, 4.0, 1e-6)
+    assert one is not None and two is not None and abs(one - two) <= 1e-3 * one
+
+
+def test_the_gaussian_family_adds_up_squares_and_takes_nothing_else() -> None:
+    running = RunningTotal(REPLACE, 4.0, 1e-6, gaussian_only=True)
+    running = running.plus(GaussianNoise(2.0, 1.0)).plus(GaussianCounts(50.0, 3))
+    mu = math.sqrt(0.25 + 2 / (50.0**2 - 4.0))
+    assert running.micro == math.ceil(GaussianProfile(mu).epsilon_upper(1e-6) * 1e6)
+    for refused in (GeometricCounts(5.0, 1), BOOTSTRAP, GaussianCounts(2.0, 1), LaplaceNoise(9.0, 1.0)):
+        with pytest.raises(UncertifiedError, match="HG315"):
+            running.plus(refused)
+
+
+def _exact(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
+    return float(np.maximum(0.0, p - math.exp(epsilon) * q).sum())
+
+
+@pytest.mark.parametrize(("width", "times"), [(3.0, 1), (3.0, 2), (8.0, 1), (8.0, 2), (32.0, 1)])
+def test_a_discrete_gaussian_is_dominated_by_the_continuous_one_it_counts_as(width: float, times: int) -> None:
+    """Both directions of shift by 1, brute force; counted at its own width it would be below (width 3)."""
+    reach = int(40 * width)
+    z = np.arange(-reach, reach + 1)
+    p = np.exp(-(z**2) / (2 * width**2))
+    q = np.exp(-((z - 1) ** 2) / (2 * width**2))
+    p, q = p / p.sum(), q / q.sum()
+    square = total._square(total.Discrete(width, times), least_width=2.1)
+    assert square is not None
+    bound = GaussianProfile(math.sqrt(square))
+    if times == 2:
+        p, q = np.outer(p, p).ravel(), np.outer(q, q).ravel()
+    for epsilon in np.linspace(0.0, 4.0 / width, 9):
+        assert _exact(p, q, float(epsilon)) <= bound.delta_upper(float(epsilon)) + 1e-14
+    if width == 3.0:
+        # Sabotage: at its own width the continuous one is no bound, far out in the tail.
+        own = GaussianProfile(math.sqrt(times) / width)
+        ratios = [_exact(p, q, e) / own.delta_upper(e) for e in np.linspace(0.0, 3.0, 13).tolist()]
+        assert max(ratios) > 1.0 + 1e-3
+
+
+def test_the_search_lands_on_the_side_that_holds() -> None:
+    for rate in (0.1, 1.0, 30.0):
+        for start in (0, 5, 1_000_000, 50_000_000):
+            found = least_micro(lambda epsilon, rate=rate: math.exp(-rate * epsilon), 1e-6, start=start)
+            truth = math.log(1e6) / rate
+            assert found is not None and truth <= found / 1e6 <= truth + 2e-6
+    assert least_micro(lambda _: 0.5, 1e-6) is None
