@@ -1,0 +1,74 @@
+"""`hedgerow verify`: exit 0 where a record holds, 5 where it does not, and both said in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.accounting.certificate import certify
+from hedgerow.cli.main import app
+from hedgerow.privacy.mechanism import GeometricCounts
+from hedgerow.privacy.relation import Relation
+
+CERTIFICATE = certify(
+    GeometricCounts(2.0, 3), Relation.ADD_REMOVE, unit="row", delta=1e-6, assumptions=["sex: no source given"]
+)
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["verify", *map(str, arguments)])
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    path = tmp_path / "certificate.json"
+    path.write_text(CERTIFICATE.to_json(), encoding="utf-8")
+    return path
+
+
+def test_a_record_that_holds(record: Path) -> None:
+    shown = run(record)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(f"HOLDS: ε ≤ {CERTIFICATE.epsilon:.6g} at δ = 1e-06, add-remove, unit row\n")
+    for said in ("5 of 5 stated prices hold", "Who is protected", "Against whom", "What this rests on"):
+        assert said in shown.stdout
+    assert (
+        "  sex: no source given\n" in shown.stdout
+        and "guesses right at most" in shown.stdout
+        and "?" not in shown.stdout
+    )
+    told = json.loads(run(record, "--json").stdout)
+    assert told["holds"] is True and told["mechanism"] == {"type": "geometric", "scale": 2.0, "cells": 3}
+
+
+def test_a_record_that_does_not_hold(record: Path) -> None:
+    record.write_text(json.dumps({**CERTIFICATE.to_dict(), "epsilon": 0.1}), encoding="utf-8")
+    shown, told = run(record), run(record, "--json")
+    assert (shown.exit_code, told.exit_code) == (5, 5)
+    assert shown.stdout.startswith("DOES NOT HOLD") and "4 of 5 stated prices hold" in shown.stdout
+    assert json.loads(told.stdout)["stated"]["holds"] is False
+    assert shown.stderr.startswith("HG501: ") and "1 of 5 do not." in shown.stderr
+
+
+@pytest.mark.parametrize(("text", "code", "exit_code"), [("{}", "HG502", 5), (None, "HG503", 2)])
+def test_what_is_no_record(tmp_path: Path, text: str | None, code: str, exit_code: int) -> None:
+    if text is not None:
+        (tmp_path / "file").write_text(text)
+    shown = run(tmp_path / "file")
+    assert (shown.exit_code, shown.stdout) == (exit_code, "") and shown.stderr.startswith(f"{code}: ")
+
+
+def test_control_codes_in_a_record_steer_no_terminal(record: Path) -> None:
+    altered = {
+        **CERTIFICATE.to_dict(),
+        "unit": "row\x1b[31m",
+        "assumptions": ["a\x1b[2Jb\u202ec"],
+        "versions": {"\x1bv": "1"},
+    }
+    record.write_text(json.dumps(altered), encoding="utf-8")
+    shown = run(record)
+    assert shown.exit_code == 0 and not any(sign in shown.stdout for sign in ("\x1b", "\u202e"))

@@ -1,0 +1,150 @@
+"""A record is believed as far as its mechanism goes, and no further."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hedgerow as hg
+from hedgerow.accounting.certificate import certify
+from hedgerow.privacy.mechanism import GaussianNoise, LaplaceNoise
+from hedgerow.privacy.relation import Relation
+from hedgerow.release.result import Release
+from hedgerow.reports import write_report
+from hedgerow.reports.verification import read_record, verify_record
+
+
+@pytest.fixture(scope="module")
+def record(make_release: Callable[..., Release]) -> dict[str, Any]:
+    return make_release().to_dict()
+
+
+def test_a_record_holds_and_says_for_whom(record: dict[str, Any]) -> None:
+    found = verify_record(record)
+    found.require()
+    assert found.holds and len(found.profile) == 4
+    told = found.to_dict()
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    assert (told["relation"], told["unit"], told["holds"]) == ("replace-one", "row", True)
+    assert 0.5 < told["attack_success_upper"] < 1.0
+    assert told["protected"].startswith("Every row") and told["assumptions"] and told["not_covered"]
+    assert verify_record(record["certificate"]).to_dict() == told
+
+
+TAMPERED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a smaller ε": lambda r: r["certificate"].update(epsilon=0.5),
+    "a smaller δ": lambda r: r["certificate"].update(delta=1e-9),
+    "a point of the curve": lambda r: r["certificate"]["profile"][2].update(delta=1e-12),
+    "less noise": lambda r: r["certificate"]["mechanism"]["parts"][0].update(noise_sd=1.0),
+    "more cells moved": lambda r: r["certificate"]["mechanism"]["parts"][0].update(sensitivity=2.0),
+    "another bound": lambda r: r["certificate"].update(bound="estimate"),
+    "another relation around it": lambda r: r["release"].update(relation="add-remove"),
+    "another unit around it": lambda r: r["release"].update(unit="person"),
+    "nothing around it": lambda r: r.pop("release"),
+    "a δ that promises nothing": lambda r: r["certificate"].update(delta=1.0),
+    "a negative ε": lambda r: r["certificate"].update(epsilon=-1.0, delta=0.9),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_record_that_was_altered_does_not_hold(record: dict[str, Any], name: str) -> None:
+    altered = copy.deepcopy(record)
+    TAMPERED[name](altered)
+    found = verify_record(altered)
+    assert not found.holds and not found.to_dict()["holds"]
+    with pytest.raises(hg.VerificationError, match="HG501"):
+        found.require()
+
+
+@pytest.mark.parametrize("changed", [{"epsilon": 99.0}, {"delta": 1e-3}, {"assumptions": ["the moon is round"]}])
+def test_a_weaker_claim_holds(record: dict[str, Any], changed: dict[str, Any]) -> None:
+    found = verify_record({**record["certificate"], **changed})
+    assert found.holds and set(changed.get("assumptions", ())) <= set(found.protection.assumptions)
+
+
+def test_the_points_that_fail_are_named(record: dict[str, Any]) -> None:
+    altered = copy.deepcopy(record["certificate"])
+    altered["profile"][1]["delta"] /= 2
+    assert [point.holds for point in verify_record(altered).profile] == [True, False, True, True]
+
+
+LATTICE = {"width": 10**6, "bits": 16}
+NOISE = {"count": LATTICE, "total": LATTICE, "square": LATTICE}
+GRID = {"start": -(10**9), "stride": 2, "steps": 10**9, "offset": 3, "presence": "private", "cells": 2}
+GAUSSIAN = certify(GaussianNoise(1.0, 1.0), Relation.ADD_REMOVE, unit="row", delta=1e-6).to_dict()
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        None,
+        [],
+        {},
+        {"certificate": None},
+        {"certificate": []},
+        {**GAUSSIAN, "more": 1},
+        {**GAUSSIAN, "epsilon": float("nan")},
+        {**GAUSSIAN, "epsilon": float("inf")},
+        {**GAUSSIAN, "epsilon": 10**400},
+        {**GAUSSIAN, "mechanism": {"type": "gaussian", "noise_sd": 0.0, "sensitivity": 1.0}},
+        {**GAUSSIAN, "mechanism": {"type": "gaussian", "noise_sd": 1e-320, "sensitivity": 1e300}},
+        {**GAUSSIAN, "mechanism": {"type": "geometric", "scale": -1.0, "cells": 1}},
+        {**GAUSSIAN, "relation": "none"},
+        {**GAUSSIAN, "mechanism": {"type": "geometric", "scale": 1e300, "cells": 1}},
+        {**GAUSSIAN, "mechanism": {"type": "moments-gaussian", "layout": GRID, "noise": NOISE}},
+    ],
+)
+def test_what_is_no_record_is_refused(hostile: object) -> None:
+    try:
+        found = verify_record(hostile)
+    except hg.VerificationError as refused:
+        assert refused.code == "HG502"
+    else:
+        assert not found.holds
+
+
+def test_a_unit_of_several_rows_is_named_and_needs_no_single_rows() -> None:
+    noise = GaussianNoise(1.0, 1.0)
+    told = verify_record(
+        certify(noise, Relation.REPLACE_ONE, unit="person, at most 4 rows", delta=1e-6).to_dict()
+    ).protection
+    assert told.who.startswith("Every unit (person, at most 4 rows)") and "one unit" in told.promise
+    assert "How many units" in told.not_covered[0] and not any("more than one row" in text for text in told.assumptions)
+
+
+def test_a_pure_price_is_checked_at_no_delta() -> None:
+    found = verify_record(certify(LaplaceNoise(2.0, 1.0), Relation.ADD_REMOVE, unit="row", delta=0.0).to_dict())
+    assert found.holds and found.stated.delta == found.stated.delta_upper == 0.0
+
+
+def test_a_record_is_read_from_every_file_of_a_release(make_release: Callable[..., Release], tmp_path: Path) -> None:
+    release = make_release(source="</script><script id='record'>{}")
+    assert release.certificate is not None
+    (tmp_path / "certificate.json").write_text(release.certificate.to_json(), encoding="utf-8-sig")
+    release.to_json(tmp_path / "release.json")
+    write_report(release, tmp_path / "report.html")
+    read = [read_record(tmp_path / name) for name in ("certificate.json", "release.json", "report.html")]
+    assert read == [release.certificate.to_dict(), release.to_dict(), release.to_dict()]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no json", "<p>no record</p>", "<script id='record'>{", "[" * 100_000, "9" * 5_000]
+)
+def test_a_file_without_a_record_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(hg.VerificationError, match="HG502"):
+        verify_record(read_record(tmp_path / "file"))
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "binary", tmp_path / "pipe", "nul\x00", Path("/dev/null")):
+        with pytest.raises(hg.ParameterError, match="HG503"):
+            read_record(path)
