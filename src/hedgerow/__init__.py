@@ -9,11 +9,11 @@ Data enter as a histogram, leave as a noisy additive table, and everything else 
 A folder is a noun, a file is one idea, imports point down only::
 
     cli | demo                            verbs for the terminal · the embedded population
-    audit                                 tries to break everything below
+    reports | audit                       pages for people · tries to break everything below
     survey                                hg.open and its methods
     testing                               seeded stand-ins, for studies: marked, never certified
     release                               the one place that spends budget and touches data
-    inference | engines                   read noise back · fetch histograms
+    inference | ledger | engines          read noise back · remember spending · fetch histograms
     accounting | noise | resampling | plots   price · draw · repeat · numbers in, axes out
     privacy                               who is protected, how much, by what mechanism
     errors
@@ -36,6 +36,7 @@ from hedgerow.errors import (
     VerificationError,
 )
 from hedgerow.inference.estimate import Estimate, Interval
+from hedgerow.privacy.declared import ColumnFacts, Facts
 from hedgerow.release.combine import combine
 from hedgerow.release.result import Release
 from hedgerow.resampling.smooth_statistic import bootstrap, quantile, ratio, standard_deviation, variance
@@ -45,8 +46,10 @@ from hedgerow.version import __version__
 
 __all__ = [
     "BudgetExceeded",
+    "ColumnFacts",
     "DataError",
     "Estimate",
+    "Facts",
     "FactsError",
     "ForbiddenError",
     "HedgerowError",

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import FactsError
+from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
+from hedgerow.privacy.declared import Allowance, Facts
 from hedgerow.privacy.facts import Scalar
-from hedgerow.privacy.relation import Relation, Target, parse_relation, parse_target, parse_unit
-from hedgerow.release.design import PublicFacts
+from hedgerow.privacy.relation import Relation, Target
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.frame import BACKENDS
-from hedgerow.release.plan import Plan, make_plan
-from hedgerow.release.request import parse_request
-from hedgerow.release.reservation import NoLedger
+from hedgerow.release.plan import Plan
+from hedgerow.release.planned import planned
+from hedgerow.release.recorded import release_from_record
+from hedgerow.release.reservation import Answered, spending_in
 from hedgerow.release.result import Release
+from hedgerow.release.told import Told, told_facts
+from hedgerow.release.total import within_total
 from hedgerow.resampling import statistic
-from hedgerow.resampling.statistic import Statistic
+from hedgerow.resampling.statistic import Asked
 
 __all__ = ["HedgerowWarning", "Survey", "open"]
 
@@ -31,31 +37,34 @@ class HedgerowWarning(UserWarning):
 
 
 def open(
-    source: object,
+    source: object = None,
     facts: object = None,
     *,
     relation: str | None = None,
-    unit: object = "row",
-    target: str = "population",
+    unit: object = None,
+    target: str | None = None,
     table: str | None = None,
+    ledger: str | Path | None = None,
 ) -> Survey:
     """Open a source for private releases. Reads names and types only, no value.
 
     Parameters
     ----------
-    source : path or frame
+    source : path or frame, optional
         CSV, Parquet or DuckDB file; a pandas, polars or pyarrow frame; a DuckDB relation; a PySpark DataFrame; any lazy
-        frame that narwhals reads.
-    facts : None
-        A facts file is not read in this version.
+        frame that narwhals reads. Left out, it is the one that the facts name.
+    facts : path or Facts, optional
+        A facts file (``hedgerow.toml``) or a `Facts` object. Arguments of this call, and of each release, override it.
     relation : {"replace-one", "add-remove"}
-        Who is protected; required. Under replace-one the number of records is public and stated.
+        Who is protected; required, here or in the facts. Under replace-one the number of records is public and stated.
     unit : "row"
-        The unit of protection.
+        The unit of protection; ``"row"`` unless the facts say otherwise.
     target : {"population", "file"}
-        What intervals are about; ``"file"`` is a census, without sampling error.
+        What intervals are about, ``"population"`` by default; ``"file"`` is a census, without sampling error.
     table : str, optional
         Which table of a DuckDB file.
+    ledger : path, optional
+        Where prices are reserved before data are read; by default the facts' own ledger, if they name one.
 
     Returns
     -------
@@ -64,7 +73,8 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115 for the facts; HG201 to HG209 for the source; HG402 for a unit of several rows.
+        HG103, HG115 for whom and what; HG201 to HG209 for the source; HG402 for a unit of several rows; HG701, HG702
+        for a facts file; HG703 for a source that is given nowhere.
 
     Examples
     --------
@@ -73,15 +83,35 @@ def open(
     >>> survey.n
     3
     """
-    if facts is not None:
+    declared = None if facts is None else facts if isinstance(facts, Facts) else Facts.read(facts)
+    told = told_facts(declared, relation=relation, unit=unit, target=target)
+    if source is None and (declared is None or declared.data is None):
         raise FactsError(
-            "HG701",
-            rule="Public facts are given as arguments in this version.",
-            finding="Found `facts`.",
-            remedy='For example hg.open(path, relation="replace-one").',
+            "HG703",
+            rule="A survey has a source: a file or a frame.",
+            finding="Neither the call nor the facts name one.",
+            remedy='For example hg.open("survey.csv", facts="hedgerow.toml"), or [data] with a path in the facts.',
         )
-    parsed = parse_relation(relation), parse_unit(unit), parse_target(target)
-    return Survey(open_source(source, table=table), *parsed)
+    if source is None and declared is not None and declared.data is not None:
+        source, table = declared.data_path, declared.data.table if table is None else table
+    kept = declared.ledger_path if ledger is None and declared is not None else ledger
+    return Survey(
+        open_source(source, table=table),
+        told.relation,
+        told.unit,
+        told.target,
+        declared,
+        told.notes,
+        None if kept is None else Path(kept),
+        _identity(source, table),
+    )
+
+
+def _identity(source: object, table: str | None) -> str:
+    """Return what tells one opened source from another: the place of a file, or the very object of a frame."""
+    if isinstance(source, (str, PathLike)):
+        return f"{Path(source).resolve()}::{table or ''}"
+    return f"object {id(source)}"
 
 
 @dataclass(frozen=True)
@@ -94,27 +124,65 @@ class Survey:
         Where histograms are counted.
     relation, unit, target
         Who is protected, and what intervals are about.
+    facts : Facts or None
+        What is declared about the source.
+    overrides : tuple of str
+        Which of the facts the call that opened it overrides; said on every certificate.
+    ledger : Path or None
+        Where prices are reserved.
+    identity : str
+        What tells this source from another, within this process.
     """
 
     source: Source
     relation: Relation
     unit: str
     target: Target
+    facts: Facts | None = None
+    overrides: tuple[str, ...] = ()
+    ledger: Path | None = None
+    identity: str = ""
 
     def __repr__(self) -> str:
         size = f", n={self.n}" if self.n is not None else ""
         return f"<Survey {self.source.name!r}, {self.relation}, unit {self.unit}, target {self.target}{size}>"
+
+    @property
+    def budget(self) -> Allowance | None:
+        """What may be spent in all, and what has been: by the ledger, else by the facts; None without either."""
+        if self.ledger is not None:
+            with Ledger.open(self.ledger) as ledger:
+                return Allowance(ledger.budget, ledger.spent())
+        return None if self.facts is None or self.facts.budget is None else Allowance(self.facts.budget)
 
     @cached_property
     def n(self) -> int | None:
         """The number of records under replace-one, where it is public; None under add-remove, where it is private."""
         return self.source.count_rows() if self.relation is Relation.REPLACE_ONE else None
 
-    def plan(self, statistics: Statistic | Sequence[Statistic], **options: Any) -> Plan:
-        """Return what `release` with the same arguments would run, and its price, without reading any value."""
-        request = parse_request(statistics, **options)
-        facts = PublicFacts(self.relation, self.unit, self.target, self.n)
-        plan = make_plan(request, facts)
+    def plan(self, statistics: Asked | Sequence[Asked], **options: Any) -> Plan:
+        """Return what `release` with the same arguments would run, and its price, without reading any value.
+
+        Parameters
+        ----------
+        statistics, **options
+            As in `release`.
+
+        Returns
+        -------
+        Plan
+            ``.epsilon`` at ``.delta`` is the price, an upper bound; ``.forecast(guess)`` the errors to be expected.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> plan = survey.plan([statistic.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
+        >>> plan.forecast({"age": {"mean": 40, "sd": 10}})[0].half_width > 0
+        True
+        """
+        told = Told(self.relation, self.unit, self.target, self.overrides)
+        plan = planned(statistics, told, self.facts, n=self.n, **options)
         for item in plan.items:
             if item.design is not None:
                 self.source.check(item.design.query)
@@ -122,17 +190,18 @@ class Survey:
 
     def release(
         self,
-        statistics: Statistic | Sequence[Statistic],
+        statistics: Asked | Sequence[Asked],
         *,
-        by: Mapping[str, Sequence[Scalar]] | None = None,
+        by: Mapping[str, Sequence[Scalar] | None] | Sequence[str] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         method: str = "auto",
-        missing: str = "drop",
+        missing: str | None = None,
         share: Sequence[float] | None = None,
-        other: bool = False,
+        other: bool | None = None,
         n_resamples: int | None = None,
         interval: str | None = None,
+        request_id: str | None = None,
     ) -> Release:
         """Release statistics with standard errors, intervals and one certificate for the whole call.
 
@@ -143,15 +212,17 @@ class Survey:
         ----------
         statistics : statistic or list of them
             `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and its siblings.
-        by : {column: [category, …]}, optional
-            Release each cell of the product, and nothing else; categories are declared. Empty cells are released too.
+        by : {column: [category, …]} or [column, …], optional
+            Release each cell of the product, and nothing else; categories are declared here or in the facts. Empty
+            cells are released too.
         epsilon, delta : float
-            The TOTAL price of the call. δ defaults to 1e-6; δ = 0 asks for a pure mechanism.
+            The TOTAL price of the call. δ defaults to that of the facts' budget, else 1e-6; δ = 0 asks for a pure
+            mechanism.
         method : str
             ``"auto"`` chooses from public facts: ``"moments"`` for sums and means, ``"geometric"`` or ``"gaussian"``
             for counts and proportions, ``"bootstrap"`` for `hg.bootstrap` and its siblings.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
-            What a missing, NaN, infinite or unparsable value counts as.
+            What a missing, NaN, infinite or unparsable value counts as: by default as the facts say, else ``"drop"``.
         share : list of float, optional
             Parts of the noise precision (μ²), one a statistic; equal by default.
         other : bool
@@ -160,6 +231,8 @@ class Survey:
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional
             ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
+        request_id : str, optional
+            With a ledger: the same request under the same id is answered from its record, at no further price.
 
         Raises
         ------
@@ -188,12 +261,27 @@ class Survey:
             interval=interval,
         )
         self._warn_about_delta(plan)
+        if self.facts is not None:
+            within_total(plan, self.facts.budget)
         certificate = certificate_of(plan)
-        reservation = NoLedger().reserve(certificate)
+        reservation = spending_in(self.ledger, plan).reserve(certificate, plan, request_id)
+        if isinstance(reservation, Answered):
+            return replace(
+                release_from_record(reservation.result, backend=self._backend()),
+                asked=plan.request.statistics,
+                identity=self.identity,
+                ledger_head=reservation.head,
+            )
         estimates = run_reserved(plan, self.source, SecureNoise())
-        release = Release.of(plan, estimates, certificate, source=self.source.name, backend=self._backend())
-        reservation.record(release.to_json())
-        return release
+        release = Release.of(
+            plan,
+            estimates,
+            certificate,
+            source=self.source.name,
+            backend=self._backend(),
+            identity=self.identity,
+        )
+        return replace(release, ledger_head=reservation.record(release.to_json()))
 
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Any) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""

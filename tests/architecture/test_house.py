@@ -19,7 +19,7 @@ DOORS = {
     "opendp": {"noise/secure.py"},
     "randomgen": {"noise/secure.py"},
     "dp_accounting": {"accounting/compose.py"},
-    "matplotlib": {"plots/error_bars.py", "plots/privacy_bounds.py"},
+    "matplotlib": {"plots/error_bars.py", "plots/privacy_bounds.py", "plots/privacy_curve.py"},
     "typer": {f"cli/{path.name}" for path in (SOURCE / "cli").glob("*.py")},
 }
 

@@ -132,6 +132,9 @@ class Certificate:
             certificate: Certificate = _certificate_adapter().validate_python(record)
         except ValidationError:
             raise _unreadable("Its fields do not fit.") from None
+        if _canonical(certificate.to_dict()) != _canonical(record):
+            # An extra field, a default filled in or a number read from a text: not the record that was written.
+            raise _unreadable("It is not what a release writes.")
         return certificate
 
     @classmethod
@@ -178,6 +181,8 @@ def mechanism_from_record(record: object) -> Mechanism:
         mechanism: Mechanism = _mechanism_adapter().validate_python(record)
     except ValidationError:
         raise _unreadable("Its fields do not fit.") from None
+    if _canonical(as_record(mechanism)) != _canonical(record):
+        raise _unreadable("It is not what a release writes.")
     return mechanism
 
 
@@ -194,6 +199,10 @@ def _dear(delta: float) -> float:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(delta)) - 2)
     return float(f"{math.ceil(delta / unit) * unit:.3g}")
+
+
+def _canonical(record: object) -> str:
+    return json.dumps(record, sort_keys=True)
 
 
 def _unreadable(finding: str) -> VerificationError:

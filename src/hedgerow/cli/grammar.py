@@ -4,8 +4,11 @@
 ``COL:LO:HI[:STEP]``   split from the right, so a column's name may hold colons; where it ends in ``:number``,
                        give the step too
 ``COL=VALUE``          split at the first ``=``
+``COL``                a group whose categories the facts declare, or a column with its bounds from there
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
 ``1,2``                shares, one a statistic
+``COL:sd=18,mean=45``  a guess: mean, sd, share, missing
+``COL:0.5``            a target, split from the right
 =====================  ======================================================================================
 
 A value that prints as it was written is read as a whole number or a decimal; any other, such as ``01``, stays text. So
@@ -20,7 +23,7 @@ from collections.abc import Sequence
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Scalar
 
-__all__ = ["parse_by", "parse_on_grid", "parse_share", "parse_value", "split_proportion"]
+__all__ = ["parse_by", "parse_guess", "parse_on_grid", "parse_share", "parse_target", "parse_value", "split_proportion"]
 
 Number = int | float
 
@@ -77,23 +80,25 @@ def split_proportion(text: str) -> tuple[str, Scalar]:
     return column, parse_value(value)
 
 
-def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar]] | None:
-    """Return {column: [category, …]} of each ``COL=v1,v2``; None where there is none.
+def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar] | None] | None:
+    """Return {column: [category, …]} of each ``COL=v1,v2``, None for a column alone; None where there is no group.
 
     Raises
     ------
     ParameterError
-        HG111 a column without its categories, or named twice; HG116 a category that is empty.
+        HG111 a column named twice, or with no categories after ``=``; HG116 a category that is empty.
 
     Examples
     --------
     >>> parse_by(["sex=0,1", 'region="North, East",South'])
     {'sex': [0, 1], 'region': ['North, East', 'South']}
+    >>> parse_by(["sex"])
+    {'sex': None}
     """
-    groups: dict[str, list[Scalar]] = {}
+    groups: dict[str, list[Scalar] | None] = {}
     for text in texts:
         column, equals, listed = text.partition("=")
-        if not column or not equals or not listed.strip():
+        if not column or (equals and not listed.strip()):
             raise _no_categories(column or text)
         if column in groups:
             raise ParameterError(
@@ -102,6 +107,9 @@ def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar]] | None:
                 finding=f"Column {column!r} is named twice.",
                 remedy=f"For example --by {column}=0,1.",
             )
+        if not equals:
+            groups[column] = None
+            continue
         values = [value.strip() for value in next(csv.reader([listed], skipinitialspace=True))]
         if not all(values):
             raise ParameterError(
@@ -112,6 +120,47 @@ def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar]] | None:
             )
         groups[column] = [parse_value(value) for value in values]
     return groups or None
+
+
+def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return {column: {name: number}} of each ``COL:name=number,…`` (HG116); the names are checked by the forecast.
+
+    >>> parse_guess(["age:sd=18,mean=45", "time:utc:share=.5"])
+    {'age': {'sd': 18, 'mean': 45}, 'time:utc': {'share': 0.5}}
+    """
+    guesses: dict[str, dict[str, float]] = {}
+    for text in texts:
+        column, colon, listed = text.rpartition(":")
+        pairs = [part.partition("=") for part in listed.split(",")]
+        numbers = {name.strip(): _number(value.strip()) for name, _, value in pairs}
+        if not column or not colon or None in numbers.values() or "" in numbers:
+            raise ParameterError(
+                "HG116",
+                rule="`--guess` is written COL:name=number,name=number.",
+                finding=f"Found {text!r}.",
+                remedy="For example --guess age:sd=18,mean=45, or --guess employed:share=0.6.",
+            )
+        known = {name: number for name, number in numbers.items() if number is not None}
+        guesses[column] = guesses.get(column, {}) | known
+    return guesses
+
+
+def parse_target(option: str, text: str) -> tuple[str, float]:
+    """Return (column, positive number) of ``COL:VALUE`` (HG116).
+
+    >>> parse_target("--target-se", "age:0.5")
+    ('age', 0.5)
+    """
+    column, _, value = text.rpartition(":")
+    number = _number(value)
+    if not column or number is None or not 0 < number < float("inf"):
+        raise ParameterError(
+            "HG116",
+            rule=f"`{option}` is written COL:VALUE, with a positive number.",
+            finding=f"Found {text!r}.",
+            remedy=f"For example {option} age:0.5; counts are called count.",
+        )
+    return column, float(number)
 
 
 def parse_share(text: str | None) -> list[Number] | None:

@@ -1,4 +1,6 @@
-"""The command line: `hedgerow release | price | audit | demo | explain | --version`. Verbs parse, call and print.
+"""The command line: `hedgerow init | plan | release | price | audit | verify | ledger | demo | schema | explain`.
+
+Verbs parse, call and print.
 
 Exit codes: 0 done · 2 input or usage · 3 over budget · 4 refused · 5 verification or audit failed · 6 failed after the
 budget was reserved · 130 interrupted before that. Results go to standard output, everything else to standard error.
@@ -15,10 +17,15 @@ from typer.core import TyperGroup
 from hedgerow.cli.audit import audit
 from hedgerow.cli.demo import demo
 from hedgerow.cli.explain import explain
+from hedgerow.cli.init import init
+from hedgerow.cli.ledger import ledger
+from hedgerow.cli.plan import plan
 from hedgerow.cli.price import price
 from hedgerow.cli.refusal import exit_code_of
 from hedgerow.cli.release import release
+from hedgerow.cli.schema import schema
 from hedgerow.cli.terminal import say
+from hedgerow.cli.verify import verify
 
 __all__ = ["app", "main"]
 
@@ -42,10 +49,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(init)
+app.command()(plan)
 app.command()(release)
 app.command()(price)
 app.command()(audit)
+app.command()(verify)
+app.add_typer(ledger, name="ledger")
 app.command()(demo)
+app.command()(schema)
 app.command()(explain)
 
 

@@ -3,56 +3,55 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_share, split_proportion
+from hedgerow.cli import options
 from hedgerow.cli.terminal import OutputClosed, say, say_json, tell
 from hedgerow.errors import HedgerowError, ParameterError, SpentError
 
 if TYPE_CHECKING:
+    from hedgerow.privacy.declared import Facts
     from hedgerow.release.folder import ReleaseFolder
     from hedgerow.release.result import Release
-    from hedgerow.resampling.statistic import Statistic
 
 __all__ = ["release"]
 
-_ON_GRID = "COL:LO:HI[:STEP]"
-
 
 def release(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A .csv, .parquet or .duckdb file.")],
-    relation: Annotated[
-        str | None, typer.Option(metavar="R", help="Who is protected: replace-one (n is public) or add-remove.")
+    source: Annotated[
+        str | None, typer.Argument(metavar="[SOURCE]", help="A .csv, .parquet or .duckdb file; else that of the facts.")
     ] = None,
-    mean: Annotated[
-        list[str] | None, typer.Option(metavar=_ON_GRID, help="A mean, of values clamped to LO and HI.")
+    relation: options.Relation = None,
+    mean: options.MeanOf = None,
+    sum_: options.SumOf = None,
+    proportion: options.ShareOf = None,
+    count: options.CountOf = False,
+    by: options.By = None,
+    other: options.Other = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    share: options.Shares = None,
+    method: options.Method = None,
+    n_resamples: options.Replicates = None,
+    interval: options.IntervalKind = None,
+    missing: options.Policy = None,
+    level: options.Level = 0.95,
+    target: options.Target = None,
+    table: options.Table = None,
+    facts: options.FactsPath = None,
+    request: options.RequestName = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Reserve the price there first. [default: the facts' ledger]")
     ] = None,
-    sum_: Annotated[list[str] | None, typer.Option("--sum", metavar=_ON_GRID, help="A sum, likewise.")] = None,
-    proportion: Annotated[list[str] | None, typer.Option(metavar="COL=VALUE", help="A share.")] = None,
-    count: Annotated[bool, typer.Option("--count", help="The number of records.")] = False,
-    by: Annotated[
-        list[str] | None, typer.Option(metavar="COL=v1,v2", help="Groups: all their categories, declared.")
+    request_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
     ] = None,
-    other: Annotated[bool, typer.Option("--other", help="A cell for every other category.")] = False,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")] = None,
-    share: Annotated[
-        str | None, typer.Option(metavar="S,S,…", help="Parts of the precision: means, sums, proportions, count.")
-    ] = None,
-    method: Annotated[str, typer.Option(metavar="M", help="auto, moments, bootstrap, gaussian or geometric.")] = "auto",
-    n_resamples: Annotated[int | None, typer.Option(metavar="K", help="Replicates, for the bootstrap.")] = None,
-    interval: Annotated[str | None, typer.Option(metavar="I", help="The bootstrap's kind of interval.")] = None,
-    missing: Annotated[str, typer.Option(metavar="P", help="drop, midpoint or error-if-declared-complete.")] = "drop",
-    level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals.")] = 0.95,
-    target: Annotated[str, typer.Option(metavar="T", help="population, or file for a census.")] = "population",
-    table: Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")] = None,
-    facts: Annotated[str | None, typer.Option(metavar="TOML", help="A facts file (in a later version).")] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write CSV, JSON, certificate and picture there.")
+        str | None, typer.Option(metavar="DIR", help="Write report, CSV, JSON, certificate, pictures there.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
@@ -62,42 +61,49 @@ def release(
     Everything is checked before the data are read. From then on the price is spent, whatever happens.
     """
     from hedgerow.inference.level import parse_level
+    from hedgerow.privacy.declared import Facts
     from hedgerow.release.folder import prepared_folder
     from hedgerow.survey import open as open_survey
 
+    if source is None and facts is None:
+        raise _no_source()
     level = parse_level(level)
-    statistics = _statistics(mean or (), sum_ or (), proportion or (), count)
-    options: dict[str, Any] = {"by": parse_by(by or ()), "other": other, "share": parse_share(share)}
-    options |= {"epsilon": epsilon, "delta": delta, "missing": missing, "method": method}
-    options |= {"n_resamples": n_resamples, "interval": interval}
+    asked = options.asked_of(mean, sum_, proportion, count)
+    given = options.options_of(
+        by=by,
+        other=other,
+        share=share,
+        epsilon=epsilon,
+        delta=delta,
+        missing=missing,
+        method=method,
+        n_resamples=n_resamples,
+        interval=interval,
+    )
+    declared = None if facts is None else Facts.read(facts)
+    if request is not None:
+        (one,) = options.requests_of(asked, given, declared, request)
+        asked, given = list(one.statistics), dict(one.options)
     with ExitStack() as stack:
         stack.enter_context(_warnings_told())
-        survey = open_survey(source, facts, relation=relation, target=target, table=table)
-        folder = stack.enter_context(prepared_folder(out, force=force, source=source)) if out is not None else None
+        survey = open_survey(source, declared, relation=relation, target=target, table=table, ledger=ledger)
+        data = source if source is not None or declared is None else declared.data_path
+        folder = stack.enter_context(prepared_folder(out, force=force, source=data)) if out is not None else None
 
         def spend() -> None:
-            result = survey.release(statistics, **options)
-            _deliver(result, folder, level=level, as_json=as_json)
+            result = survey.release(asked, request_id=request_id, **given)
+            _deliver(result, folder, declared, level=level, as_json=as_json)
 
         _spending(spend)
 
 
-def _statistics(means: Sequence[str], sums: Sequence[str], proportions: Sequence[str], count: bool) -> list[Statistic]:
-    from hedgerow.resampling import statistic
-
-    asked: list[Statistic] = []
-    asks: tuple[tuple[str, Sequence[str], Callable[..., Statistic]], ...] = (
-        ("--mean", means, statistic.mean),
-        ("--sum", sums, statistic.sum),
+def _no_source() -> ParameterError:
+    return ParameterError(
+        "HG116",
+        rule="A release names its source, or facts that name one.",
+        finding="Missing argument 'SOURCE'.",
+        remedy="See: hedgerow release --help",
     )
-    for option, texts, ask in asks:
-        for text in texts:
-            column, bounds, step = parse_on_grid(option, text)
-            asked.append(ask(column, bounds=bounds, step=step))
-    for text in proportions:
-        column, value = split_proportion(text)
-        asked.append(statistic.proportion(column, value=value))
-    return [*asked, statistic.count()] if count else asked
 
 
 @contextmanager
@@ -142,12 +148,18 @@ def _spending(run: Callable[[], None]) -> None:
     raise failure
 
 
-def _deliver(result: Release, folder: ReleaseFolder | None, *, level: float, as_json: bool) -> None:
+def _deliver(
+    result: Release, folder: ReleaseFolder | None, facts: Facts | None, *, level: float, as_json: bool
+) -> None:
     """Write the files, then print: a failure of one does not keep back the other."""
     written: tuple[str, ...] | None = ()
     if folder is not None:
         try:
-            written = folder.write(result, level=level)
+            from hedgerow.reports import add_report
+
+            files = folder.write(result, level=level)
+            head = result.ledger_head
+            written = (*files, *add_report(result, folder, level=level, facts=facts, ledger_head=head))
         except Exception:
             # The release is spent, so whatever stopped the files must not stop the printing.
             written = None

@@ -13,6 +13,7 @@ from hedgerow.release.combine import composed_certificate
 from hedgerow.release.folder import ReleaseFolder, prepared_folder
 from hedgerow.release.result import Release
 from hedgerow.release.text_table import text_table
+from hedgerow.reports import add_report
 from hedgerow.resampling.statistic import Statistic, count, mean, proportion
 from hedgerow.survey import Survey
 from hedgerow.survey import open as open_survey
@@ -52,7 +53,8 @@ def run_demo(out: str | Path = "hedgerow-demo") -> str:
         survey = open_survey(str(file), relation="replace-one")
         parts = [survey.release(asked, by=by, epsilon=epsilon, delta=DELTA) for asked, by, epsilon in CALLS]
         release = _together(parts)
-        return _page(release, survey, folder, folder.write(release))
+        written = (*folder.write(release), *add_report(release, folder))
+        return _page(release, survey, folder, written)
 
 
 def _together(releases: Sequence[Release]) -> Release:
@@ -88,9 +90,12 @@ def _page(release: Release, survey: Survey, folder: ReleaseFolder, written: Sequ
             "",
             f"Written to {folder.path}: survey.csv, {', '.join(written)}",
             "",
+            f"Open {folder.path / 'report.html'} in a browser: the same as one page, to be handed on.",
+            "",
             "Next, on the same file or on one of your own:",
             f"  hedgerow release {file} --relation replace-one --mean age:18:95:1 --by sex=0,1 --epsilon 1",
             f"  hedgerow release {file} --relation add-remove --count --by region=North,South --other --epsilon 1",
+            f"  hedgerow verify {folder.path / 'report.html'}",
             "  hedgerow price --mechanism gaussian --relation replace-one --epsilon 1",
             "  hedgerow explain HG104",
         ]

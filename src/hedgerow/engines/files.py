@@ -156,24 +156,25 @@ class CsvSource:
         """Refuse, from the header alone, a question that the file cannot answer (HG111, HG203)."""
         check_query(query, self.columns)
 
-    def histogram(self, query: Query) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where reading fails)."""
+    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where reading fails); see `FrameSource`."""
         self.check(query)
         self.file.still_there()
-        return withheld(lambda: self._counted(query))
+        return withheld(lambda: self._counted(query, key))
 
     def count_rows(self) -> int:
         """Return the number of records, known already where a histogram was asked for."""
         return self._rows[0] if self._rows else self.histogram(Query(None)).total()
 
-    def _counted(self, query: Query) -> Histogram:
+    def _counted(self, query: Query, key: bytes | None) -> Histogram:
         connection = _loaded(self.file, self.header, query.columns())
         try:
             relation = connection.sql(f"SELECT {', '.join(self._roles(query))} FROM cells")
-            found = frames.count_relation(relation, query, self.columns)
+            found = frames.count_relation(relation, query, self.columns, key=key)
         finally:
             connection.close()
-        self._rows[:] = [found.total()]
+        if query.unit is None:
+            self._rows[:] = [found.total()]
         return found
 
     def _roles(self, query: Query) -> list[str]:
@@ -187,7 +188,12 @@ class CsvSource:
             roles.append(f"{value} AS {_name(frames.value_column(place))}")
         for place, category in enumerate(query.by):
             roles.append(f"{text[category.column]} AS {_name(frames.group_column(place))}")
-        return roles or [f"c0 AS {_name(frames.value_column(0))}"]
+        roles = roles or [f"c0 AS {_name(frames.value_column(0))}"]
+        if query.unit is not None:
+            # Text as it stands, but for blanks around it: "007" and "7" are two units.
+            name = text[query.unit.column]
+            roles += [f"{name} AS {_name(frames.UNIT)}", f"({name}) IS NOT NULL AS known"]
+        return roles
 
 
 def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.DuckDBPyConnection:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.engines import spark
+from hedgerow.engines.priority import fresh_key, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import check_names, check_query, comparable, comparables
+from hedgerow.engines.schema import EXACT_INTEGERS, check_names, check_query, comparable, comparables
 from hedgerow.errors import DataError
+from hedgerow.privacy.facts import Missing
 from hedgerow.resampling.histogram import Histogram, Integers
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from hedgerow.privacy.facts import Category, Grid
 
 __all__ = [
+    "UNIT",
     "FrameSource",
     "columns_of",
     "count",
@@ -39,6 +42,8 @@ __all__ = [
 
 # Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
 _CHAIN = 8
+UNIT = "unit"
+"""Name of the column of units in the frame that `count` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +86,15 @@ class FrameSource:
         """Refuse, from the schema alone, a question that the frame cannot answer (HG111, HG203, HG204)."""
         check_query(query, self.columns)
 
-    def histogram(self, query: Query) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where the engine fails)."""
+    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where the engine fails).
+
+        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
+        """
         self.check(query)
         if self.unchanged is not None:
             self.unchanged()
-        return withheld(lambda: histogram(self.frame, query, self.columns))
+        return withheld(lambda: histogram(self.frame, query, self.columns, key=key))
 
     def count_rows(self) -> int:
         """Return the number of records."""
@@ -155,7 +163,9 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
     return {column: kind(dtype) for column, dtype in schema.items()}
 
 
-def histogram(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str]) -> Histogram:
+def histogram(
+    frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, key: bytes | None = None
+) -> Histogram:
     """Count a frame by cell and grid index; `check` must have passed."""
     import narwhals.stable.v2 as nw
 
@@ -177,14 +187,23 @@ def histogram(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str]) -
     roles = [as_kind(column, value_column(place)) for place, column in enumerate(values)]
     roles += [as_kind(category.column, group_column(place)) for place, category in enumerate(query.by)]
     # A query of nothing still counts records, so some column has to stay.
-    return count(frame.select(*roles or [nw.nth(0).alias(value_column(0))]), query, columns)
+    roles = roles or [nw.nth(0).alias(value_column(0))]
+    if query.unit is not None:
+        # Never made a double: two large ids would become one, and a person a part of another. One that is a double
+        # already names nobody where that may have happened.
+        name = nw.nth(places[query.unit.column])
+        numeric, largest = schema[query.unit.column].is_numeric(), float(EXACT_INTEGERS)
+        apart = _present(name) & (name < largest) & (name > -largest)
+        known = apart if schema[query.unit.column].is_float() else ~name.is_null()
+        roles += [(name if numeric else name.cast(nw.String)).alias(UNIT), known.alias("known")]
+    return count(frame.select(*roles), query, columns, key=key)
 
 
-def count_relation(relation: object, query: Query, columns: dict[str, str]) -> Histogram:
-    """Count a DuckDB relation of columns ``value_0``, …, ``group_0``, … (see `count`)."""
+def count_relation(relation: object, query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
+    """Count a DuckDB relation of columns ``value_0``, …, ``group_0``, …, and ``unit``, ``known`` (see `count`)."""
     import narwhals.stable.v2 as nw
 
-    return count(nw.from_native(relation), query, columns)
+    return count(nw.from_native(relation), query, columns, key=key)
 
 
 def value_column(place: int) -> str:
@@ -197,10 +216,11 @@ def group_column(place: int) -> str:
     return f"group_{place}"
 
 
-def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str]) -> Histogram:
+def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
     """Count a frame of columns ``value_0``, ``value_1``, … and ``group_0``, ``group_1``, …: doubles, or texts.
 
-    The kinds in `columns` say as what declared values are compared.
+    The kinds in `columns` say as what declared values are compared. For a query of units there are two columns more:
+    ``unit``, and ``known``, whether a unit is named.
     """
     import narwhals.stable.v2 as nw
 
@@ -209,16 +229,67 @@ def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str]) -> Hi
         for place, category in enumerate(query.by)
     ]
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
-    placed = frame.select(*_placed(query, columns), *levels)
-    digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))))
-    index = _code("index", [part.size for part in query.parts] or [query.size])
+    named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
+    placed = frame.select(*_placed(query, columns), *levels, *named)
+    digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
+    index = _code("index", [part.size for part in query.parts] or [query.row_size])
+    level = _code("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
+    if query.unit is not None:
+        return _count_units(digits.select(index.alias("index"), level.alias("level"), *named), query, key)
     # One integer for both: a GROUP BY of one key is the fastest that every engine has.
     width = query.size + 1
-    key = _code("level", [c.levels for c in query.by]) * width + index + 1 if query.by else index + 1
-    keys = digits.select(key.alias("key"))
-    counted = keys.group_by("key").agg(nw.len().alias("records"))
-    places, records = _read_out(counted)
+    places, records = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
     return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+
+
+def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Histogram:
+    """Count units by cell and code of (rows, total), from columns ``unit``, ``known``, ``level`` and ``index``.
+
+    What becomes of a row depends on the row; what becomes of a unit on its own rows and the key: nothing that a unit
+    adds or leaves out changes what another one counts as.
+    """
+    import narwhals.stable.v2 as nw
+
+    level, index, total = nw.col("level"), nw.col("index"), nw.col("total")
+    inside = rows.filter(nw.col("known"), level >= 0)
+    if query.missing is Missing.MIDPOINT:
+        filled = nw.when(index >= 0).then(index).otherwise(nw.lit((query.row_size - 1) // 2, nw.Int64))
+        inside = inside.select(UNIT, "level", filled.alias("index"))
+    # Before the limit: a row that counts nowhere must not displace one that does.
+    kept = _within_limit(inside.filter(index >= 0).select(UNIT, "level", "index"), query, key or fresh_key())
+    units = kept.group_by(UNIT, "level").agg(nw.len().alias("rows"), index.sum().alias("total"))
+    code = (nw.col("rows").cast(nw.Int64) - 1) * query.totals + total.cast(nw.Int64)
+    places, units_there = _occurrences(units.select((level * query.size + code).alias("key")))
+    cells, codes = places // query.size, places % query.size
+    if query.missing is Missing.DECLARED_COMPLETE:
+        gone, records = _occurrences(inside.filter(index < 0).select(level.alias("key")))
+        cells, codes = np.concatenate([cells, gone]), np.concatenate([codes, np.full_like(gone, -1)])
+        units_there = np.concatenate([units_there, records])
+    return Histogram.from_triplets(cells, codes, units_there, cells=query.cells)
+
+
+def _within_limit(rows: nw.LazyFrame[Any], query: Query, key: bytes) -> nw.LazyFrame[Any]:
+    """Return at most L rows of each unit, chosen at random by the key."""
+    import narwhals.stable.v2 as nw
+
+    place, most = nw.col("place"), query.unit.max_rows if query.unit is not None else 1
+    if query.value is None and not query.by and most == 1:
+        return rows.unique(subset=[UNIT])  # all rows are alike, so there is nothing to choose
+    if rows.implementation.is_duckdb() or rows.implementation.is_spark_like():
+        rank = places_in_sql if rows.implementation.is_duckdb() else spark.placed
+        frame: nw.LazyFrame[Any] = nw.from_native(rank(rows.to_native(), key))
+        return frame.filter(place <= most)
+    held = rows.collect()
+    numbers = nw.new_series("priority", priorities(key, len(held)), nw.Int64, backend=held.implementation)
+    ordered = held.with_columns(numbers).sort(UNIT, "priority").with_row_index("row")
+    # The first row of each unit, carried on by a running maximum: a window joined back would lose the order in Arrow,
+    # and a shifted column would be one of doubles in pandas.
+    row = nw.col("row").cast(nw.Int64)
+    began = nw.when(nw.col(UNIT).is_first_distinct()).then(row).otherwise(nw.lit(0, nw.Int64))
+    ranked = ordered.with_columns(began.alias("began")).with_columns(
+        (row - nw.col("began").cum_max() + 1).alias("place")
+    )
+    return ranked.filter(place <= most).lazy()
 
 
 def _placed(query: Query, columns: dict[str, str]) -> list[nw.Expr]:
@@ -314,15 +385,15 @@ def _level(group: nw.Expr, category: Category, kind: str) -> nw.Expr:
     return among(wanted, 0)
 
 
-def _read_out(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
-    """Return (key, records) as arrays; the engine's own way, so that no second frame library is needed."""
+def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
+    """Return each key and how often it occurs; the engine's own way, so that no second frame library is needed."""
+    import narwhals.stable.v2 as nw
+
+    counted = keys.group_by("key").agg(nw.len().alias("records"))
     if counted.implementation.is_duckdb():
         arrays = counted.to_native().fetchnumpy()
         return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
     if counted.implementation.is_spark_like():
         return spark.collected(counted.to_native(), ("key", "records"))
     collected = counted.collect()
-    return (
-        np.asarray(collected["key"].to_numpy(), np.int64),
-        np.asarray(collected["records"].to_numpy(), np.int64),
-    )
+    return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)

@@ -10,8 +10,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
-from hedgerow.privacy.facts import Category, Grid, Scalar
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.privacy.facts import Category, Grid, Missing, Scalar
+from hedgerow.privacy.unit import UnitLimit
 
 __all__ = ["Indicator", "JointGrid", "Query", "ValueOnGrid"]
 
@@ -130,16 +131,40 @@ class Query:
     `value` None counts records alone (every index is 0). Cells are the product of the categories' levels in the order
     declared, the last one fastest; without `by` there is one cell.
 
+    With a `unit` the answer counts UNITS, by cell, number of rows N and total T = Σ t of their grid indices t ∈ {0..m}
+    there: the index is (N − 1)·(L·m + 1) + T, with L the unit's limit (see `unit_totals`). A unit is counted once in
+    each cell in which it has a row. Rows that count nowhere (no unit named, no declared cell, no value) are left out
+    BEFORE the limit is applied, so that they displace no other; `missing` says what a row without a value is, and
+    matters with a unit only, since otherwise the histogram keeps the number of missing values.
+
     Raises
     ------
     ParameterError
         HG107 cells × (indices + 1) ≥ 2⁶², more than an engine's integers can tell apart.
+    UncertifiedError
+        HG402 units of several rows with columns taken together.
+
+    Examples
+    --------
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> query = Query(age, unit=UnitLimit("person_id", 4))
+    >>> [digit.tolist() for digit in query.unit_totals(np.array([0, 401 + 37]))]
+    [[1, 2], [0, 37]]
     """
 
     value: ValueOnGrid | Indicator | JointGrid | None
     by: tuple[Category, ...] = ()
+    unit: UnitLimit | None = None
+    missing: Missing = Missing.DROP
 
     def __post_init__(self) -> None:
+        if self.unit is not None and isinstance(self.value, JointGrid):
+            raise UncertifiedError(
+                "HG402",
+                rule="Units of several rows are certified for means, sums, proportions and counts.",
+                finding="Several columns were asked for together.",
+                remedy='Use unit="row", or bring the data to one row per unit first.',
+            )
         _check_places(self.cells * (self.size + 1))
 
     @property
@@ -150,9 +175,26 @@ class Query:
         return (self.value,) if isinstance(self.value, ValueOnGrid) else ()
 
     @property
-    def size(self) -> int:
-        """How many indices there are: 1 where records alone are counted."""
+    def row_size(self) -> int:
+        """How many indices one row can have: 1 where records alone are counted."""
         return 1 if self.value is None else self.value.size
+
+    @property
+    def size(self) -> int:
+        """How many indices the answer can have: those of a row, or L·(L·m + 1) of a unit."""
+        return self.row_size if self.unit is None else self.unit.max_rows * self.totals
+
+    @property
+    def totals(self) -> int:
+        """How many totals the rows of one unit can have: L·m + 1."""
+        return (1 if self.unit is None else self.unit.max_rows) * (self.row_size - 1) + 1
+
+    def unit_totals(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (N, T) of the indices of a query of units: N ∈ {1..L} rows, and 0 ≤ T ≤ N·m whatever the index."""
+        most = 1 if self.unit is None else self.unit.max_rows
+        rows, total = np.divmod(np.asarray(index, dtype=np.int64), self.totals)
+        rows = np.clip(rows + 1, 1, most)
+        return rows, np.clip(total, 0, rows * (self.row_size - 1))
 
     @property
     def cells(self) -> int:
@@ -168,6 +210,7 @@ class Query:
         """Return the columns that the answer needs, each once."""
         named = list(self.value.columns) if self.value is not None else []
         named += [category.column for category in self.by]
+        named += [self.unit.column] if self.unit is not None else []
         return list(dict.fromkeys(named))
 
 

@@ -13,7 +13,16 @@ from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.privacy.facts import Category, Scalar
 
-__all__ = ["BLANKS", "EXACT_INTEGERS", "Comparable", "check_names", "check_query", "comparable", "comparables"]
+__all__ = [
+    "BLANKS",
+    "EXACT_INTEGERS",
+    "Comparable",
+    "check_names",
+    "check_query",
+    "check_unit",
+    "comparable",
+    "comparables",
+]
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
@@ -45,22 +54,31 @@ def check_query(query: Query, columns: Mapping[str, str]) -> None:
     DataError
         HG203 a column is not there; HG204 a column is no number where one is needed.
     ParameterError
-        HG111 a declared value does not fit its column's type, or two do not differ in it.
+        HG111 a declared value does not fit its column's type, or two do not differ in it; HG115 a column that cannot
+        name units.
     """
     for column in query.columns():
-        if column not in columns:
-            raise DataError(
-                "HG203",
-                rule="A column must be in the source, spelt as in its header.",
-                finding=f"{column!r} is not; the source has {len(columns)} columns.",
-                remedy="Compare the spelling, upper and lower case included.",
-            )
+        _check_present(column, columns)
     for part in query.parts:
         _check_numeric(part.column, columns[part.column])
     if isinstance(query.value, Indicator):
         comparable(query.value.column, query.value.value, columns[query.value.column])
     for category in query.by:
         comparables(category, columns[category.column])
+    if query.unit is not None:
+        check_unit(query.unit.column, columns)
+
+
+def check_unit(column: str, columns: Mapping[str, str]) -> None:
+    """Check that a column can name units: whole or other numbers, or texts (HG115; HG203 where it is not there)."""
+    _check_present(column, columns)
+    if columns[column] not in (NUMBER, TEXT, TEXT_CELL):
+        raise ParameterError(
+            "HG115",
+            rule="A unit is named by a column of numbers or texts.",
+            finding=f"Column {column!r} is neither by the source's schema.",
+            remedy="Convert it in the source, or choose another column.",
+        )
 
 
 def comparable(column: str, value: Scalar, kind: str) -> Comparable:
@@ -108,6 +126,16 @@ _REMEDIES = {
     BOOLEAN: "Give True or False.",
     OTHER: "The column is neither number, boolean nor text: convert it first.",
 }
+
+
+def _check_present(column: str, columns: Mapping[str, str]) -> None:
+    if column not in columns:
+        raise DataError(
+            "HG203",
+            rule="A column must be in the source, spelt as in its header.",
+            finding=f"{column!r} is not; the source has {len(columns)} columns.",
+            remedy="Compare the spelling, upper and lower case included.",
+        )
 
 
 def _check_numeric(column: str, kind: str) -> None:

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
+from hedgerow.privacy.unit import UnitLimit
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["Source", "open_source"]
+__all__ = ["Source", "count_units", "open_source"]
 
 
 class Source(Protocol):
@@ -31,10 +32,24 @@ class Source(Protocol):
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204)."""
 
     def histogram(self, query: Query) -> Histogram:
-        """Return the counts by cell and grid index: the same integers whichever engine counts (HG207)."""
+        """Return the counts by cell and grid index (HG207).
+
+        The same integers whichever engine counts, except where units have more rows than their limit: then which rows
+        are kept is drawn anew at each question, by a secret key, with the same law on every engine.
+        """
 
     def count_rows(self) -> int:
         """Return the number of records."""
+
+
+def count_units(source: Source, column: str) -> int:
+    """Return how many units a column names: n under replace-one. Rows that name none count nowhere.
+
+    >>> import pyarrow
+    >>> count_units(open_source(pyarrow.table({"person": [7, 7, None, 9]})), "person")
+    2
+    """
+    return source.histogram(Query(None, unit=UnitLimit(column, 1))).total()
 
 
 def open_source(source: object, *, table: str | None = None) -> Source:

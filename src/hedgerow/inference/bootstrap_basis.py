@@ -43,6 +43,8 @@ class BootstrapBasis:
         The interval method asked for.
     census : bool
         The target is the file: Student's interval on the replicates is the only one.
+    margin : float
+        Added at both ends: the farthest that rounding to an undeclared grid can have moved the target.
     """
 
     replicates: Replicates
@@ -51,6 +53,7 @@ class BootstrapBasis:
     reliable: bool
     default: str
     census: bool
+    margin: float = 0.0
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -65,6 +68,7 @@ class BootstrapBasis:
             return self.low, self.high
         compute = file_target.interval if self.census else INTERVALS[method]
         low, high = compute(self.replicates, level=level)
+        low, high = low - self.margin, high + self.margin
         return min(max(low, self.low), self.high), max(min(high, self.high), self.low)
 
     def parts(self) -> StandardErrorParts:

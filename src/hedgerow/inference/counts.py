@@ -37,7 +37,7 @@ def exact_count(n: int) -> NumberWithErrors:
 def count_with_errors(
     noisy: float, *, noise_sd: float, n: int | None, census: bool, noise_law: str, method: str
 ) -> NumberWithErrors:
-    """Return a cell's noisy count, unbiased and so sometimes negative, with its errors.
+    """Return a cell's noisy count with its errors; one that does not stand clear of its noise is cut at 0.
 
     The interval solves (A − θ)² ≤ z²(θ − θ²/n + s²): it is never negative and covers for small counts.
 
@@ -65,7 +65,8 @@ def count_with_errors(
         method=method,
     )
     sampling_error = math.sqrt(max(0.0, sampling.at(inside)))
-    return NumberWithErrors(noisy, sampling_error, noise_sd, noisy >= RELIABLE_SDS * noise_sd, basis)
+    reliable = noisy >= RELIABLE_SDS * noise_sd
+    return NumberWithErrors(noisy if reliable else inside, sampling_error, noise_sd, reliable, basis)
 
 
 def proportion_with_errors(

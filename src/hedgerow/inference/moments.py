@@ -96,6 +96,7 @@ def mean_interval_basis(
     reach: float,
     noise_law: str,
     method: str,
+    margin: float = 0.0,
 ) -> ScoreBasis:
     """Return the interval's numbers for centre + H·Σu/N; `errors` None where the count is not reliable."""
     spread = 0.0 if errors is None else errors.variance_upper
@@ -111,6 +112,7 @@ def mean_interval_basis(
         noise_law=noise_law,
         reliable=errors is not None,
         method=method,
+        margin=margin,
     )
 
 

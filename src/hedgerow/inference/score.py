@@ -55,6 +55,8 @@ class ScoreBasis:
         False: the interval is [low, high].
     method : str
         The name of the release's method.
+    margin : float
+        Added at both ends: the farthest that rounding to an undeclared grid can have moved the target.
     """
 
     a: float
@@ -68,6 +70,7 @@ class ScoreBasis:
     noise_law: str
     reliable: bool
     method: str
+    margin: float = 0.0
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -91,8 +94,8 @@ class ScoreBasis:
         # Rounding can push the root of a nearly noiseless total below zero, and an impossible total (a count far below
         # zero) has no solution at all: the nearest possible value is then the whole interval's end.
         root = math.sqrt(max(0.0, middle**2 - leading * last))
-        low = self.shift + (middle - root) / leading
-        high = self.shift + (middle + root) / leading
+        low = self.shift + (middle - root) / leading - self.margin
+        high = self.shift + (middle + root) / leading + self.margin
         return min(max(low, self.low), self.high), max(min(high, self.high), self.low)
 
     def _critical_values(self, level: float) -> tuple[float, float]:

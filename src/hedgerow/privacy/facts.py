@@ -9,7 +9,7 @@ q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| �
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -56,6 +56,8 @@ class Grid:
         L and U, exact.
     steps : int
         m = (U − L)/step.
+    declared : bool
+        Whether the step was given, so that values are known to lie on the grid; otherwise they are rounded to it.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Grid:
     lower: Fraction
     upper: Fraction
     steps: int
+    declared: bool = True
 
     @classmethod
     def from_bounds(cls, column: str, bounds: object, step: object = None) -> Grid:
@@ -81,7 +84,7 @@ class Grid:
         lower, upper = _ordered(column, bounds)
         span = upper - lower
         if step is None:
-            return cls(lower, upper, DEFAULT_STEPS)
+            return cls(lower, upper, DEFAULT_STEPS, declared=False)
         exact = _decimal(step)
         if exact is None or exact <= 0:
             raise ParameterError(
@@ -111,6 +114,19 @@ class Grid:
     def step(self) -> Fraction:
         """One step, exact."""
         return (self.upper - self.lower) / self.steps
+
+    @property
+    def rounding(self) -> float:
+        """The farthest that a value is moved to the grid: half a step where none was declared, else 0."""
+        return 0.0 if self.declared else float(self.step / 2)
+
+    def with_midpoint(self) -> Grid:
+        """Return a grid that holds the midpoint: this one, or one of half its step.
+
+        >>> Grid.from_bounds("x", (0, 5), 1).with_midpoint().steps
+        10
+        """
+        return self if self.steps % 2 == 0 else Grid(self.lower, self.upper, 2 * self.steps, self.declared)
 
     @property
     def centre(self) -> float:
@@ -168,6 +184,13 @@ class Category:
                 finding=f"Column {name!r} has none." if not listed else f"Column {name!r} has one that is neither.",
                 remedy=f'List them, e.g. by={{"{name}": [0, 1]}}.',
             )
+        if other and "other" in listed:
+            raise ParameterError(
+                "HG111",
+                rule='With `other=True` the rest is called "other", so no declared category can be.',
+                finding=f"Column {name!r} declares one.",
+                remedy="Leave `other` out, or leave that category to the rest.",
+            )
         if len(set(listed)) < len(listed):
             raise ParameterError(
                 "HG111",
@@ -213,11 +236,8 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             finding=f"Column {column!r} has none.",
             remedy=_EXAMPLE,
         )
-    pair = (
-        [_decimal(end) for end in bounds]
-        if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2
-        else []
-    )
+    listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
+    pair = [_decimal(end) for end in listed]
     if len(pair) != 2 or pair[0] is None or pair[1] is None or not pair[0] < pair[1]:
         raise ParameterError(
             "HG105",

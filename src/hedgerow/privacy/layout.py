@@ -82,6 +82,10 @@ class MomentsLayout:
             raise ParameterError(
                 "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.cells} cells."
             )
+        if self.steps > 2**24:
+            raise ParameterError(
+                "HG107", rule="A grid has at most 2²⁴ steps.", finding=f"Found {self.steps:,}.", remedy="Coarsen it."
+            )
         if self.reach >= 2**31:
             raise ParameterError(
                 "HG107",

@@ -9,6 +9,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `MomentsGaussian`       (count, sum, second moment) of cells, discrete Gaussian noise on a fine lattice
 `MomentsGeometric`      the same with two-sided geometric noise on the lattice: pure ε
 `ResampledGaussian`     k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
+`ResampledUnits`        the same where a unit has several rows, in several cells
 `GaussianNoise`         one number with Gaussian noise (priced, never drawn)
 `LaplaceNoise`          one number with Laplace noise (priced, never drawn)
 `Composition`           several of these on the same records
@@ -24,6 +25,7 @@ from typing import Any, Literal
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.layout import MomentsLayout, Presence, Widths
+from hedgerow.privacy.unit import MOST_ROWS
 
 __all__ = [
     "Composition",
@@ -39,7 +41,9 @@ __all__ = [
     "Presence",
     "ResampledCoordinate",
     "ResampledGaussian",
+    "ResampledUnits",
     "Shape",
+    "UnitShape",
     "as_record",
 ]
 
@@ -215,6 +219,40 @@ class ResampledGaussian:
             )
 
 
+UnitShape = Literal["value-and-count", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledUnits:
+    """k replicates of a table of unit totals: a unit of several rows is drawn r ~ Poisson(rate) times in each cell.
+
+    A unit has at most `max_rows` rows in all, spread over the `cells` disjoint cells in any way. With N rows in a cell
+    it adds there, each time it is drawn, N to the count and, for ``value-and-count``, a total of |S| ≤ N·m to the sum,
+    where m = reach/max_rows bounds one row. Its draws are the same in both coordinates of a cell and replicate, and
+    independent otherwise: between cells too. Reaches are those of a whole unit: max_rows·m, and max_rows.
+    """
+
+    n_resamples: int
+    rate: float
+    shape: UnitShape
+    coordinates: tuple[ResampledCoordinate, ...]
+    max_rows: int
+    cells: int
+    type: Literal["resampled-units"] = "resampled-units"
+
+    def __post_init__(self) -> None:
+        _positive(n_resamples=self.n_resamples, rate=self.rate, max_rows=self.max_rows, cells=self.cells)
+        reaches = [coordinate.reach for coordinate in self.coordinates]
+        needed = {"value-and-count": 2, "count": 1}[self.shape]
+        fits = len(reaches) == needed and reaches[-1] == self.max_rows and reaches[0] % self.max_rows == 0
+        if not fits or self.max_rows > MOST_ROWS:
+            raise ParameterError(
+                "HG406",
+                rule="The coordinates of a release of unit totals must fit its shape and its limit of rows.",
+                finding=f"Found {len(reaches)} for {self.shape!r} with {self.max_rows} rows a unit.",
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
     """One number of the stated sensitivity plus Gaussian noise. For prices; a release draws integers instead."""
@@ -250,6 +288,7 @@ Single = (
     | MomentsGaussian
     | MomentsGeometric
     | ResampledGaussian
+    | ResampledUnits
     | GaussianNoise
     | LaplaceNoise
 )
@@ -275,6 +314,6 @@ def as_record(mechanism: Mechanism) -> dict[str, Any]:
     if isinstance(mechanism, Composition):
         return {"type": mechanism.type, "parts": [as_record(part) for part in mechanism.parts]}
     fields = dataclasses.asdict(mechanism)
-    if isinstance(mechanism, ResampledGaussian):
+    if isinstance(mechanism, (ResampledGaussian, ResampledUnits)):
         fields["coordinates"] = list(fields["coordinates"])
     return {"type": fields.pop("type"), **fields}

@@ -13,6 +13,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.privacy.unit import UnitLimit
 
 __all__ = ["Relation", "Target", "parse_relation", "parse_target", "parse_unit"]
 
@@ -75,13 +76,11 @@ def parse_unit(unit: object) -> str:
     ParameterError
         HG115: neither ``"row"`` nor a column with a limit.
     """
-    if unit == "row":
-        return "row"
-    if isinstance(unit, (dict, tuple, list)):
+    if UnitLimit.parse(unit) is not None:
         raise UncertifiedError(
             "HG402",
             rule="A release is certified for the unit it protects.",
             finding="Units of several rows have no certified price in this version.",
             remedy='Use unit="row", or bring the data to one row per unit first.',
         )
-    raise ParameterError("HG115", rule='`unit` must be "row".', finding=f"Found {unit!r}.", remedy='Use unit="row".')
+    return "row"

@@ -80,7 +80,9 @@ class BootstrapDesign:
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
         read = self.resampled.read(np.asarray(table.values[row]), table.noise_sd, self.facts)
-        basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, self.interval, self.facts.census)
+        basis = BootstrapBasis(
+            read.replicates, read.low, read.high, read.defined, self.interval, self.facts.census, read.margin
+        )
         parts = basis.parts() if read.defined else None
         statistic = self.resampled.statistic
         small = SMALL_COUNT if isinstance(statistic, Count) else NOT_RELIABLE

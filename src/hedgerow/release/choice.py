@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hedgerow.accounting.calibrate import gaussian_mu
 from hedgerow.errors import ParameterError
@@ -56,30 +57,32 @@ def count_families(request: Request) -> Sequence[Family]:
 
 
 def choose_design(
-    statistic: Statistic, request: Request, facts: PublicFacts, *, family: Family, share: float
+    statistic: Statistic, request: Request, facts: PublicFacts, *, family: Family, share: float, missing: Missing
 ) -> Design | None:
-    """Return how a statistic is released; None where the answer is public.
+    """Return how a statistic is released, missing values by its policy; None where the answer is public.
 
     Raises
     ------
     ParameterError
         HG108: the method does not serve the statistic.
     """
+    if missing is Missing.MIDPOINT and isinstance(statistic, (Mean, Sum)):
+        statistic = replace(statistic, grid=statistic.grid.with_midpoint())
     if isinstance(statistic, Count) and facts.relation is Relation.REPLACE_ONE and not request.by:
         return None
     if request.method == "bootstrap" or isinstance(statistic, Smooth):
         if request.method not in ("auto", "bootstrap"):
             raise _unserved(request.method, statistic, '"bootstrap" or "auto"')
-        return _bootstrap(statistic, request, facts, share)
+        return _bootstrap(statistic, request, facts, share, missing)
     if isinstance(statistic, (Mean, Sum)):
-        return _moments(statistic, request, facts)
+        return _moments(statistic, request, facts, missing)
     if request.method == "moments":
         raise _unserved(request.method, statistic, '"geometric", "gaussian" or "auto"')
     reason = ASKED if request.method == family else _REASONS[family]
-    return CountsDesign(statistic, request.by, facts, request.missing, family, reason)
+    return CountsDesign(statistic, request.by, facts, missing, family, reason)
 
 
-def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts) -> Design:
+def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missing: Missing) -> Design:
     pure = request.budget.delta == 0.0 or request.method == "geometric"
     if request.method == "gaussian" and not facts.census:
         raise _unserved(
@@ -89,19 +92,19 @@ def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts) -> Des
     method = "geometric" if pure else "gaussian" if request.method == "gaussian" else "moments"
     reason = "a pure guarantee (δ = 0)" if request.budget.delta == 0.0 else _REASONS["moments"]
     return MomentsDesign(
-        statistic, request.by, facts, request.missing, family, method, reason if request.method == "auto" else ASKED
+        statistic, request.by, facts, missing, family, method, reason if request.method == "auto" else ASKED
     )
 
 
-def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float) -> Design:
-    if request.missing is Missing.MIDPOINT and isinstance(statistic, (Proportion, Smooth)):
+def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
+    if missing is Missing.MIDPOINT and isinstance(statistic, (Proportion, Smooth)):
         raise ParameterError(
             "HG114",
             rule='`missing="midpoint"` is for sums and means of one column between bounds.',
             finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
             remedy='Release it with missing="drop".',
         )
-    public = facts.relation is Relation.REPLACE_ONE and not request.by and request.missing is not Missing.DROP
+    public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
     resampled: Resampled
     if isinstance(statistic, Smooth):
         resampled = ResampledSmooth(statistic)
@@ -113,7 +116,7 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
         resampled,
         request.by,
         facts,
-        request.missing,
+        missing,
         request.n_resamples or _n_resamples(request, facts, share),
         request.interval or "calibrated",
         ASKED if request.method == "bootstrap" else _REASONS["bootstrap"],

@@ -44,9 +44,12 @@ def combine(releases: Sequence[Release]) -> Release:
     if len(listed) < 2 or not all(isinstance(release, Release) for release in listed):
         raise _not_the_same("Two or more releases are pooled.", "Found fewer.")
     first = listed[0]
-    for release in listed[1:]:
+    for place, release in enumerate(listed[1:], start=1):
         if _subject(release) != _subject(first):
             raise _not_the_same("Pooled releases estimate the same thing.", "Two of these do not.")
+        if any(_noise_of(release) == _noise_of(earlier) for earlier in listed[:place]):
+            # Fresh noise never repeats in every number; one release given twice would halve its error for nothing.
+            raise _not_the_same("Pooled releases have noise of their own.", "One of these was given twice.")
     estimates = tuple(pooled(same) for same in zip(*listed, strict=True))
     certified = [release.certificate for release in listed if release.certificate is not None]
     certificate = composed_certificate(certified) if len(certified) == len(listed) else None
@@ -71,13 +74,26 @@ def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:
 
 
 def _subject(release: Release) -> tuple[object, ...]:
-    """What a release is about: everything but its numbers, its method and its price."""
+    """Return what a release is about: everything but its numbers, its method and its price."""
 
     def about(estimate: Estimate) -> tuple[object, ...]:
         return estimate.statistic, estimate.column, tuple(estimate.cell.items()), estimate.covers
 
-    facts = (release.source, release.relation, release.unit, release.target, release.n, release.missing)
+    facts = (
+        release.identity,
+        release.asked,
+        release.source,
+        release.relation,
+        release.unit,
+        release.target,
+        release.n,
+        release.missing,
+    )
     return (*facts, release.simulated, tuple(about(estimate) for estimate in release))
+
+
+def _noise_of(release: Release) -> tuple[float, ...]:
+    return tuple(estimate.estimate for estimate in release if estimate.method != "public")
 
 
 def _not_the_same(rule: str, finding: str) -> ParameterError:

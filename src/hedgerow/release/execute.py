@@ -6,15 +6,12 @@ refund: if a step after the reservation fails, what was reserved stays spent, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.engines.query import Query
 from hedgerow.engines.source import Source
 from hedgerow.errors import SpentError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.facts import Missing
 from hedgerow.release.plan import Plan
 from hedgerow.release.public import public_count
 from hedgerow.resampling.histogram import Histogram
@@ -31,7 +28,7 @@ def certificate_of(plan: Plan) -> Certificate:
         unit=plan.facts.unit,
         delta=plan.request.budget.delta if plan.calibrated else 0.0,
         profile=profile,
-        assumptions=_assumptions(plan),
+        assumptions=plan.assumptions(),
     )
 
 
@@ -90,12 +87,3 @@ def _unchanged(plan: Plan, histogram: Histogram) -> None:
             finding="It changed between planning and reading.",
             remedy="Count the price of this call as spent, and release from a copy that does not change.",
         )
-
-
-def _assumptions(plan: Plan) -> Sequence[str]:
-    columns = dict.fromkeys(
-        item.statistic.column
-        for item in plan.items
-        if item.statistic.column and plan.request.missing is Missing.DECLARED_COMPLETE
-    )
-    return [f"column {column} holds no missing value, as declared" for column in columns]

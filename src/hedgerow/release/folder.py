@@ -6,6 +6,7 @@
 ``certificate.json``   the certificate alone
 ``estimates.png``      error bars
 ``estimates.svg``      the same, to be scaled
+``report.html``        all of it as one page, put there by `reports`
 =====================  ===============================================================
 """
 
@@ -25,7 +26,7 @@ from hedgerow.release.result import Release
 __all__ = ["FILES", "ReleaseFolder", "prepared_folder"]
 
 _PICTURES = ("estimates.png", "estimates.svg")
-FILES = ("estimates.csv", "release.json", "certificate.json", *_PICTURES)
+FILES = ("estimates.csv", "release.json", "certificate.json", *_PICTURES, "report.html")
 
 
 @dataclass(frozen=True, slots=True)

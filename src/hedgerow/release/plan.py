@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
+from hedgerow.privacy.facts import Missing
 from hedgerow.privacy.mechanism import Composition, Mechanism, Single
 from hedgerow.release.choice import choose_design, count_families
 from hedgerow.release.counts import Family
 from hedgerow.release.design import Design, PublicFacts
 from hedgerow.release.request import Request
 from hedgerow.release.wording import LEFT_OUT
-from hedgerow.resampling.statistic import Statistic
+from hedgerow.resampling.smooth_statistic import Smooth
+from hedgerow.resampling.statistic import Count, Proportion, Statistic
+
+if TYPE_CHECKING:
+    from hedgerow.release.forecast import Forecast
 
 __all__ = ["Plan", "PlannedStatistic", "make_plan"]
 
@@ -25,19 +33,102 @@ class PlannedStatistic:
     mechanism: Single | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """What runs if this is executed. Made from public facts; spends and reads nothing."""
+    """What runs if this is executed, and its price. Made from public facts; spends and reads nothing.
+
+    Attributes
+    ----------
+    request : Request
+        What was asked for, what it left unsaid taken from the facts.
+    facts : PublicFacts
+        Whom the guarantee protects, and n where it is public.
+    items : tuple of PlannedStatistic
+        Each statistic with its design and its mechanism.
+    calibrated : Calibrated or None
+        The least noise that meets the budget; None where nothing is to be paid.
+    """
 
     request: Request
     facts: PublicFacts
     items: tuple[PlannedStatistic, ...]
     calibrated: Calibrated | None
 
+    def __repr__(self) -> str:
+        cells, count = self.cells, len(self.items)
+        what = f"{count} statistic{'s' * (count != 1)} of {cells} cell{'s' * (cells != 1)}"
+        return f"<Plan of {what}, ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.facts.relation}>"
+
+    @property
+    def epsilon(self) -> float:
+        """The price: an upper bound on ε at `delta`, before it is rounded up on a certificate."""
+        return 0.0 if self.calibrated is None else self.calibrated.epsilon_upper
+
+    @property
+    def delta(self) -> float:
+        """The δ of the price."""
+        return 0.0 if self.calibrated is None else self.request.budget.delta
+
+    @property
+    def cells(self) -> int:
+        """How many cells each statistic has."""
+        return math.prod(category.levels for category in self.request.by)
+
     @property
     def mechanism(self) -> Mechanism:
         """What runs as a whole: the one mechanism, or a composition."""
         return Composition(()) if self.calibrated is None else self.calibrated.mechanism
+
+    def forecast(
+        self, guess: Mapping[str, Mapping[str, float]] | None = None, *, n: int | None = None, level: float = 0.95
+    ) -> Forecast:
+        """Return the errors that this release may be expected to have, for a guess made without the data.
+
+        Parameters
+        ----------
+        guess : {column: {"mean": …, "sd": …, "share": …, "missing": …}}, optional
+            What is not guessed is taken at its worst.
+        n : int, optional
+            A guess of the number of records, under add-remove, where it is private.
+        level : float
+            Of the intervals.
+
+        Raises
+        ------
+        ParameterError
+            HG707: a guess that cannot be; HG110 for the level.
+        """
+        from hedgerow.release.forecast import forecast
+
+        return forecast(self, guess, n=n, level=level)
+
+    def public_record(self) -> dict[str, Any]:
+        """Return the request as plain JSON data: what tells it from another, all of it public."""
+        request = self.request
+        return {
+            "statistics": [_described(statistic) for statistic in request.statistics],
+            "by": [[category.column, list(category.values), category.other] for category in request.by],
+            "epsilon": request.budget.epsilon,
+            "delta": request.budget.delta,
+            "method": request.method,
+            "missing": [str(policy) for policy in request.policies],
+            "shares": list(request.shares),
+            "n_resamples": request.n_resamples,
+            "interval": request.interval,
+            "relation": str(self.facts.relation),
+            "unit": self.facts.unit,
+            "target": str(self.facts.target),
+            "n": self.facts.n,
+        }
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what the certificate says beside the price: what is taken as declared, and on whose word."""
+        pairs = zip(self.request.statistics, self.request.policies, strict=True)
+        complete = dict.fromkeys(
+            statistic.column for statistic, policy in pairs if statistic.column and policy is Missing.DECLARED_COMPLETE
+        )
+        declared = (f"column {column} holds no missing value, as declared" for column in complete)
+        return (*declared, *self.request.notes)
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about the release as a whole, from public facts."""
@@ -68,8 +159,8 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
 
 def _priced(request: Request, facts: PublicFacts, family: Family) -> Plan:
     designs = [
-        choose_design(statistic, request, facts, family=family, share=share)
-        for statistic, share in zip(request.statistics, request.shares, strict=True)
+        choose_design(statistic, request, facts, family=family, share=share, missing=missing)
+        for statistic, share, missing in zip(request.statistics, request.shares, request.policies, strict=True)
     ]
     shares = [share if design else 0.0 for share, design in zip(request.shares, designs, strict=True)]
     total = sum(shares)
@@ -92,3 +183,17 @@ def _priced(request: Request, facts: PublicFacts, family: Family) -> Plan:
         for statistic, design, mechanism in zip(request.statistics, designs, mechanisms, strict=True)
     )
     return Plan(request, facts, items, calibrated)
+
+
+def _described(statistic: Statistic) -> list[Any]:
+    """Return a statistic in public words; a user's function by its name, since its text is not at hand."""
+    if isinstance(statistic, Smooth):
+        grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in statistic.grids]
+        features = [[feature.name, feature.lower, feature.upper] for feature in statistic.features]
+        return [statistic.name, grids, features, [repr(statistic.low), repr(statistic.high)]]
+    if isinstance(statistic, Proportion):
+        return [statistic.name, statistic.column, statistic.value]
+    if isinstance(statistic, Count):
+        return [statistic.name]
+    grid = statistic.grid
+    return [statistic.name, statistic.column, str(grid.lower), str(grid.upper), grid.steps]

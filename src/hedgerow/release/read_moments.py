@@ -36,6 +36,7 @@ def mean_estimate(design: MomentsDesign, table: AdditiveTable, row: int) -> Esti
         reach=grid.half_range,
         noise_law=table.noise_law,
         method=design.method,
+        margin=grid.rounding,
     )
     if errors is None:
         ratio = moments.total / moments.count if moments.count > 0 else 0.0
@@ -73,7 +74,8 @@ def sum_estimate(design: MomentsDesign, table: AdditiveTable, row: int) -> Estim
         noise_law=table.noise_law,
         method=design.method,
     )
-    return _estimate(design, table, row, value, (unit * math.sqrt(variance), 0.0, noise_sd), basis)
+    inside = min(max(value, basis.low), basis.high)
+    return _estimate(design, table, row, inside, (unit * math.sqrt(variance), 0.0, noise_sd), basis)
 
 
 def _possible_sum(each: float, n: int | None) -> float:

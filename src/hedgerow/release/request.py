@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.bootstrap_basis import INTERVALS
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
+from hedgerow.privacy.declared import Facts
 from hedgerow.privacy.facts import Category, Missing, parse_missing
+from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import STATISTICS, Statistic
+from hedgerow.resampling.statistic import STATISTICS, Asked, Awaiting, Statistic
 
 __all__ = ["METHODS", "MOST_RESAMPLES", "Request", "parse_n_resamples", "parse_request"]
 
@@ -20,45 +22,74 @@ METHODS = ("auto", "moments", "bootstrap", "gaussian", "geometric")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One release: what is wanted and what it may cost in total."""
+    """One release: what is wanted and what it may cost in total.
+
+    Attributes
+    ----------
+    statistics, by
+        What is released, of which cells; bounds and categories complete.
+    budget, method, n_resamples, interval
+        As in the call.
+    policies : tuple of Missing
+        What a missing value counts as, one a statistic.
+    shares : tuple of float
+        Parts of the noise precision, one a statistic; their sum is 1.
+    notes : tuple of str
+        Which facts it rests on without a source, and which it overrides.
+    """
 
     statistics: tuple[Statistic, ...]
     by: tuple[Category, ...]
     budget: Budget
     method: str
-    missing: Missing
+    policies: tuple[Missing, ...]
     shares: tuple[float, ...]
     n_resamples: int | None = None
     interval: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> str:
+        """The one missing policy, or the policy of each column where they differ."""
+        # A count has no column, and no value of it can be missing.
+        pairs = [(one.column, policy) for one, policy in zip(self.statistics, self.policies, strict=True) if one.column]
+        found = {policy for _, policy in pairs} or set(self.policies)
+        if len(found) == 1:
+            return found.pop()
+        return ", ".join(dict.fromkeys(f"{policy} for {column}" for column, policy in pairs))
 
 
 def parse_request(
     statistics: object,
     *,
     by: object = None,
-    other: bool = False,
+    other: bool | None = None,
     epsilon: object = None,
     delta: object = None,
     method: object = "auto",
-    missing: object = "drop",
+    missing: object = None,
     share: object = None,
     n_resamples: object = None,
     interval: object = None,
+    facts: Facts | None = None,
 ) -> Request:
-    """Check the arguments of a release.
+    """Check the arguments of a release, what they leave unsaid taken from the facts.
 
     Raises
     ------
     ParameterError
-        HG101, HG102 for the budget, HG108 for the method, HG111 for groups, HG112 for the statistics, HG113 for shares,
-        HG114 for the missing policy, HG120 for the number of resamples.
+        HG101, HG102 for the budget, HG104 for bounds, HG108 for the method, HG111 for groups, HG112 for the statistics,
+        HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples.
+    FactsError
+        HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
     listed = _statistics(statistics)
     if epsilon is None:
         raise ParameterError(
             "HG101", rule="`epsilon` has no default: it is the total price of the call.", remedy="Try epsilon=1.0."
         )
-    budget = Budget(epsilon, DEFAULT_DELTA if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
+    usual = facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
+    budget = Budget(epsilon, usual if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
     if method not in METHODS:
         raise ParameterError(
             "HG108",
@@ -66,16 +97,20 @@ def parse_request(
             finding=f"Found {method!r}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
-    resampled = method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in listed)
+    given = None if missing is None else parse_missing(missing)
+    resolver = Resolver() if facts is None else Resolver(facts)
+    resolved = tuple(resolver.statistic(one) for one in listed)
+    resampled = method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in resolved)
     return Request(
-        listed,
-        _groups(by, other),
+        resolved,
+        _groups(by, other, resolver),
         budget,
         str(method),
-        parse_missing(missing),
-        _shares(share, len(listed)),
+        tuple(resolver.policy(statistic, given) for statistic in resolved),
+        _shares(share, len(resolved)),
         parse_n_resamples(n_resamples, resampled),
         _interval(interval, resampled),
+        tuple(resolver.notes),
     )
 
 
@@ -119,10 +154,11 @@ def _bootstrap_only(name: str) -> ParameterError:
     )
 
 
-def _statistics(statistics: object) -> tuple[Statistic, ...]:
-    single = isinstance(statistics, STATISTICS)
+def _statistics(statistics: object) -> tuple[Asked, ...]:
+    kinds = (*STATISTICS, Awaiting)
+    single = isinstance(statistics, kinds)
     listed = (statistics,) if single else tuple(statistics) if isinstance(statistics, Sequence) else ()
-    if not listed or not all(isinstance(one, STATISTICS) for one in listed):
+    if not listed or not all(isinstance(one, kinds) for one in listed):
         raise ParameterError(
             "HG112",
             rule="A release is asked for one or more statistics: hg.mean, hg.sum, hg.count, hg.bootstrap …",
@@ -132,16 +168,15 @@ def _statistics(statistics: object) -> tuple[Statistic, ...]:
     return listed
 
 
-def _groups(by: object, other: bool) -> tuple[Category, ...]:
+def _groups(by: object, other: bool | None, resolver: Resolver) -> tuple[Category, ...]:
     if by is None:
         return ()
-    if isinstance(by, Mapping):
-        groups = tuple(Category.declared(column, values, other=other) for column, values in by.items())
-        if groups:
-            return groups
+    groups = resolver.groups(by, other)
+    if groups:
+        return groups
     raise ParameterError(
         "HG111",
-        rule="`by` names each column with its declared categories.",
+        rule="`by` names each column with its declared categories, or columns whose categories public facts declare.",
         finding="Found no categories." if by else "Found an empty group.",
         remedy='For example by={"sex": [0, 1]}.',
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.noise.lattice import on_lattice
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.mechanism import ResampledGaussian, Single
+from hedgerow.privacy.mechanism import ResampledGaussian, ResampledUnits, Single
 from hedgerow.release.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.replicates import poisson_replicates
@@ -32,7 +32,7 @@ def noisy_replicates(
     `features` has a row for each histogram row and a column for each coordinate of the mechanism; whatever they are,
     they are clamped to the declared reach, which is what was priced.
     """
-    if not isinstance(mechanism, ResampledGaussian):
+    if not isinstance(mechanism, (ResampledGaussian, ResampledUnits)):
         raise TypeError(f"{mechanism.type} does not resample")
     reach = np.array([coordinate.reach for coordinate in mechanism.coordinates])
     bounded = np.clip(features, -reach, reach)

@@ -46,6 +46,7 @@ class ReadCell:
     high: float
     defined: bool
     reliable: bool
+    margin: float = 0.0
 
 
 class Resampled(Protocol):
@@ -175,7 +176,9 @@ class ResampledMean:
             n=max(n, 1),
             variance_cap=(times * grid.half_range) ** 2 / max(n, 1),
         )
-        return ReadCell(min(max(replicates.mean, low), high), replicates, low, high, n > 0, n > 0)
+        value = min(max(replicates.mean, low), high)
+        margin = 0.0 if isinstance(self.statistic, Sum) else grid.rounding
+        return ReadCell(value, replicates, low, high, n > 0, n > 0, margin)
 
     def _read_private(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
         grid = self.grid
@@ -185,7 +188,7 @@ class ResampledMean:
             low, high = grid.as_bounds()
             ends = _possible(min(low, 0.0), facts.n), _possible(max(high, 0.0), facts.n)
             replicates = _about_zero(tangent.replicates, tangent.noise_variance, facts)
-            return ReadCell(tangent.value, replicates, *ends, True, True)
+            return ReadCell(min(max(tangent.value, ends[0]), ends[1]), replicates, *ends, True, True)
         low, high = grid.as_bounds()
         count, spread = float(values[1].mean()), float(noise_sd[1]) / math.sqrt(values.shape[1])
         good = count >= max(RELIABLE_SDS * spread, 1.0)
@@ -193,7 +196,7 @@ class ResampledMean:
         if not (good and tangent.defined):
             return undefined(values.shape[1], low, high)
         replicates = Replicates.of(tangent.replicates, noise_variance=tangent.noise_variance)
-        return ReadCell(min(max(tangent.value, low), high), replicates, low, high, True, True)
+        return ReadCell(min(max(tangent.value, low), high), replicates, low, high, True, True, grid.rounding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +226,8 @@ class ResampledCount:
         replicates = _about_zero(values[0], float(noise_sd[0]) ** 2, facts)
         high = math.inf if facts.n is None else float(facts.n)
         clear = replicates.mean >= RELIABLE_SDS * math.sqrt(replicates.privacy_variance)
-        return ReadCell(replicates.mean, replicates, 0.0, high, True, clear)
+        value = replicates.mean if clear else min(max(replicates.mean, 0.0), high)
+        return ReadCell(value, replicates, 0.0, high, True, clear)
 
 
 def undefined(k: int, low: float, high: float) -> ReadCell:

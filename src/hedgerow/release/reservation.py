@@ -1,26 +1,40 @@
-"""The step before data are read: reserve the price. Without a ledger it does nothing, behind the same interface."""
+"""The step before data are read: the price is reserved in a ledger, or nowhere, behind one interface."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 from hedgerow.accounting.certificate import Certificate
+from hedgerow.ledger.entry import Replay, fingerprint_of
+from hedgerow.ledger.store import Ledger
+from hedgerow.release.plan import Plan
 
-__all__ = ["NoLedger", "Reservation", "Spending"]
+__all__ = ["Answered", "InLedger", "NoLedger", "Reservation", "Spending", "spending_in"]
 
 
 class Reservation(Protocol):
     """A price that is spent from here on, whatever happens."""
 
-    def record(self, result: str) -> None:
-        """Keep the released bytes beside the entry."""
+    def record(self, result: str) -> str | None:
+        """Keep the released text beside the entry; return the head of the ledger."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The request was released before under the same id: its text, at no further price."""
+
+    result: str
+    head: str
 
 
 class Spending(Protocol):
     """Where prices are reserved."""
 
-    def reserve(self, certificate: Certificate) -> Reservation:
+    def reserve(self, certificate: Certificate, plan: Plan, request_id: str | None) -> Reservation | Answered:
         """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
         ...
 
@@ -28,9 +42,52 @@ class Spending(Protocol):
 class NoLedger:
     """No budget is kept: every call carries its own certificate, and their prices add up."""
 
-    def reserve(self, certificate: Certificate) -> NoLedger:
+    def reserve(self, certificate: Certificate, plan: Plan, request_id: str | None) -> NoLedger:
         """Do nothing."""
         return self
 
     def record(self, result: str) -> None:
         """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class InLedger:
+    """Prices are reserved in the ledger at a path, which must be there: a mistyped path creates nothing."""
+
+    path: Path
+
+    def reserve(self, certificate: Certificate, plan: Plan, request_id: str | None) -> Reservation | Answered:
+        """Reserve under an id; the same request under the same id is answered from what was recorded.
+
+        Raises
+        ------
+        BudgetExceeded
+            HG310: nothing was spent.
+        LedgerError
+            HG301 to HG312: the ledger is missing, damaged, locked, or the id was used for another request.
+        """
+        with Ledger.open(self.path) as ledger:
+            found = ledger.reserve(
+                certificate,
+                request_id=uuid4().hex if request_id is None else request_id,
+                fingerprint=fingerprint_of(plan.public_record()),
+            )
+        if isinstance(found, Replay):
+            return Answered(found.result, str(found.head))
+        return _Entry(self.path, found.request_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    request_id: str
+
+    def record(self, result: str) -> str:
+        # Opened anew: counting may have taken hours, and a connection must not be held for them.
+        with Ledger.open(self.path) as ledger:
+            return str(ledger.record(self.request_id, result))
+
+
+def spending_in(ledger: str | Path | None, plan: Plan) -> Spending:
+    """Return where a plan's price is reserved: nowhere without a ledger, or where nothing is to be paid."""
+    return NoLedger() if ledger is None or plan.calibrated is None else InLedger(Path(ledger))

@@ -14,6 +14,7 @@ from hedgerow.accounting.certificate import Certificate
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.frame import build_frame
 from hedgerow.release.plan import Plan
+from hedgerow.resampling.statistic import Statistic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,10 @@ class Release(Sequence[Estimate]):
         Why each method was chosen, from public facts.
     notes : tuple of str
         What a reader must know about the release as a whole.
+    asked, identity : tuple of statistic, str
+        What was asked of which opened source; not written to any record, it tells releases of one thing from others.
+    ledger_head : str or None
+        The head of the ledger after this release, where there is one: printed on a report, it dates the ledger.
     """
 
     estimates: tuple[Estimate, ...]
@@ -57,6 +62,9 @@ class Release(Sequence[Estimate]):
     notes: tuple[str, ...] = ()
     simulated: bool = False
     backend: str | None = None
+    asked: tuple[Statistic, ...] = ()
+    identity: str = ""
+    ledger_head: str | None = None
 
     @classmethod
     def of(
@@ -67,6 +75,7 @@ class Release(Sequence[Estimate]):
         *,
         source: str,
         backend: str | None,
+        identity: str = "",
     ) -> Release:
         """Put a plan's estimates together; without a certificate the release is marked simulated."""
         facts, request = plan.facts, plan.request
@@ -83,6 +92,8 @@ class Release(Sequence[Estimate]):
             plan.notes(),
             certificate is None,
             backend,
+            plan.request.statistics,
+            identity,
         )
 
     @overload

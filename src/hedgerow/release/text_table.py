@@ -44,7 +44,7 @@ def text_table(release: Release, *, level: float = 0.95, truths: Sequence[float]
             estimate,
             level,
             None if truths is None else truths[place],
-            bootstrapped=any(other.bootstrap_error for other in release),
+            bootstrapped=any(other.n_resamples for other in release),
             all_reliable=all(other.reliable for other in release),
         )
         for place, estimate in enumerate(release)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hedgerow.release.design import PublicFacts
 from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Count, Proportion, Statistic
+from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
 
 __all__ = ["LEFT_OUT", "MIDPOINT", "NOT_RELIABLE", "PUBLIC_COUNT", "SMALL_COUNT", "covers"]
 
@@ -24,7 +24,10 @@ def covers(statistic: Statistic, facts: PublicFacts) -> str:
     'the population mean of age clamped to [0, 100]; sampling and privacy noise are counted'
     """
     if isinstance(statistic, Smooth):
-        what = f"{statistic.name} of {statistic.column}, each clamped to its bounds"
+        rounded = all(grid.declared for _, grid in statistic.grids)
+        what = (
+            f"{statistic.name} of {statistic.column}, clamped to bounds{'' if rounded else ' and rounded to its grid'}"
+        )
     elif isinstance(statistic, Count):
         what = "number of records"
     elif isinstance(statistic, Proportion):
@@ -32,6 +35,9 @@ def covers(statistic: Statistic, facts: PublicFacts) -> str:
     else:
         low, high = statistic.grid.as_bounds()
         what = f"{statistic.name} of {statistic.column} clamped to [{low:g}, {high:g}]"
+        if isinstance(statistic, Sum) and not statistic.grid.declared:
+            # A mean's interval is widened by the rounding; a sum's would need the private count for that.
+            what += f" and rounded to steps of {float(statistic.grid.step):.6g}"
     if facts.census:
         return f"this file's {what}; privacy noise is counted, sampling is not (a census)"
     if isinstance(statistic, Count) or statistic.name == "sum":

@@ -8,15 +8,16 @@ its price depends on the declared bounds alone. It should be smooth, and should 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid, checked_column
+from hedgerow.resampling.awaiting import Awaiting, NamedGrid
 
 __all__ = ["Feature", "Smooth", "bootstrap", "quantile", "ratio", "standard_deviation", "variance"]
 
@@ -24,6 +25,7 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, Floats]
 Totals = Mapping[str, float]
 COUNT = "count"
+QUANTILE_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Smooth:
         {feature: total, "count": number} → number; for a histogram {"0": …, "1": …} by grid index.
     low, high : float
         What is possible for the statistic.
+    kind : str
+        What facts allow or forbid it as: ``"bootstrap"`` for a function of the user's own, whatever its name.
     """
 
     name: str
@@ -70,6 +74,7 @@ class Smooth:
     function: Callable[[Totals], float] = field(compare=False)
     low: float = -math.inf
     high: float = math.inf
+    kind: str = "bootstrap"
 
     is_histogram: ClassVar[bool] = False
 
@@ -132,36 +137,60 @@ def bootstrap(
     if not listed or any(feature.name == COUNT for feature in listed):
         raise _no_statistic('Features are named, and "count" is the number of records.')
     label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
-    return Smooth(label, grids, tuple(listed), statistic, *map(float, limits))
+    return Smooth(label, grids, tuple(listed), statistic, float(limits[0]), float(limits[1]))
 
 
-def ratio(numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]]) -> Smooth:
-    """Ask for Σ numerator / Σ denominator, each column with its declared bounds.
+@overload
+def ratio(numerator: str, denominator: str, *, bounds: None = None) -> Awaiting: ...
+@overload
+def ratio(numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]]) -> Smooth: ...
+def ratio(
+    numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
+) -> Smooth | Awaiting:
+    """Ask for Σ numerator / Σ denominator, each column with its declared bounds, or with those of the facts.
 
     >>> ratio("tax", "income", bounds={"tax": (0, 50), "income": (0, 100)}).name
     'ratio'
     """
-    if numerator == denominator or set(bounds) != {numerator, denominator}:
+    columns = checked_column(numerator), checked_column(denominator)
+    if numerator == denominator or (bounds is not None and set(bounds) != {*columns}):
         raise _no_statistic("A ratio has two different columns, each with its bounds.")
-    ordered = {numerator: bounds[numerator], denominator: bounds[denominator]}
-    return bootstrap(lambda t: t[numerator] / t[denominator], columns=ordered, name="ratio")
+    if bounds is None:
+        return Awaiting("ratio", columns, None, _ratio)
+    return _ratio([_grid(column, bounds[column]) for column in columns])
 
 
-def variance(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Smooth:
-    """Ask for the variance (divisor N − 1) of a clamped column."""
-    grid = Grid.from_bounds(column, bounds, step)
-    half = grid.half_range
-    return _moments(column, grid, "variance", lambda v: half**2 * v, half**2 * 1.01)
+@overload
+def variance(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
+@overload
+def variance(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Smooth: ...
+def variance(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Smooth | Awaiting:
+    """Ask for the variance (divisor N − 1) of a clamped column; bounds and step as in `mean`."""
+    if bounds is None:
+        return Awaiting("variance", (checked_column(column),), step, lambda grids: _variance(*grids[0]))
+    return _variance(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-def standard_deviation(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Smooth:
-    """Ask for the standard deviation (divisor N − 1) of a clamped column."""
-    grid = Grid.from_bounds(column, bounds, step)
-    half = grid.half_range
-    return _moments(column, grid, "standard_deviation", lambda v: half * math.sqrt(v), half * 1.01)
+@overload
+def standard_deviation(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
+@overload
+def standard_deviation(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Smooth: ...
+def standard_deviation(
+    column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Smooth | Awaiting:
+    """Ask for the standard deviation (divisor N − 1) of a clamped column; bounds and step as in `mean`."""
+    if bounds is None:
+        return Awaiting("standard_deviation", (checked_column(column),), step, lambda grids: _deviation(*grids[0]))
+    return _deviation(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-def quantile(column: str, probability: float, *, bounds: tuple[float, float], step: float | None = None) -> Smooth:
+@overload
+def quantile(column: str, probability: float, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
+@overload
+def quantile(column: str, probability: float, *, bounds: tuple[float, float], step: float | None = None) -> Smooth: ...
+def quantile(
+    column: str, probability: float, *, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Smooth | Awaiting:
     """Ask for a quantile, read off the released histogram of a clamped column (64 steps unless `step` says otherwise).
 
     Records of a grid value are taken to lie evenly within half a step of it.
@@ -171,11 +200,37 @@ def quantile(column: str, probability: float, *, bounds: tuple[float, float], st
     """
     if isinstance(probability, bool) or not isinstance(probability, (int, float)) or not 0 < probability < 1:
         raise _no_statistic("A quantile has a probability strictly between 0 and 1.")
-    low, high = (float(end) for end in Grid.from_bounds(column, bounds, None).as_bounds())
-    grid = Grid.from_bounds(column, bounds, step) if step is not None else _coarse(column, bounds)
+    if bounds is None:
+        columns = (checked_column(column),)
+        return Awaiting(
+            "quantile", columns, step, lambda grids: _quantile(*grids[0], probability), steps=QUANTILE_STEPS
+        )
+    grid = Grid.from_bounds(column, bounds, step)
+    if step is None:
+        grid = replace(grid, steps=QUANTILE_STEPS)
+    return _quantile(checked_column(column), grid, probability)
+
+
+def _ratio(grids: Sequence[NamedGrid]) -> Smooth:
+    (numerator, _), (denominator, _) = grids
+    features = tuple(Feature(column, *grid.as_bounds()) for column, grid in grids)
+    return Smooth("ratio", tuple(grids), features, lambda t: t[numerator] / t[denominator], kind="ratio")
+
+
+def _variance(column: str, grid: Grid) -> Smooth:
+    half = grid.half_range
+    return _moments(column, grid, "variance", lambda v: half**2 * v, half**2 * 1.01)
+
+
+def _deviation(column: str, grid: Grid) -> Smooth:
+    half = grid.half_range
+    return _moments(column, grid, "standard_deviation", lambda v: half * math.sqrt(v), half * 1.01)
+
+
+def _quantile(column: str, grid: Grid, probability: float) -> Smooth:
     if grid.steps > 1024:
         raise _no_statistic("A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.")
-    width, size = float(grid.step), grid.steps + 1
+    (low, high), width, size = grid.as_bounds(), float(grid.step), grid.steps + 1
 
     def read(totals: Totals) -> float:
         mass = np.array([totals[str(place)] for place in range(size)])
@@ -183,7 +238,8 @@ def quantile(column: str, probability: float, *, bounds: tuple[float, float], st
         edges = low + (np.arange(size + 1) - 0.5) * width
         return float(np.clip(np.interp(probability * cumulated[-1], cumulated, edges), low, high))
 
-    return SmoothHistogram(f"quantile_{probability:g}", ((checked_column(column), grid),), (), read, low, high)
+    name = f"quantile_{probability:g}"
+    return SmoothHistogram(name, ((column, grid),), (), read, low, high, "quantile")
 
 
 def _moments(column: str, grid: Grid, name: str, scaled: Callable[[float], float], largest: float) -> Smooth:
@@ -201,12 +257,7 @@ def _moments(column: str, grid: Grid, name: str, scaled: Callable[[float], float
         return scaled(spread * n / (n - 1.0)) if n > 1.0 and spread >= 0.0 else math.nan
 
     features = (Feature("value", -1.0, 1.0, first), Feature("square", 0.0, 1.0, second))
-    return Smooth(name, ((checked_column(column), grid),), features, read, 0.0, largest)
-
-
-def _coarse(column: str, bounds: tuple[float, float]) -> Grid:
-    fine = Grid.from_bounds(column, bounds, None)
-    return Grid(fine.lower, fine.upper, 64)
+    return Smooth(name, ((column, grid),), features, read, 0.0, largest, name)
 
 
 def _grid(column: str, facts: object) -> tuple[str, Grid]:

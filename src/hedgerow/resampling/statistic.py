@@ -4,18 +4,37 @@
 Mean(column='age', bounds=(0, 100), step=1)
 >>> count()
 Count()
+
+Without bounds a statistic waits for those of the facts, see `awaiting`.
+
+>>> mean("age")
+Awaiting(mean of age, bounds from the facts)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid, Scalar, checked_column
+from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
 
-__all__ = ["STATISTICS", "Count", "Mean", "Proportion", "Statistic", "Sum", "count", "mean", "proportion", "sum"]
+__all__ = [
+    "STATISTICS",
+    "Asked",
+    "Awaiting",
+    "Count",
+    "Mean",
+    "Proportion",
+    "Statistic",
+    "Sum",
+    "count",
+    "mean",
+    "proportion",
+    "sum",
+]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,6 +53,7 @@ class Mean(_OnGrid):
     """The mean of a clamped column over the records present."""
 
     name: ClassVar[str] = "mean"
+    kind: ClassVar[str] = "mean"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,6 +61,7 @@ class Sum(_OnGrid):
     """The sum of a clamped column over the records present."""
 
     name: ClassVar[str] = "sum"
+    kind: ClassVar[str] = "sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +71,7 @@ class Proportion:
     column: str
     value: Scalar
     name: ClassVar[str] = "proportion"
+    kind: ClassVar[str] = "proportion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,43 +80,60 @@ class Count:
 
     column: None = field(default=None, init=False, repr=False)
     name: ClassVar[str] = "count"
+    kind: ClassVar[str] = "count"
 
 
 Statistic = Mean | Sum | Proportion | Count | Smooth
 STATISTICS = (Mean, Sum, Proportion, Count, Smooth)
+# What a call may hold: a statistic, or one that waits for bounds from the facts.
+Asked = Statistic | Awaiting
 
 
-def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Mean:
+@overload
+def mean(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
+@overload
+def mean(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Mean: ...
+def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Mean | Awaiting:
     """Ask for the mean of `column`, its values clamped to `bounds`.
 
     Parameters
     ----------
     column : str
         A numeric column.
-    bounds : (low, high)
-        Public, declared; there is no default, ever. The estimate is of the mean of the CLAMPED variable.
+    bounds : (low, high), optional
+        Public, declared; there is no default, ever. Left out, they are those of the facts, or the release is refused
+        when it is planned. The estimate is of the mean of the CLAMPED variable.
     step : float, optional
-        Grid step; must divide high − low exactly. Without it the range is cut into 1,024 steps.
+        Grid step; must divide high − low exactly. Bounds and step go together: with `bounds` and without a step the
+        range is cut into 1,024 steps; without either both are those of the facts.
 
     Raises
     ------
     ParameterError
-        HG104 to HG107, see `hedgerow explain`.
+        HG105 to HG107, see `hedgerow explain`; HG104 when planned without bounds from anywhere.
 
     Examples
     --------
     >>> mean("age", bounds=(0, 100), step=1).grid.steps
     100
     """
+    if bounds is None:
+        return Awaiting("mean", (checked_column(column),), step, lambda grids: Mean(*grids[0]))
     return Mean(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum:
+@overload
+def sum(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
+@overload
+def sum(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Sum: ...
+def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum | Awaiting:
     """Ask for the sum of `column`, its values clamped to `bounds`; a missing value adds nothing. See `mean`.
 
     >>> sum("turnover", bounds=(0, 1_000), step=10).column
     'turnover'
     """
+    if bounds is None:
+        return Awaiting("sum", (checked_column(column),), step, lambda grids: Sum(*grids[0]))
     return Sum(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 

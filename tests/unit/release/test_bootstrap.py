@@ -261,3 +261,44 @@ def test_what_does_not_estimate_the_same_thing_is_not_combined() -> None:
             hg.combine([mean, other])
     with pytest.raises(hg.ParameterError, match="HG122"):
         hg.combine([mean])
+
+
+@pytest.mark.parametrize("columns", [{"income": (0, 100_000)}, {"income": (0, 100_000), "tax": (0, 30_000)}])
+def test_a_feature_cannot_look_across_records(columns: dict) -> None:
+    """A centred feature would let one record move all others: it sees the public grid, or one record at a time."""
+    centred = hg.bootstrap(
+        lambda t: t["z"] / t["count"],
+        columns=columns,
+        features={"z": (lambda c: (c["income"] - c["income"].mean()) / 50_000, (-1, 1))},
+        name="centred",
+    )
+    same = {"income": [30_000.0] * 999, "tax": [0.0] * 999}
+    first = pa.table({k: [*v, 30_000.0 if k == "income" else 0.0] for k, v in same.items()})
+    second = pa.table({k: [*v, 100_000.0 if k == "income" else 0.0] for k, v in same.items()})
+    drawn = [
+        simulated.release(hg.open(t, relation="replace-one"), [centred], epsilon=50.0, rng=1)[0].estimate
+        for t in (first, second)
+    ]
+    # One record of a thousand may move its own part, at most 2/1000 of the range, and the noise is the same.
+    assert abs(drawn[0] - drawn[1]) < 0.01
+
+
+def test_a_feature_that_fails_or_warns_on_a_value_says_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    for function in (lambda c: np.log(c["x"]), lambda c: np.array([math.log(v) for v in c["x"]])):
+        logarithm = hg.bootstrap(
+            lambda t: t["z"] / t["count"], columns={"x": (0, 100)}, features={"z": (function, (-5, 5))}, name="log"
+        )
+        for last in (30.0, 0.0):
+            survey = hg.open(pa.table({"x": [30.0] * 99 + [last]}), relation="replace-one")
+            assert len(survey.release([logarithm], epsilon=1.0, delta=1e-3)) == 1
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+def test_large_counts_are_drawn_in_parts_of_the_same_law() -> None:
+    """A row of a million records: 2,000 replicates, mean and spread of Poisson(10⁶), and whole rows left whole."""
+    from hedgerow.resampling.weights import LARGEST_MEAN, poisson_weights
+
+    weights = poisson_weights(np.array([10**6, 3, 0]), rate=1.0, n_resamples=2000, generator=np.random.default_rng(1))
+    big = weights[:, 0]
+    assert LARGEST_MEAN == 1e4 and abs(big.mean() - 1e6) < 6 * 1000 / math.sqrt(2000)
+    assert 0.8 < big.var() / 1e6 < 1.2 and weights[:, 2].max() == 0 and abs(weights[:, 1].mean() - 3) < 0.3

@@ -248,7 +248,8 @@ def test_a_failure_after_the_reservation_is_spent_and_quotes_nothing(monkeypatch
     monkeypatch.setattr(type(survey.source), "histogram", broken)
     with pytest.raises(hg.SpentError, match="HG601") as caught:
         survey.release([AGE], epsilon=1.0)
-    assert "CANARY" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__suppress_context__
+    assert "CANARY" not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -298,3 +299,46 @@ def test_simulated_releases_are_marked_and_carry_no_certificate() -> None:
     assert first[0].estimate == second[0].estimate
     real = opened().release([AGE], epsilon=1.0)
     assert not real.simulated and "simulated" not in real.to_dict()["release"]
+
+
+@pytest.mark.parametrize("target", ["file", "population"])
+@pytest.mark.parametrize("method", ["auto", "bootstrap"])
+def test_rounding_to_a_grid_that_nobody_declared_is_in_the_interval(target: str, method: str) -> None:
+    """A constant between two of the 1,024 default steps: without the margin not one interval would hold it."""
+    constant = hg.open(pa.table({"x": [1.0] * 100_000}), relation="replace-one", target=target)
+    study = simulated.Study.of(constant, [hg.mean("x", bounds=(0, 10))], epsilon=1.0, method=method)
+    noise, held, held_without = simulated.SimulatedNoise(4), 0, 0
+    for _ in range(200):
+        interval = study.draw(noise)[0].confidence_interval()
+        margin = 10 / 1024 / 2
+        held += interval.low <= 1.0 <= interval.high
+        held_without += interval.low + margin <= 1.0 <= interval.high - margin
+    assert held >= 180 and held_without < 180
+
+
+def test_a_declared_step_needs_no_margin_and_a_sum_says_what_it_is_rounded_to() -> None:
+    declared = hg.mean("age", bounds=(0, 100), step=1)
+    plain = hg.mean("age", bounds=(0, 100))
+    assert declared.grid.rounding == 0.0 and plain.grid.rounding == pytest.approx(100 / 1024 / 2)
+    total = opened().sum("age", bounds=(0, 100), epsilon=1.0)[0].confidence_interval().covers
+    assert "rounded to steps of 0.0976562" in total
+
+
+def test_the_midpoint_is_the_midpoint_on_an_odd_number_of_steps_too() -> None:
+    gone = hg.open(pa.table({"x": [math.nan] * 50_000}), relation="replace-one")
+    for bounds in ((0, 1), (0, 5)):
+        release = simulated.release(
+            gone, [hg.mean("x", bounds=bounds, step=1)], epsilon=10.0, missing="midpoint", rng=1
+        )
+        assert release[0].estimate == pytest.approx(sum(bounds) / 2, abs=0.01)
+
+
+def test_a_count_that_drowns_is_cut_at_what_is_possible() -> None:
+    empty = hg.open(pa.table({"g": [1] * 50}), relation="add-remove")
+    study = simulated.Study.of(empty, [hg.count()], by={"g": [0]}, epsilon=0.5)
+    noise = simulated.SimulatedNoise(2)
+    drawn = [study.draw(noise)[0] for _ in range(200)]
+    assert all(e.estimate >= 0 for e in drawn)
+    assert all(
+        e.confidence_interval().low <= e.estimate <= e.confidence_interval().high or e.estimate == 0 for e in drawn
+    )

@@ -1,0 +1,121 @@
+"""The options that `release` and `plan` share, and what they ask for together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_share, split_proportion
+from hedgerow.errors import FactsError, ParameterError
+
+if TYPE_CHECKING:
+    from hedgerow.privacy.declared import Facts
+    from hedgerow.release.requested import Requested
+    from hedgerow.resampling.statistic import Asked
+
+__all__ = ["asked_of", "options_of", "requests_of"]
+
+_ON_GRID = "COL[:LO:HI[:STEP]]"
+_Texts = list[str] | None
+
+Relation = Annotated[
+    str | None, typer.Option(metavar="R", help="Who is protected: replace-one (n is public) or add-remove.")
+]
+MeanOf = Annotated[_Texts, typer.Option("--mean", metavar=_ON_GRID, help="A mean, of values clamped to LO and HI.")]
+SumOf = Annotated[_Texts, typer.Option("--sum", metavar=_ON_GRID, help="A sum, likewise.")]
+ShareOf = Annotated[_Texts, typer.Option("--proportion", metavar="COL=VALUE", help="A share.")]
+CountOf = Annotated[bool, typer.Option("--count", help="The number of records.")]
+By = Annotated[_Texts, typer.Option(metavar="COL[=v1,v2]", help="Groups: all their categories, or the facts'.")]
+Other = Annotated[bool | None, typer.Option("--other", help="A cell for every other category.")]
+Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
+Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")]
+Shares = Annotated[
+    str | None, typer.Option(metavar="S,S,…", help="Parts of the precision: means, sums, proportions, count.")
+]
+Method = Annotated[str | None, typer.Option(metavar="M", help="auto, moments, bootstrap, gaussian or geometric.")]
+Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Replicates, for the bootstrap.")]
+IntervalKind = Annotated[str | None, typer.Option(metavar="I", help="The bootstrap's kind of interval.")]
+Policy = Annotated[str | None, typer.Option(metavar="P", help="drop, midpoint or error-if-declared-complete.")]
+Level = Annotated[float, typer.Option(metavar="L", help="Level of the intervals.")]
+Target = Annotated[str | None, typer.Option(metavar="T", help="population, or file for a census.")]
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")]
+FactsPath = Annotated[str | None, typer.Option(metavar="TOML", help="The public facts; options override them.")]
+RequestName = Annotated[str | None, typer.Option(metavar="NAME", help="One [[release]] of the facts, by its name.")]
+
+
+def asked_of(means: _Texts, sums: _Texts, proportions: _Texts, count: bool) -> list[Asked]:
+    """Return the statistics asked for, in this order."""
+    from hedgerow.resampling import statistic
+
+    asked: list[Asked] = []
+    asks: tuple[tuple[str, Sequence[str], Callable[..., Asked]], ...] = (
+        ("--mean", means or (), statistic.mean),
+        ("--sum", sums or (), statistic.sum),
+    )
+    for option, texts, ask in asks:
+        for text in texts:
+            column, bounds, step = parse_on_grid(option, text)
+            asked.append(ask(column, bounds=bounds, step=step))
+    for text in proportions or ():
+        column, value = split_proportion(text)
+        asked.append(statistic.proportion(column, value=value))
+    return [*asked, statistic.count()] if count else asked
+
+
+def options_of(
+    *,
+    by: _Texts,
+    other: bool | None,
+    share: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    missing: str | None,
+    method: str | None,
+    n_resamples: int | None,
+    interval: str | None,
+) -> dict[str, Any]:
+    """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
+    given: dict[str, Any] = {"by": parse_by(by or ()), "other": other, "share": parse_share(share)}
+    given |= {"epsilon": epsilon, "delta": delta, "missing": missing, "method": method}
+    given |= {"n_resamples": n_resamples, "interval": interval}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def requests_of(
+    asked: list[Asked], options: dict[str, Any], facts: Facts | None, name: str | None
+) -> tuple[Requested, ...]:
+    """Return what to release or to plan: what the options ask for, else the requests of the facts.
+
+    Options beside a request of the facts override it.
+
+    Raises
+    ------
+    ParameterError
+        HG116: statistics and a request of the facts at once.
+    FactsError
+        HG703: the facts hold no such request, or several of the name.
+    """
+    from hedgerow.release.requested import Requested, requested
+
+    if asked and name is None:
+        return (Requested("", tuple(asked), options),)
+    if asked:
+        raise ParameterError(
+            "HG116",
+            rule="A command asks for statistics, or for a request of the facts.",
+            finding="Found both.",
+            remedy="Leave out --request, or --mean, --sum, --proportion and --count.",
+        )
+    listed = requested(facts) if facts is not None else ()
+    if name is not None:
+        listed = tuple(one for one in listed if one.name == name)
+        if len(listed) != 1:
+            raise FactsError(
+                "HG703",
+                rule="A request is one [[release]] of the facts, by its name.",
+                finding=f"There is none called {name!r}." if not listed else f"Several are called {name!r}.",
+                remedy="hedgerow plan --facts hedgerow.toml lists them all.",
+            )
+    return tuple(Requested(one.name, one.statistics, {**one.options, **options}) for one in listed)

@@ -1,0 +1,294 @@
+"""One suite for every engine where units have several rows: the same limit, and the same law of what is kept."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from hedgerow.engines.query import Indicator, Query, ValueOnGrid
+from hedgerow.engines.source import Source, count_units, open_source
+from hedgerow.errors import DataError, ParameterError, UncertifiedError
+from hedgerow.privacy.facts import Category, Grid, Missing
+from hedgerow.privacy.unit import UnitLimit
+
+Opener = Callable[[pa.Table], Source]
+MAKERS: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "csv": lambda table, folder: written(pa.csv.write_csv, table, folder / "rows.csv"),
+    "parquet": lambda table, folder: written(pq.write_table, table, folder / "rows.parquet"),
+    "duckdb relation": lambda table, _: duckdb.from_arrow(table),
+    "pyarrow": lambda table, _: table,
+    "pandas": lambda table, _: table.to_pandas(),
+    "pandas nullable": lambda table, _: table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "polars lazy": lambda table, _: pl.from_arrow(table).lazy(),
+}
+WHOLE = Grid.from_bounds("x", (0, 10), 1)
+X = ValueOnGrid("x", WHOLE)
+BY = (Category.declared("cell", ["a", "b", "c"]),)
+
+
+def written(write: Callable[[pa.Table, Path], None], table: pa.Table, path: Path) -> Path:
+    write(table, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: the Spark engine is not tested here")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=[*MAKERS, "pyspark"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+    if request.param != "pyspark":
+        return lambda table: open_source(MAKERS[request.param](table, tmp_path))
+    session = request.getfixturevalue("spark")
+    types = {pa.int64(): "long", pa.float64(): "double", pa.string(): "string"}
+
+    def open_in_spark(table: pa.Table) -> Source:
+        schema = ", ".join(f"{field.name} {types[field.type]}" for field in table.schema)
+        return open_source(session.createDataFrame([tuple(row.values()) for row in table.to_pylist()], schema))
+
+    return open_in_spark
+
+
+def counted(source: Source, query: Query) -> Counter[tuple[int, int, int]]:
+    """Return how many units there are by (cell, rows, total)."""
+    h = source.histogram(query)
+    rows, total = query.unit_totals(h.index)
+    places = zip(h.cell.tolist(), rows.tolist(), total.tolist(), strict=True)
+    return Counter(dict(zip(places, h.count.tolist(), strict=True)))
+
+
+def brute_force(table: pa.Table, query: Query) -> Counter[tuple[int, int, int]]:
+    """The same by a loop in Python; valid where no unit has more rows than the limit."""
+    units: dict[tuple[Any, int], list[int]] = {}
+    for row in table.to_pylist():
+        x = row["x"]
+        t = 0 if query.value is None else min(max(math.floor(x + 0.5), 0), 10) if x is not None else None
+        if isinstance(query.value, Indicator) and x is not None:
+            t = int(x == query.value.value)
+        if t is None and query.missing is Missing.MIDPOINT:
+            t = 5
+        cell = "abc".find(row["cell"] or "?") if query.by else 0
+        if row["person"] is not None and t is not None and cell >= 0:
+            units.setdefault((row["person"], cell), []).append(t)
+    return Counter((cell, len(ts), sum(ts)) for (_, cell), ts in units.items())
+
+
+def rows_of(people: list[int | None], seed: int = 1) -> pa.Table:
+    """Rows in random order with values, cells and gaps."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(people))
+    x = [None if rng.random() < 0.15 else float(rng.integers(-2, 13)) for _ in people]
+    cell = [[*"abcd", None][rng.integers(5)] for _ in people]
+    columns = {"person": (people, pa.int64()), "x": (x, pa.float64()), "cell": (cell, pa.string())}
+    return pa.table({name: pa.array([v[i] for i in order], kind) for name, (v, kind) in columns.items()})
+
+
+MANY = rows_of([i for i in range(100) for _ in range(1 + i % 4)] + [None] * 30 + [777])
+LIMIT = UnitLimit("person", 4)
+QUERIES = {
+    "rows": Query(None, unit=LIMIT),
+    "rows by cell": Query(None, BY, unit=LIMIT),
+    "value": Query(X, unit=LIMIT),
+    "value by cell": Query(X, BY, unit=LIMIT),
+    "midpoint by cell": Query(X, BY, unit=LIMIT, missing=Missing.MIDPOINT),
+    "share by cell": Query(Indicator("x", 3.0), BY, unit=LIMIT),
+}
+
+
+@pytest.mark.parametrize("asked", QUERIES)
+def test_within_the_limit_every_engine_counts_as_a_loop_in_python_does(opened: Opener, asked: str) -> None:
+    """Units span cells, ids are missing, values are missing, and a row counts nowhere: 281 rows of 101 people."""
+    if asked.startswith("share") and "text-cell" in opened(MANY).columns.values():
+        pytest.skip("a share of a CSV column compares texts")
+    found = counted(opened(MANY), QUERIES[asked])
+    assert found == brute_force(MANY, QUERIES[asked])
+    assert len({rows for _, rows, _ in found}) > 2
+
+
+def test_the_number_of_units_is_that_of_distinct_names(opened: Opener) -> None:
+    assert count_units(opened(MANY), "person") == 101
+    assert opened(MANY).count_rows() == MANY.num_rows
+
+
+def test_texts_name_units_too(opened: Opener) -> None:
+    table = pa.table({"person": pa.array(["p", "q", None, "p", "p", "q"]), "x": [1.0, 2.0, 9.0, 3.0, 4.0, 5.0]})
+    assert counted(opened(table), Query(X, unit=LIMIT)) == Counter({(0, 3, 8): 1, (0, 2, 7): 1})
+    assert count_units(opened(table), "person") == 2
+
+
+def test_large_numbers_stay_apart(opened: Opener) -> None:
+    """As doubles these would be half as many people, and one person a part of another."""
+    table = pa.table({"person": [2**53 + i // 3 for i in range(60)], "x": [1.0] * 60})
+    assert counted(opened(table), Query(X, unit=LIMIT)) == Counter({(0, 3, 3): 20})
+
+
+def test_doubles_that_may_be_several_numbers_name_no_unit() -> None:
+    """What pandas makes of large whole numbers with a gap among them: nobody could say who is who."""
+    person = pa.table({"person": [2**53 + 1, 2**53, None, 5]}).to_pandas()
+    assert str(person["person"].dtype) == "float64"
+    assert count_units(open_source(person), "person") == 1
+
+
+def test_numbers_that_are_none_name_no_unit() -> None:
+    person = [1.5, math.nan, None, math.inf, 1.5]
+    for source in (pl.DataFrame({"person": person}), pa.table({"person": person}), pd.DataFrame({"person": person})):
+        assert counted(open_source(source), Query(None, unit=LIMIT)) == Counter({(0, 2, 0): 1})
+
+
+def test_no_unit_exceeds_its_limit_and_all_below_it_are_kept_whole(opened: Opener) -> None:
+    """A limit of 3 over 40 units of 1 to 8 rows, 3 cells: each unit has min(rows that count, 3) in all."""
+    people = [person for person in range(40) for _ in range(1 + person % 8)]
+    table = rows_of(people, seed=2)
+    query = Query(X, BY, unit=UnitLimit("person", 3))
+    expected = Counter(r["person"] for r in table.to_pylist() if r["x"] is not None and r["cell"] in tuple("abc"))
+    found = counted(opened(table), query)
+    assert sum(rows * n for (_, rows, _), n in found.items()) == sum(min(n, 3) for n in expected.values())
+    alone = Query(X, unit=UnitLimit("person", 3))
+    assert max(rows for _, rows, _ in counted(opened(table), alone)) == 3
+
+
+def test_a_row_that_counts_nowhere_displaces_none(opened: Opener) -> None:
+    """Of a person's 60 rows two count: both are kept under a limit of two, whatever the draw."""
+    columns = {"person": [5] * 60, "x": [3.0, 4.0] + [None] * 29 + [8.0] * 29, "cell": ["a"] * 31 + ["z"] * 29}
+    source = opened(pa.table(columns))
+    query = Query(X, BY, unit=UnitLimit("person", 2))
+    assert [counted(source, query) for _ in range(2)] == [Counter({(0, 2, 7): 1})] * 2
+
+
+def test_one_unit_of_a_hundred_thousand_rows(opened: Opener) -> None:
+    if "spark" in type(getattr(opened(MANY), "frame", None)).__module__ or opened(MANY).name.startswith("pyspark"):
+        pytest.skip("10^5 Python tuples take Spark's driver most of a minute")
+    crowd = 10**5
+    table = pa.table({"person": [1] * crowd + [2], "x": [10.0] * crowd + [0.0]})
+    assert counted(opened(table), Query(X, unit=LIMIT)) == Counter({(0, 4, 40): 1, (0, 1, 0): 1})
+
+
+def chosen(source: Source, units: int, rows: int, draws: int = 1) -> np.ndarray:
+    """Return how often each of `rows` rows of a unit was kept under a limit of one, over units and draws."""
+    found = np.zeros(rows)
+    for _ in range(draws):
+        h = source.histogram(
+            Query(ValueOnGrid("x", Grid.from_bounds("x", (0, rows - 1), 1)), unit=UnitLimit("person", 1))
+        )
+        found[h.index] += h.count
+    assert found.sum() == units * draws
+    return found
+
+
+def uniform(found: np.ndarray) -> float:
+    return float(stats.chisquare(found).pvalue)
+
+
+def test_what_is_kept_is_a_uniform_choice(opened: Opener) -> None:
+    """n = 3,000 units of 5 rows, fresh keys; the sabotage keeps the first row of each unit."""
+    x = [float(row) for row in range(5)] * 3000
+    table = pa.table({"person": [row // 5 for row in range(15000)], "x": x})
+    source = opened(table)
+    if source.name.startswith("pyspark"):
+        table = table.slice(0, 5000)
+        source = opened(table)
+    units = table.num_rows // 5
+    assert uniform(chosen(source, units, 5)) > 1e-6
+    assert uniform(np.array([units, 0, 0, 0, 0])) < 1e-12
+
+
+def test_a_set_of_rows_is_chosen_evenly_too() -> None:
+    """Pairs of four rows, limit 2, n = 6,000 units: six pairs of one chance. A cyclic choice has but four."""
+    powers = ValueOnGrid("x", Grid.from_bounds("x", (0, 8), 1))
+    table = pa.table({"person": [row // 4 for row in range(24000)], "x": [1.0, 2.0, 4.0, 8.0] * 6000})
+    for source in (open_source(table), open_source(duckdb.from_arrow(table))):
+        found = {total: n for (_, _, total), n in counted(source, Query(powers, unit=UnitLimit("person", 2))).items()}
+        assert set(found) == {3, 5, 6, 9, 10, 12}
+        assert uniform(np.array(list(found.values()))) > 1e-6
+    assert uniform(np.array([1500, 0, 1500, 1500, 0, 1500])) < 1e-12
+
+
+def kept_by(engine: str, key: bytes, rows: list[tuple[int, int]]) -> list[int]:
+    """Return the values that are kept, one a unit, under a given key; each value belongs to one unit."""
+    table = pa.table({"person": [p for p, _ in rows], "x": [float(x) for _, x in rows]})
+    source: Any = open_source(table if engine == "pyarrow" else duckdb.from_arrow(table))
+    grid = Grid.from_bounds("x", (0, 1200), 1)
+    kept: list[int] = source.histogram(
+        Query(ValueOnGrid("x", grid), unit=UnitLimit("person", 1)), key=key
+    ).index.tolist()
+    return kept
+
+
+@pytest.mark.parametrize("engine", ["pyarrow", "duckdb"])
+def test_what_a_unit_keeps_does_not_depend_on_other_units(engine: str) -> None:
+    """n = 600 units of two rows: as often the second with a unit of 6,000 rows before them, and order turned about."""
+    alone = [(x // 2, x) for x in range(1200)]
+    crowded = [(999, 1200)] * 6000 + alone[::-1]
+    # A unit's two values are 2p and 2p + 1.
+    second = np.array([
+        [x % 2 == 1 for x in kept_by(engine, key, rows) if x < 1200]
+        for rows, key in ((alone, b"1" * 32), (crowded, b"2" * 32))
+    ])  # fmt: skip
+    table = [[int(row.sum()), int(600 - row.sum())] for row in second]
+    assert stats.fisher_exact(table).pvalue > 1e-6
+    assert all(stats.binomtest(row[0], 600).pvalue > 1e-6 for row in table)
+    # Had the choice followed the order of rows, turning them about would have turned the table.
+    assert stats.fisher_exact([[600, 0], [0, 600]]).pvalue < 1e-12
+    assert together(second[0]) > 1e-6
+    # One choice for all units alike: what one keeps tells what the others keep.
+    assert together(np.repeat([True, False], 300)) < 1e-12
+
+
+def together(second: np.ndarray) -> float:
+    """Return the p-value of neighbours choosing independently, over 300 pairs."""
+    left, right = second[::2], second[1::2]
+    return float(stats.fisher_exact([[np.sum((left == a) & (right == b)) for b in (0, 1)] for a in (0, 1)]).pvalue)
+
+
+def test_one_key_is_one_choice_and_each_question_draws_its_own() -> None:
+    rows = [(x // 10, x) for x in range(400)]
+    assert kept_by("pyarrow", b"k" * 32, rows) == kept_by("pyarrow", b"k" * 32, rows)
+    assert kept_by("pyarrow", b"k" * 32, rows) != kept_by("pyarrow", b"l" * 32, rows)
+    assert kept_by("pyarrow", b"", rows) != kept_by("pyarrow", b"", rows)
+
+
+def test_missing_values_of_a_complete_column_are_reported_by_cell() -> None:
+    for source in (open_source(MANY), open_source(duckdb.from_arrow(MANY))):
+        h = source.histogram(Query(X, BY, unit=LIMIT, missing=Missing.DECLARED_COMPLETE))
+        known = [row for row in MANY.to_pylist() if row["x"] is None and row["person"] is not None]
+        assert h.missing.tolist() == [sum(row["cell"] == cell for row in known) for cell in "abc"]
+
+
+def test_what_cannot_name_units_is_refused_by_the_schema() -> None:
+    table = pa.table({"x": [1.0], "truth": [True], "day": pa.array([0], pa.date32())})
+    for column in ("truth", "day"):
+        with pytest.raises(ParameterError, match="HG115"):
+            open_source(table).check(Query(X, unit=UnitLimit(column, 2)))
+    with pytest.raises(DataError, match="HG203"):
+        open_source(table).check(Query(X, unit=UnitLimit("nobody", 2)))
+
+
+def test_several_columns_together_have_no_unit_totals() -> None:
+    from hedgerow.engines.query import JointGrid
+
+    with pytest.raises(UncertifiedError, match="HG402"):
+        Query(JointGrid((X,)), unit=LIMIT)

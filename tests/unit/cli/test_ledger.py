@@ -1,0 +1,100 @@
+"""`hedgerow ledger` and `release --ledger`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hedgerow.cli.main import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text("age,sex\n" + "30,0\n50,1\n" * 300)
+    return path
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    path = tmp_path / "people.ledger"
+    made = run("ledger", "create", path, "--dataset", "people", "--epsilon", "1", "--relation", "replace-one")
+    assert made.exit_code == 0 and "left 1" in made.stdout
+    return path
+
+
+def release(survey: Path, kept: Path, *more: str, epsilon: str = "0.4") -> Result:
+    asked = ["--relation", "replace-one", "--mean", "age:0:100:1", "--epsilon", epsilon, "--ledger", kept]
+    return run("release", survey, *asked, *more)
+
+
+def test_a_release_is_entered_shown_and_verified(survey: Path, kept: Path) -> None:
+    assert release(survey, kept, "--request-id", "q1").exit_code == 0
+    shown = json.loads(run("ledger", "show", kept, "--json").stdout)
+    assert shown["entries"][0]["request_id"] == "q1" and 0.39 < shown["spent"] <= 0.4
+    head = shown["head"]
+    assert release(survey, kept).exit_code == 0
+    assert run("ledger", "verify", kept, "--head", head).exit_code == 0
+    assert json.loads(run("ledger", "verify", kept, "--json").stdout)["holds"] is True
+    assert "q1" in run("ledger", "show", kept).stdout
+
+
+def test_the_same_request_is_printed_again_byte_for_byte(survey: Path, kept: Path) -> None:
+    first = release(survey, kept, "--request-id", "q1", "--json")
+    assert release(survey, kept, "--request-id", "q1", "--json").stdout == first.stdout
+    assert len(json.loads(run("ledger", "show", kept, "--json").stdout)["entries"]) == 1
+
+
+def test_over_budget_is_exit_3_and_prints_nothing(survey: Path, kept: Path) -> None:
+    assert release(survey, kept, epsilon="0.9").exit_code == 0
+    refused = release(survey, kept, epsilon="0.9")
+    assert (refused.exit_code, refused.stdout) == (3, "") and refused.stderr.startswith("HG310")
+
+
+def test_an_old_copy_put_back_is_noticed_with_a_head(survey: Path, kept: Path) -> None:
+    old = kept.read_bytes()
+    release(survey, kept)
+    head = json.loads(run("ledger", "show", kept, "--json").stdout)["head"]
+    kept.write_bytes(old)
+    assert run("ledger", "verify", kept).exit_code == 0
+    noticed = run("ledger", "verify", kept, "--head", head)
+    assert noticed.exit_code == 5 and noticed.stderr.startswith("HG306")
+
+
+def test_the_head_is_on_the_report_and_prices_from_elsewhere_can_be_entered(
+    survey: Path, kept: Path, tmp_path: Path
+) -> None:
+    assert release(survey, kept, "--out", str(tmp_path / "out")).exit_code == 0
+    head = json.loads(run("ledger", "show", kept, "--json").stdout)["head"]
+    assert head in (tmp_path / "out" / "report.html").read_text()
+    entered = run("ledger", "reserve", kept, tmp_path / "out" / "certificate.json", "--id", "elsewhere", "--json")
+    assert entered.exit_code == 0 and json.loads(entered.stdout)["entries"][1]["state"] == "reserved"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "exit_code"),
+    [
+        (["show", "nosuch.ledger"], "HG301", 2),
+        (["create", "new.ledger", "--relation", "replace-one"], "HG101", 2),
+        (["create", "new.ledger", "--epsilon", "1"], "HG103", 2),
+        (["create", "nosuch/new.ledger", "--epsilon", "1", "--relation", "replace-one"], "HG302", 2),
+    ],
+)
+def test_bad_input(
+    arguments: list[str], code: str, exit_code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("ledger", *arguments)
+    assert (result.exit_code, result.stdout) == (exit_code, "") and result.stderr.startswith(code)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_ledger_is_not_made_over_anything(kept: Path) -> None:
+    before = kept.read_bytes()
+    again = run("ledger", "create", kept, "--epsilon", "1", "--relation", "replace-one")
+    assert again.exit_code == 2 and again.stderr.startswith("HG302") and kept.read_bytes() == before
