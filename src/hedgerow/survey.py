@@ -10,13 +10,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from hedgerow.engines.source import Source, open_source
+from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import FactsError
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.privacy.declared import Allowance, Facts
 from hedgerow.privacy.facts import Scalar
 from hedgerow.privacy.relation import Relation, Target
+from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.frame import BACKENDS
 from hedgerow.release.plan import Plan
@@ -57,8 +58,8 @@ def open(
         A facts file (``hedgerow.toml``) or a `Facts` object. Arguments of this call, and of each release, override it.
     relation : {"replace-one", "add-remove"}
         Who is protected; required, here or in the facts. Under replace-one the number of records is public and stated.
-    unit : "row"
-        The unit of protection; ``"row"`` unless the facts say otherwise.
+    unit : "row" or {"column": …, "max_rows": …}
+        The unit of protection: one row, or all rows of one person, of whom at most `max_rows` (a random choice) count.
     target : {"population", "file"}
         What intervals are about, ``"population"`` by default; ``"file"`` is a census, without sampling error.
     table : str, optional
@@ -73,7 +74,7 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115 for whom and what; HG201 to HG209 for the source; HG402 for a unit of several rows; HG701, HG702
+        HG103, HG115 for whom and what; HG201 to HG209 for the source; HG402 for a unit of too many rows; HG701, HG702
         for a facts file; HG703 for a source that is given nowhere.
 
     Examples
@@ -136,7 +137,7 @@ class Survey:
 
     source: Source
     relation: Relation
-    unit: str
+    unit: str | UnitLimit
     target: Target
     facts: Facts | None = None
     overrides: tuple[str, ...] = ()
@@ -157,8 +158,11 @@ class Survey:
 
     @cached_property
     def n(self) -> int | None:
-        """The number of records under replace-one, where it is public; None under add-remove, where it is private."""
-        return self.source.count_rows() if self.relation is Relation.REPLACE_ONE else None
+        """The number of units (rows, or people) under replace-one, where it is public; None under add-remove."""
+        if self.relation is not Relation.REPLACE_ONE:
+            return None
+        limit = self.unit
+        return count_units(self.source, limit.column) if isinstance(limit, UnitLimit) else self.source.count_rows()
 
     def plan(self, statistics: Asked | Sequence[Asked], **options: Any) -> Plan:
         """Return what `release` with the same arguments would run, and its price, without reading any value.

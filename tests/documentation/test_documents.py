@@ -72,8 +72,6 @@ def test_versions_agree() -> None:
 
 def test_the_map_in_the_readme_is_the_house() -> None:
     text = (ROOT / "README.md").read_text()
-    folders = {
-        path.name for path in (ROOT / "src" / "hedgerow").iterdir() if (path / "__init__.py").is_file()
-    }
+    folders = {path.name for path in (ROOT / "src" / "hedgerow").iterdir() if (path / "__init__.py").is_file()}
     for folder in folders:
         assert re.search(rf"`{folder}/?`", text), folder

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.resampled import resampled_curve
+from hedgerow.accounting.resampled_units import units_curve
 from hedgerow.errors import UncertifiedError
 from hedgerow.privacy.layout import Widths
 from hedgerow.privacy.mechanism import (
@@ -35,6 +36,7 @@ from hedgerow.privacy.mechanism import (
     MomentsGaussian,
     MomentsGeometric,
     ResampledGaussian,
+    ResampledUnits,
     Single,
 )
 from hedgerow.privacy.relation import Relation
@@ -120,6 +122,8 @@ def _term(mechanism: Single, relation: Relation) -> Term:
             return Pure(layout.pure(relation, noise.widths()) * _ROUND_UP)
         case ResampledGaussian():
             return Resampled(resampled_curve(mechanism, relation))
+        case ResampledUnits():
+            return Resampled(units_curve(mechanism, relation))
         case GaussianNoise(noise_sd=sd, sensitivity=sensitivity):
             return Gaussian(sensitivity / sd * _ROUND_UP)
         case LaplaceNoise(scale=scale, sensitivity=sensitivity):

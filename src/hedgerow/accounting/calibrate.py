@@ -48,7 +48,6 @@ def least_noise(build: Callable[[float], Mechanism], relation: Relation, budget:
     >>> 0.999 <= found.epsilon_upper <= 1.0
     True
     """
-
     refusals: list[HedgerowError] = []
 
     def price(precision: float) -> Calibrated:

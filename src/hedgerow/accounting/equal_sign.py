@@ -61,7 +61,7 @@ def require_scanned(*, noise_sd: float, bound: float, rate: float, count_weight:
                 "HG403",
                 rule=f"A resampled release under replace-one is certified for {name} from {low:g} to {high:g}.",
                 finding=f"Found {value:.6g}.",
-                remedy='Stay inside, use the plain Gaussian mechanism, or relation="add-remove", whose range is far wider.',
+                remedy='Stay inside, use the plain Gaussian mechanism, or "add-remove", whose range is far wider.',
             )
 
 

@@ -14,8 +14,9 @@ shape                add-remove                   replace-one
 
 The split pair is a proof for every two vectors φ, φ' of norm at most C, whatever their angle. Write the noise as
 Z = Z₁ + Z₂ with half the variance each. Then r·φ + Z is the sum of the two parts of (r·φ + Z₁, Z₂), and r'·φ' + Z that
-of (Z₁, r'·φ' + Z₂); adding them is post-processing. So the pair costs no more than *remove φ* and, independently, *add φ'*
-at noise σ/√2: the across pair. In the Gaussian limit this loses nothing against opposite vectors, which are 2C/σ apart.
+of (Z₁, r'·φ' + Z₂); adding them is post-processing. So the pair costs no more than *remove φ* and, independently,
+*add φ'* at noise σ/√2: the across pair. In the Gaussian limit this loses nothing against opposite vectors, which are
+2C/σ apart.
 """
 
 from __future__ import annotations

@@ -23,7 +23,16 @@ from collections.abc import Sequence
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Scalar
 
-__all__ = ["parse_by", "parse_guess", "parse_on_grid", "parse_share", "parse_target", "parse_value", "split_proportion"]
+__all__ = [
+    "parse_by",
+    "parse_guess",
+    "parse_on_grid",
+    "parse_share",
+    "parse_target",
+    "parse_unit",
+    "parse_value",
+    "split_proportion",
+]
 
 Number = int | float
 
@@ -161,6 +170,25 @@ def parse_target(option: str, text: str) -> tuple[str, float]:
             remedy=f"For example {option} age:0.5; counts are called count.",
         )
     return column, float(number)
+
+
+def parse_unit(text: str | None) -> tuple[str, int] | str | None:
+    """Return the unit of ``COL:MAX``, or ``row``; a column's name may hold colons (HG116 where there is no number).
+
+    >>> parse_unit("person_id:4"), parse_unit("row"), parse_unit(None)
+    (('person_id', 4), 'row', None)
+    """
+    if text is None or text == "row":
+        return text
+    column, _, limit = text.rpartition(":")
+    if not column or not limit.isascii() or not limit.isdigit():
+        raise ParameterError(
+            "HG116",
+            rule="`--unit` is written as a column and a limit of rows, apart by a colon, or as row.",
+            finding=f"Found {text!r}.",
+            remedy="For example --unit person_id:4.",
+        )
+    return column, int(limit)
 
 
 def parse_share(text: str | None) -> list[Number] | None:

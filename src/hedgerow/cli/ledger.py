@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,16 +91,15 @@ def reserve(
     """Enter the price of something released elsewhere: it is spent from here on."""
     from uuid import uuid4
 
+    from hedgerow.accounting.certificate import Certificate
     from hedgerow.ledger.entry import fingerprint_of
     from hedgerow.ledger.store import Ledger
     from hedgerow.reports.verification import read_record, verify_record
 
     record = read_record(certificate)
     verify_record(record).require()
+    certified = Certificate.from_json(json.dumps(record))
     with Ledger.open(path) as kept:
-        from hedgerow.accounting.certificate import Certificate
-
-        certified = Certificate.from_dict(record.get("certificate", record))
         named = uuid4().hex if request_id is None else request_id
         kept.reserve(certified, request_id=named, fingerprint=fingerprint_of(certified.to_dict()))
         _print(kept, as_json)

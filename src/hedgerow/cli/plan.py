@@ -193,7 +193,7 @@ def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dic
     from hedgerow.privacy.mechanism import as_record
 
     facts = found.facts
-    about: dict[str, Any] = {"name": one.name or None, "relation": str(facts.relation), "unit": facts.unit}
+    about: dict[str, Any] = {"name": one.name or None, "relation": str(facts.relation), "unit": str(facts.unit)}
     about |= {"target": str(facts.target), "n": facts.n, "missing": found.request.missing, "cells": found.cells}
     price = {"epsilon": found.request.budget.epsilon, "epsilon_upper": round_up(found.epsilon), "delta": found.delta}
     rest = {"mechanism": as_record(found.mechanism), "assumptions": list(found.assumptions())}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
+from hedgerow.cli.grammar import parse_unit
 from hedgerow.cli.terminal import OutputClosed, say, say_json, tell
 from hedgerow.errors import HedgerowError, ParameterError, SpentError
 
@@ -42,6 +43,9 @@ def release(
     level: options.Level = 0.95,
     target: options.Target = None,
     table: options.Table = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="COL:MAX", help="All rows of a person, MAX of them at most. [default: row]")
+    ] = None,
     facts: options.FactsPath = None,
     request: options.RequestName = None,
     ledger: Annotated[
@@ -86,7 +90,9 @@ def release(
         asked, given = list(one.statistics), dict(one.options)
     with ExitStack() as stack:
         stack.enter_context(_warnings_told())
-        survey = open_survey(source, declared, relation=relation, target=target, table=table, ledger=ledger)
+        survey = open_survey(
+            source, declared, relation=relation, target=target, unit=parse_unit(unit), table=table, ledger=ledger
+        )
         data = source if source is not None or declared is None else declared.data_path
         folder = stack.enter_context(prepared_folder(out, force=force, source=data)) if out is not None else None
 

@@ -55,7 +55,7 @@ def linearise(function: Callable[[Floats], float], totals: Floats, noise_sd: Flo
     mean = totals.mean(axis=1)
     value = _evaluated(function, mean)
     # A step of the size of the mean's own noise: the slope over the range in which the truth may lie, so that a
-    # statistic with corners (a quantile of a histogram) gets its average slope there.
+    # statistic with corners gets its average slope there.
     steps = np.maximum(noise_sd / math.sqrt(totals.shape[1]), 1e-6 * np.maximum(np.abs(mean), 1.0))
     slope = np.array([_slope(function, mean, place, steps[place]) for place in range(len(mean))])
     replicates = value + slope @ (totals - mean[:, None])

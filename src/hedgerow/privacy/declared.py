@@ -120,7 +120,7 @@ class Facts:
         Whom the guarantee protects; a call must say so where the facts do not.
     target : Target
     unit : "row" or UnitLimit
-        Units of several rows are kept as declared and refused (HG402) where a survey is opened.
+        One row, or all rows of one person up to a limit.
     data : DataFacts or None
     columns : mapping of str to ColumnFacts
     budget : Budget or None

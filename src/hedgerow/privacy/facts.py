@@ -21,6 +21,8 @@ __all__ = ["DEFAULT_STEPS", "MAX_STEPS", "Category", "Grid", "Missing", "parse_m
 
 DEFAULT_STEPS = 1024
 MAX_STEPS = 2**24
+LARGEST = 10**15
+LEAST_SPAN = Fraction(1, 10**9)
 _EXAMPLE = "Give them from the codebook, e.g. bounds=(0, 100)."
 
 Scalar = str | int | float | bool
@@ -238,10 +240,11 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
         )
     listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
     pair = [_decimal(end) for end in listed]
-    if len(pair) != 2 or pair[0] is None or pair[1] is None or not pair[0] < pair[1]:
+    usual = len(pair) == 2 and all(end is not None and abs(end) <= LARGEST for end in pair)
+    if not usual or pair[0] is None or pair[1] is None or not pair[0] + LEAST_SPAN <= pair[1]:
         raise ParameterError(
             "HG105",
-            rule="`bounds` must be two finite numbers, the lower one first.",
+            rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
             finding=f"Found {bounds!r} for column {column!r}.",
             remedy=_EXAMPLE,
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import ParameterError
 from hedgerow.privacy.unit import UnitLimit
 
 __all__ = ["Relation", "Target", "parse_relation", "parse_target", "parse_unit"]
@@ -66,21 +66,6 @@ def parse_target(target: object) -> Target:
     )
 
 
-def parse_unit(unit: object) -> str:
-    """Return the unit of protection; only single rows can be certified so far.
-
-    Raises
-    ------
-    UncertifiedError
-        HG402: a unit of several rows was asked for.
-    ParameterError
-        HG115: neither ``"row"`` nor a column with a limit.
-    """
-    if UnitLimit.parse(unit) is not None:
-        raise UncertifiedError(
-            "HG402",
-            rule="A release is certified for the unit it protects.",
-            finding="Units of several rows have no certified price in this version.",
-            remedy='Use unit="row", or bring the data to one row per unit first.',
-        )
-    return "row"
+def parse_unit(unit: object) -> str | UnitLimit:
+    """Return the unit of protection: ``"row"``, or a column with a limit of rows (HG115; HG402 above 12 rows)."""
+    return UnitLimit.parse(unit) or "row"

@@ -17,6 +17,7 @@ from hedgerow.release.moments import MomentsDesign
 from hedgerow.release.request import Request
 from hedgerow.release.resampled_smooth import ResampledSmooth
 from hedgerow.release.resampled_statistic import Resampled, ResampledCount, ResampledMean
+from hedgerow.release.unit_bootstrap import unit_design
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
@@ -66,6 +67,19 @@ def choose_design(
     ParameterError
         HG108: the method does not serve the statistic.
     """
+    if facts.limit is not None:
+        return unit_design(
+            statistic,
+            by=request.by,
+            facts=facts,
+            missing=missing,
+            unit=facts.limit,
+            budget=request.budget,
+            share=share,
+            method=request.method,
+            n_resamples=request.n_resamples,
+            interval=request.interval,
+        )
     if missing is Missing.MIDPOINT and isinstance(statistic, (Mean, Sum)):
         statistic = replace(statistic, grid=statistic.grid.with_midpoint())
     if isinstance(statistic, Count) and facts.relation is Relation.REPLACE_ONE and not request.by:
@@ -107,7 +121,9 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
     public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
     resampled: Resampled
     if isinstance(statistic, Smooth):
-        resampled = ResampledSmooth(statistic)
+        smooth = ResampledSmooth(statistic)
+        smooth.rehearse()
+        resampled = smooth
     elif isinstance(statistic, Count):
         resampled = ResampledCount(statistic)
     else:

@@ -11,6 +11,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.mechanism import Single
 from hedgerow.privacy.relation import Relation, Target
+from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
@@ -22,9 +23,14 @@ class PublicFacts:
     """What is public about the records of a survey: whom the guarantee protects, and n where the relation shows it."""
 
     relation: Relation
-    unit: str
+    unit: str | UnitLimit
     target: Target
     n: int | None
+
+    @property
+    def limit(self) -> UnitLimit | None:
+        """The limit of rows where units have several; n then counts units."""
+        return self.unit if isinstance(self.unit, UnitLimit) else None
 
     @property
     def census(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.engines.query import Query
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import Source, count_units
 from hedgerow.errors import SpentError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
@@ -25,7 +25,7 @@ def certificate_of(plan: Plan) -> Certificate:
     return certify(
         plan.mechanism,
         plan.facts.relation,
-        unit=plan.facts.unit,
+        unit=str(plan.facts.unit),
         delta=plan.request.budget.delta if plan.calibrated else 0.0,
         profile=profile,
         assumptions=plan.assumptions(),
@@ -62,7 +62,7 @@ def read_histograms(plan: Plan, source: Source) -> dict[Query, Histogram]:
     for item in plan.items:
         if item.design is not None and item.design.query not in histograms:
             histogram = source.histogram(item.design.query)
-            _unchanged(plan, histogram)
+            _unchanged(plan, histogram, source)
             histograms[item.design.query] = histogram
     return histograms
 
@@ -79,8 +79,9 @@ def draw_estimates(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseS
     return estimates
 
 
-def _unchanged(plan: Plan, histogram: Histogram) -> None:
-    if plan.facts.n is not None and histogram.total() != plan.facts.n:
+def _unchanged(plan: Plan, histogram: Histogram, source: Source) -> None:
+    limit, n = plan.facts.limit, plan.facts.n
+    if n is not None and n != (histogram.total() if limit is None else count_units(source, limit.column)):
         raise SpentError(
             "HG603",
             rule="Under replace-one the number of records is public and fixed.",

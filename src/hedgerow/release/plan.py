@@ -116,7 +116,7 @@ class Plan:
             "n_resamples": request.n_resamples,
             "interval": request.interval,
             "relation": str(self.facts.relation),
-            "unit": self.facts.unit,
+            "unit": str(self.facts.unit),
             "target": str(self.facts.target),
             "n": self.facts.n,
         }

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hedgerow.privacy.declared import Facts
+from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
@@ -29,6 +30,6 @@ def planned(statistics: object, told: Told, facts: Facts | None, *, n: int | Non
     >>> planned(count(), told_facts(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """
-    request = parse_request(statistics, facts=facts, **options)
+    request = parse_request(statistics, facts=facts, units=isinstance(told.unit, UnitLimit), **options)
     request = replace(request, notes=(*told.notes, *request.notes))
     return make_plan(request, PublicFacts(told.relation, told.unit, told.target, n))

@@ -116,7 +116,8 @@ def price_of(
     ------
     ParameterError
         HG101, HG102, HG103 for ε, δ, relation; HG109 not exactly one size, or one out of range;
-        HG117 a Gaussian at δ = 0; HG120 a number of replicates that is none; HG124 an option or a name that fits no mechanism.
+        HG117 a Gaussian at δ = 0; HG120 a number of replicates that is none;
+        HG124 an option or a name that fits no mechanism.
     UncertifiedError
         HG401 no noise meets the budget; HG403 a bootstrap outside the range that is certified.
 

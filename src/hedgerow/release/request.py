@@ -72,6 +72,7 @@ def parse_request(
     n_resamples: object = None,
     interval: object = None,
     facts: Facts | None = None,
+    units: bool = False,
 ) -> Request:
     """Check the arguments of a release, what they leave unsaid taken from the facts.
 
@@ -100,7 +101,7 @@ def parse_request(
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if facts is None else Resolver(facts)
     resolved = tuple(resolver.statistic(one) for one in listed)
-    resampled = method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in resolved)
+    resampled = units or method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in resolved)
     return Request(
         resolved,
         _groups(by, other, resolver),

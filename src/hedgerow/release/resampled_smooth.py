@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import JointGrid, ValueOnGrid
+from hedgerow.errors import ParameterError
 from hedgerow.inference.linearised import linearise
 from hedgerow.inference.replicate_summary import Replicates
 from hedgerow.privacy.mechanism import Presence, Shape
@@ -70,6 +71,31 @@ class ResampledSmooth:
     def replaced_norm(self, cells: int) -> float:
         """Two grid values change in a histogram; a vector may turn about."""
         return math.sqrt(2.0) if self.statistic.is_histogram else 2.0 * self.norm
+
+    def rehearse(self) -> None:
+        """Call the statistic on public totals, so that a slip in it costs nothing.
+
+        Raises
+        ------
+        ParameterError
+            HG112: it asks for a total that is not there, or is no function of totals.
+        """
+        totals = np.full(len(self.names), 10.0)
+        totals[-1] = 1000.0
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._function(totals)
+        except (KeyError, NameError, AttributeError, TypeError) as slip:
+            raise ParameterError(
+                "HG112",
+                rule='A statistic is a function of {feature: total, "count": number} that returns a number.',
+                finding=f"Called on made-up totals, this one raised {type(slip).__name__}.",
+                remedy="Its totals are: " + ", ".join(self.names[:20]) + ".",
+            ) from None
+        except Exception:
+            # A logarithm of zero, say, at totals that are only made up: the real ones may well have an answer.
+            return
 
     def features(self, index: Integers) -> Integers:
         """Return the integer features of each histogram row."""

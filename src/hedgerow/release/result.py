@@ -84,7 +84,7 @@ class Release(Sequence[Estimate]):
             certificate,
             source,
             str(facts.relation),
-            facts.unit,
+            str(facts.unit),
             str(facts.target),
             facts.n,
             str(request.missing),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hedgerow.privacy.declared import Facts
 from hedgerow.privacy.relation import Relation, Target, parse_relation, parse_target, parse_unit
+from hedgerow.privacy.unit import UnitLimit
 
 __all__ = ["Told", "told_facts"]
 
@@ -15,7 +16,7 @@ class Told:
     """Relation, unit and target in force, and in sentences which of the facts the call overrides."""
 
     relation: Relation
-    unit: str
+    unit: str | UnitLimit
     target: Target
     notes: tuple[str, ...]
 
@@ -28,7 +29,7 @@ def told_facts(facts: Facts | None, *, relation: object = None, unit: object = N
     ParameterError
         HG103 no relation from anywhere, HG115 a unit or a target that is none.
     UncertifiedError
-        HG402: a unit of several rows.
+        HG402: a unit of too many rows.
 
     Examples
     --------

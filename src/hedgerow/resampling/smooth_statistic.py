@@ -230,13 +230,22 @@ def _deviation(column: str, grid: Grid) -> Smooth:
 def _quantile(column: str, grid: Grid, probability: float) -> Smooth:
     if grid.steps > 1024:
         raise _no_statistic("A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.")
-    (low, high), width, size = grid.as_bounds(), float(grid.step), grid.steps + 1
+    (low, high), size = grid.as_bounds(), grid.steps + 1
+    edges = low + (np.arange(size + 1) - 0.5) * float(grid.step)
 
     def read(totals: Totals) -> float:
         mass = np.array([totals[str(place)] for place in range(size)])
-        cumulated = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(mass)]))
-        edges = low + (np.arange(size + 1) - 0.5) * width
-        return float(np.clip(np.interp(probability * cumulated[-1], cumulated, edges), low, high))
+        cumulated = np.concatenate([[0.0], np.cumsum(mass)])
+        n = float(cumulated[-1])
+        if n <= 0.0:
+            return math.nan
+        # Noise makes the cumulated counts fall in places: the middle of the two rising curves that enclose them.
+        rising = (np.maximum.accumulate(cumulated) + np.minimum.accumulate(cumulated[::-1])[::-1]) / 2
+        # The mean over a sampling error's width about p: the density there, which the error bar rests on, is that of
+        # several grid values and not of one noisy count.
+        width = math.sqrt(probability * (1.0 - probability) / n)
+        sought = np.clip(probability + width * np.linspace(-1.0, 1.0, 9), 0.0, 1.0)
+        return float(np.mean(np.clip(np.interp(sought * n, rising, edges), low, high)))
 
     name = f"quantile_{probability:g}"
     return SmoothHistogram(name, ((column, grid),), (), read, low, high, "quantile")

@@ -71,9 +71,7 @@ def sample(
     raise TypeError(f"{mechanism.type} is sampled part by part")
 
 
-def _replicates(
-    mechanism: ResampledGaussian, data: Histogram, n: int, noise: SimulatedNoise
-) -> NDArray[np.float64]:
+def _replicates(mechanism: ResampledGaussian, data: Histogram, n: int, noise: SimulatedNoise) -> NDArray[np.float64]:
     """Return (n, cells, features, k): a grid index is read about the midpoint, y = 2t − reach, beside the count 1."""
     stacked = _repeated(data, n)
     value = (2 * stacked.index - mechanism.coordinates[0].reach)[:, None]

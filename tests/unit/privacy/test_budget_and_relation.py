@@ -37,4 +37,5 @@ def test_unit_and_target() -> None:
     with pytest.raises(ParameterError, match="HG115"):
         parse_unit("person")
     with pytest.raises(UncertifiedError, match="HG402"):
-        parse_unit({"column": "person", "max_rows": 4})
+        parse_unit({"column": "person", "max_rows": 13})
+    assert str(parse_unit(("person", 4))) == "person, at most 4 rows" and parse_unit("row") == "row"

@@ -15,7 +15,12 @@ from hedgerow.accounting.mixture import PairKind
 from hedgerow.accounting.resampled import resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.privacy.mechanism import Composition, ResampledCoordinate, ResampledGaussian
-from hedgerow.privacy.relation import Relation
+from hedgerow.privacy.relation import Relation, Target
+from hedgerow.release.design import PublicFacts
+from hedgerow.release.execute import draw_estimates
+from hedgerow.release.plan import make_plan
+from hedgerow.release.request import parse_request
+from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
 
 N = 4000
@@ -292,6 +297,33 @@ def test_a_feature_that_fails_or_warns_on_a_value_says_nothing(recwarn: pytest.W
             survey = hg.open(pa.table({"x": [30.0] * 99 + [last]}), relation="replace-one")
             assert len(survey.release([logarithm], epsilon=1.0, delta=1e-3)) == 1
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("slip", [lambda t: t["y"] / t["count"], lambda t: t.nothing, lambda t: None, lambda: 0.0])
+def test_a_slip_in_a_function_costs_nothing(slip, monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = opened()
+    assert survey.n == N
+    monkeypatch.setattr(type(survey.source), "histogram", lambda *_: pytest.fail("data were read"))
+    with pytest.raises(hg.ParameterError, match="HG112"):
+        survey.release([hg.bootstrap(slip, columns={"income": (0, 100_000)}, name="slip")], epsilon=1.0)
+
+
+@pytest.mark.parametrize(("n", "probability"), [(500, 0.5), (2000, 0.9)])
+def test_quantiles_cover(n: int, probability: float) -> None:
+    """Uniform data, ε = 5, 400 runs: not significantly below 94 %; the narrower half of each interval is."""
+    rng = np.random.default_rng([9, n])
+    request = parse_request([hg.quantile("x", probability, bounds=(0, 1))], epsilon=5.0)
+    plan = make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, n))
+    noise, covered, half = simulated.SimulatedNoise(rng), 0, 0
+    for _ in range(400):
+        index, count = np.unique(np.floor(rng.random(n) * 64 + 0.5).astype(int), return_counts=True)
+        histogram = Histogram.from_triplets(np.zeros(len(index)), index, count, cells=1)
+        (estimate,) = draw_estimates(plan, {plan.items[0].design.query: histogram}, noise)
+        interval = estimate.confidence_interval()
+        covered += interval.low <= probability <= interval.high
+        half += abs(probability - estimate.estimate) <= (interval.high - interval.low) / 4
+    assert stats.binom.cdf(covered, 400, 0.94) > 1e-6
+    assert stats.binom.cdf(half, 400, 0.94) < 1e-12
 
 
 def test_large_counts_are_drawn_in_parts_of_the_same_law() -> None:
