@@ -202,7 +202,16 @@ def _dear(delta: float) -> float:
 
 
 def _canonical(record: object) -> str:
-    return json.dumps(record, sort_keys=True)
+    return json.dumps(_numbers_alike(record), sort_keys=True)
+
+
+def _numbers_alike(record: object) -> object:
+    """Return JSON data with 7 and 7.0 as one number; true stays apart from 1, and a text from what it spells."""
+    if isinstance(record, dict):
+        return {key: _numbers_alike(value) for key, value in record.items()}
+    if isinstance(record, list):
+        return [_numbers_alike(value) for value in record]
+    return float(record) if isinstance(record, int) and not isinstance(record, bool) else record
 
 
 def _unreadable(finding: str) -> VerificationError:

@@ -178,7 +178,8 @@ def histogram(
         dtype = schema[column]
         if columns[column] in ("number", "boolean"):
             return raw.cast(nw.Float64).alias(role)
-        if isinstance(dtype, (nw.String, nw.Object)):
+        # A pandas column of objects is taken for text by its first values and may hold anything further down.
+        if isinstance(dtype, nw.String) and not frame.implementation.is_pandas_like():
             return raw.alias(role)
         # Some engines turn a missing category into the text "nan".
         return nw.when(~raw.is_null()).then(raw.cast(nw.String)).alias(role)

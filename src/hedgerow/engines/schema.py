@@ -43,7 +43,11 @@ def check_names(names: Sequence[object]) -> None:
         place = next(i for i, name in enumerate(texts, start=1) if not name.strip(BLANKS))
         raise DataError("HG205", rule=rule, finding=f"Column {place} has none.", remedy="Name it in the header.")
     if twice := [name for name, times in Counter(texts).items() if times > 1]:
-        raise DataError("HG205", rule=rule, finding=f"{twice[0]!r} occurs twice.", remedy="Rename one of the two.")
+        # By place: in a file without a header the names are a record.
+        first = texts.index(twice[0])
+        second = texts.index(twice[0], first + 1)
+        finding = f"Columns {first + 1} and {second + 1} have the same one."
+        raise DataError("HG205", rule=rule, finding=finding, remedy="Rename one of the two.")
 
 
 def check_query(query: Query, columns: Mapping[str, str]) -> None:

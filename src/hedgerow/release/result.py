@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.accounting.certificate import Certificate
+from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.frame import build_frame
 from hedgerow.release.plan import Plan
@@ -141,10 +143,10 @@ class Release(Sequence[Estimate]):
         }
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
-        """Return the JSON text, and write it to `path` where one is given."""
+        """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
         text = json.dumps(self.to_dict(level), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            _write(path, text)
         return text
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -158,12 +160,16 @@ class Release(Sequence[Estimate]):
         return columns | {name: [row[name] for row in rows] for name in _TAIL}
 
     def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
-        """Write one row an estimate. Texts that a spreadsheet would run as a formula are made inert with a quote."""
+        """Write one row an estimate (HG118 where it cannot be written).
+
+        Texts that a spreadsheet would run as a formula are made inert with a quote.
+        """
         columns = self.to_columns(level)
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([_inert(name) for name in columns])
-            writer.writerows([_inert(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow([_inert(name) for name in columns])
+        writer.writerows([_inert(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+        _write(path, text.getvalue())
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
@@ -208,6 +214,21 @@ class Release(Sequence[Estimate]):
         )
         caption = f"<caption>{escape(self.price())}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _write(path: str | Path, text: str) -> None:
+    try:
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        return
+    except (OSError, ValueError):
+        refused = ParameterError(
+            "HG118",
+            rule="A release is written into a folder that exists and can be written.",
+            finding=f"{str(path)!r} cannot be written.",
+            remedy="The release itself is still there: write it to another path.",
+        )
+    raise refused
 
 
 def _short(value: Any) -> str:
