@@ -142,8 +142,9 @@ class CsvSource:
 
     The dialect is fixed: header always, quotation mark ``"``, doubled inside; the delimiter is that of the header.
     Empty text is missing, a short line is filled up with missing cells, the surplus of a long one is ignored. A line
-    whose needed cells are no UTF-8, or that is longer than 64 MiB, is a record in which everything is missing. So each
-    line is a record, whichever columns a question needs. Only needed columns are kept, while a question is answered.
+    whose needed cells are no UTF-8, or that is longer than 64 MiB, is a record in which everything is missing. So the
+    records are the same whichever columns a question needs: the lines, but for line ends inside quotation marks (and a
+    mark that never closes takes in all that follows: a known hole). Only needed columns are kept, for one question.
     """
 
     name: str

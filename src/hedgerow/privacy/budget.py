@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError
@@ -22,7 +23,8 @@ _EPSILON_RANGE = (1e-3, 1e2)
 
 def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
     """Return `value` as a positive, finite float, or refuse it by name."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+    # Compared, not tested for being finite: a whole number of 400 digits is, and is no float.
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max:
         return float(value)
     raise ParameterError(
         code,

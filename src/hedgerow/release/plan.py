@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
 from hedgerow.privacy.facts import Missing
-from hedgerow.privacy.mechanism import Composition, Mechanism, Single
+from hedgerow.privacy.mechanism import Composition, Mechanism, ResampledGaussian, Single
+from hedgerow.privacy.relation import Relation
 from hedgerow.release.choice import choose_design, count_families
 from hedgerow.release.counts import Family
 from hedgerow.release.design import Design, PublicFacts
@@ -128,7 +129,18 @@ class Plan:
             statistic.column for statistic, policy in pairs if statistic.column and policy is Missing.DECLARED_COMPLETE
         )
         declared = (f"column {column} holds no missing value, as declared" for column in complete)
-        return (*declared, *self.request.notes)
+        return (*declared, *self._computed(), *self.request.notes)
+
+    def _computed(self) -> Iterator[str]:
+        """Yield what the price rests on beside proofs."""
+        scanned = self.facts.relation is Relation.REPLACE_ONE and any(
+            isinstance(item.mechanism, ResampledGaussian) and item.mechanism.shape in ("value", "value-and-count")
+            for item in self.items
+        )
+        if scanned:
+            yield "that the end pair is the worst among values of equal sign was computed on a grid, not proven"
+        if any(isinstance(s, Smooth) and any(f.function for f in s.features) for s in self.request.statistics):
+            yield "the functions of columns that define features keep nothing from one record to the next"
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about the release as a whole, from public facts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from hedgerow.resampling.statistic import STATISTICS, Asked, Awaiting, Statistic
 __all__ = ["METHODS", "MOST_RESAMPLES", "Request", "parse_n_resamples", "parse_request"]
 
 MOST_RESAMPLES = 10_000
+# A cell is a line of the result: beyond this nothing would be left of memory after the price was paid.
+MOST_CELLS = 100_000
 METHODS = ("auto", "moments", "bootstrap", "gaussian", "geometric")
 
 
@@ -79,7 +82,7 @@ def parse_request(
     Raises
     ------
     ParameterError
-        HG101, HG102 for the budget, HG104 for bounds, HG108 for the method, HG111 for groups, HG112 for the statistics,
+        HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the method, HG111 for groups, HG112 for the statistics,
         HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
@@ -91,7 +94,7 @@ def parse_request(
         )
     usual = facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
     budget = Budget(epsilon, usual if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(
             "HG108",
             rule="`method` must be one of " + ", ".join(f'"{name}"' for name in METHODS) + ".",
@@ -106,7 +109,7 @@ def parse_request(
         resolved,
         _groups(by, other, resolver),
         budget,
-        str(method),
+        method,
         tuple(resolver.policy(statistic, given) for statistic in resolved),
         _shares(share, len(resolved)),
         parse_n_resamples(n_resamples, resampled),
@@ -136,14 +139,14 @@ def _interval(interval: object, resampled: bool) -> str | None:
         return None
     if not resampled:
         raise _bootstrap_only("interval")
-    if interval not in INTERVALS:
+    if not isinstance(interval, str) or interval not in INTERVALS:
         raise ParameterError(
             "HG108",
             rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
             finding=f"Found {interval!r}.",
             remedy='"calibrated", the default, holds its level; the others are for comparison.',
         )
-    return str(interval)
+    return interval
 
 
 def _bootstrap_only(name: str) -> ParameterError:
@@ -173,6 +176,13 @@ def _groups(by: object, other: bool | None, resolver: Resolver) -> tuple[Categor
     if by is None:
         return ()
     groups = resolver.groups(by, other)
+    if (cells := math.prod(group.levels for group in groups)) > MOST_CELLS:
+        raise ParameterError(
+            "HG107",
+            rule=f"A release has at most {MOST_CELLS:,} cells.",
+            finding=f"The declared categories make {cells:,}.",
+            remedy="Take fewer or coarser groups: each cell has noise of its own.",
+        )
     if groups:
         return groups
     raise ParameterError(

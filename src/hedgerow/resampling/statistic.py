@@ -13,6 +13,7 @@ Awaiting(mean of age, bounds from the facts)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, overload
 
@@ -143,10 +144,10 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
     >>> proportion("employed", value=1)
     Proportion(column='employed', value=1)
     """
-    if not isinstance(value, (str, int, float, bool)) or value != value:
+    if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and not math.isfinite(value)):
         raise ParameterError(
             "HG111",
-            rule="The value of a proportion is declared: a text, a number or a boolean.",
+            rule="The value of a proportion is declared: a text, a finite number or a boolean.",
             finding=f"Found {value!r} for column {column!r}.",
             remedy=f'For example hg.proportion("{column}", value=1).',
         )

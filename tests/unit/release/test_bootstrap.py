@@ -300,6 +300,20 @@ def test_a_feature_that_fails_or_warns_on_a_value_says_nothing(recwarn: pytest.W
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
 
 
+def test_what_a_price_rests_on_is_on_the_certificate() -> None:
+    scanned = opened().release([MEAN], epsilon=1.0, method="bootstrap").certificate
+    proven = opened("add-remove").release([MEAN], epsilon=1.0, method="bootstrap").certificate
+    own = hg.bootstrap(
+        lambda t: t["z"] / t["count"],
+        columns={"income": (0, 100_000)},
+        features={"z": (lambda c: c["income"] / 1e5, (0, 1))},
+        name="own",
+    )
+    theirs = opened("add-remove").release([own], epsilon=1.0).certificate
+    assert any("equal sign" in text for text in scanned.assumptions) and proven.assumptions == ()
+    assert any("one record to the next" in text for text in theirs.assumptions)
+
+
 @pytest.mark.parametrize("slip", [lambda t: t["y"] / t["count"], lambda t: t.nothing, lambda t: None, lambda: 0.0])
 def test_a_slip_in_a_function_costs_nothing(slip, monkeypatch: pytest.MonkeyPatch) -> None:
     survey = opened()
