@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -59,6 +61,9 @@ def plan(
     target_rse: Annotated[
         list[str] | None, typer.Option(metavar="COL:VALUE", help="Likewise, relative to the guessed value.")
     ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What was spent before. [default: the facts' ledger]")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Tell the price and the expected errors of a release. Reads no value and spends nothing.
@@ -94,7 +99,8 @@ def plan(
             asked["epsilon"] = _needed(planner, one, asked, targets, guesses, n)
         found = planner(one.statistics, **asked)
         made.append((one, found, found.forecast(guesses, n=n, level=level)))
-    _tell(made, declared.budget if declared is not None else None, bool(targets), as_json)
+    kept = ledger if ledger is not None or declared is None else declared.ledger_path
+    _tell(made, _balance(made, declared.budget if declared is not None else None, kept), bool(targets), as_json)
 
 
 def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, table: str | None) -> Planner:
@@ -154,38 +160,64 @@ def _needed(
     )
 
 
-def _tell(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None, aimed: bool, as_json: bool) -> None:
-    from hedgerow.release.forecast_table import forecast_table
+@dataclass(frozen=True)
+class _Balance:
+    """The budget, what was spent of it before, and what would be with the plans; infinite where no ε holds."""
+
+    total: Budget
+    price: float
+    spent: float | None
+    after: float
+
+    def sentence(self) -> str:
+        whole = f"of ε = {self.total.epsilon:.6g} at δ = {self.total.delta:.3g} in all"
+        before = "were nothing spent before" if self.spent is None else f"with ε ≤ {self.spent:.6g} spent before"
+        if self.after > self.total.epsilon:
+            said = f"ε ≤ {self.after:.6g}" if math.isfinite(self.after) else f"no ε holds at δ = {self.total.delta:.3g}"
+            return f"Budget: this costs more than there is: {said}, {whole}, {before}."
+        left = f"ε = {self.total.epsilon - self.after:.6g} would be left"
+        return f"Budget: together ε ≤ {self.price:.6g}, {whole}; {left}, {before}."
+
+    def record(self) -> dict[str, Any]:
+        left = max(self.total.epsilon - self.after, 0.0) if math.isfinite(self.after) else None
+        price = self.price if math.isfinite(self.price) else None
+        stated = {"epsilon": self.total.epsilon, "delta": self.total.delta, "price_together": price, "left": left}
+        return stated | {"spent": self.spent, "enough": self.after <= self.total.epsilon}
+
+
+def _balance(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None, kept: str | None) -> _Balance | None:
+    """Return the balance by the ledger where there is one, else by the facts' budget alone; None without either."""
+    from hedgerow.ledger.store import Ledger
+    from hedgerow.release.combine import composed_certificate
+    from hedgerow.release.execute import certificate_of
     from hedgerow.release.total import price_together
 
-    price = None if total is None else price_together([one for _, one, _ in made], total.delta)
+    plans = [one for _, one, _ in made]
+    if kept is not None and (Path(kept).exists() or total is None):
+        paid = [certificate_of(one) for one in plans if one.calibrated is not None]
+        with Ledger.open(kept) as ledger:
+            spent, budget = ledger.spent(), ledger.budget
+            after = ledger.would_spend(composed_certificate(paid)) if paid else spent
+        return _Balance(budget, price_together(plans, budget.delta), spent, after)
+    if total is None:
+        return None
+    price = price_together(plans, total.delta)
+    return _Balance(total, price, None, price)
+
+
+def _tell(made: list[tuple[Requested, Plan, Forecast]], balance: _Balance | None, aimed: bool, as_json: bool) -> None:
+    from hedgerow.release.forecast_table import forecast_table
+
     if as_json:
-        say_json({"plans": [_record(*one, aimed) for one in made], "budget": _budget(total, price)})
+        budget = None if balance is None else balance.record()
+        say_json({"plans": [_record(*one, aimed) for one in made], "budget": budget})
         return
     for place, (one, found, expected) in enumerate(made):
         head = ([""] if place else []) + ([f"{one.name}:"] if one.name else [])
         head += [f"The target needs ε = {found.request.budget.epsilon:.6g}."] if aimed else []
         say("\n".join([*head, forecast_table(found, expected)]))
-    if total is not None and price is not None:
-        say(_total(total, price))
-
-
-def _total(total: Budget, price: float) -> str:
-    whole = f"of ε = {total.epsilon:.6g} at δ = {total.delta:.3g} in all"
-    if price > total.epsilon:
-        said = f"ε ≤ {price:.6g}" if math.isfinite(price) else f"no ε holds at δ = {total.delta:.3g}"
-        return f"Budget: this costs more than there is: {said}, {whole}."
-    left = f"ε = {total.epsilon - price:.6g} would be left"
-    return f"Budget: together ε ≤ {price:.6g}, {whole}; {left}, were nothing spent before."
-
-
-def _budget(total: Budget | None, price: float | None) -> dict[str, Any] | None:
-    if total is None or price is None:
-        return None
-    finite = price if math.isfinite(price) else None
-    left = None if finite is None else max(total.epsilon - finite, 0.0)
-    record = {"epsilon": total.epsilon, "delta": total.delta, "price_together": finite, "left": left}
-    return record | {"spent": None, "enough": price <= total.epsilon}
+    if balance is not None:
+        say(balance.sentence())
 
 
 def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dict[str, Any]:

@@ -82,8 +82,8 @@ def parse_request(
     Raises
     ------
     ParameterError
-        HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the method, HG111 for groups, HG112 for the statistics,
-        HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples.
+        HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the method, HG111 for groups,
+        HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """

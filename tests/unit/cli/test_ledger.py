@@ -98,3 +98,14 @@ def test_a_ledger_is_not_made_over_anything(kept: Path) -> None:
     before = kept.read_bytes()
     again = run("ledger", "create", kept, "--epsilon", "1", "--relation", "replace-one")
     assert again.exit_code == 2 and again.stderr.startswith("HG302") and kept.read_bytes() == before
+
+
+def test_a_plan_says_what_would_be_left_of_the_ledger(survey: Path, kept: Path) -> None:
+    asked = ["--relation", "replace-one", "--mean", "age:0:100:1", "--epsilon", "0.4", "--ledger", kept]
+    before = json.loads(run("plan", survey, *asked, "--json").stdout)["budget"]
+    assert before["spent"] == 0.0 and before["enough"] and 0.59 < before["left"] <= 0.601
+    assert release(survey, kept, epsilon="0.9").exit_code == 0
+    after = json.loads(run("plan", survey, *asked, "--json").stdout)["budget"]
+    assert after["spent"] > 0.89 and after["left"] < before["left"] - 0.3
+    assert "spent before" in run("plan", survey, *asked).stdout
+    assert len(json.loads(run("ledger", "show", kept, "--json").stdout)["entries"]) == 1, "a plan enters nothing"
