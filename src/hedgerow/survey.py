@@ -23,7 +23,7 @@ from hedgerow.release.frame import BACKENDS
 from hedgerow.release.plan import Plan
 from hedgerow.release.planned import planned
 from hedgerow.release.recorded import release_from_record
-from hedgerow.release.reservation import Answered, spending_in
+from hedgerow.release.reservation import Answered, record_release, spending_in
 from hedgerow.release.result import Release
 from hedgerow.release.told import Told, told_facts
 from hedgerow.release.total import within_total
@@ -103,7 +103,7 @@ def open(
         told.target,
         declared,
         told.notes,
-        None if kept is None else Path(kept),
+        None if kept is None else Path(kept).resolve(),
         _identity(source, table),
     )
 
@@ -285,7 +285,7 @@ class Survey:
             backend=self._backend(),
             identity=self.identity,
         )
-        return replace(release, ledger_head=reservation.record(release.to_json()))
+        return replace(release, ledger_head=record_release(reservation, release.to_json()))
 
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Any) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""

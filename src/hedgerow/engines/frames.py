@@ -16,8 +16,9 @@ import numpy as np
 from hedgerow.engines import spark
 from hedgerow.engines.priority import fresh_key, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query
+from hedgerow.engines.read_out import read_out
 from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import EXACT_INTEGERS, check_names, check_query, comparable, comparables
+from hedgerow.engines.schema import EXACT_INTEGERS, check_names, check_query, comparable, comparables, listed_names
 from hedgerow.errors import DataError
 from hedgerow.privacy.facts import Missing
 from hedgerow.resampling.histogram import Histogram, Integers
@@ -83,8 +84,10 @@ class FrameSource:
     connection: object = field(default=None, repr=False, compare=False)
 
     def check(self, query: Query) -> None:
-        """Refuse, from the schema alone, a question that the frame cannot answer (HG111, HG203, HG204)."""
+        """Refuse, before any value is read, a question that the frame cannot answer (HG111, HG203, HG204, HG207)."""
         check_query(query, self.columns)
+        if self.unchanged is not None:
+            self.unchanged()
 
     def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
         """Return the counts by cell and grid index (after `check`; HG207 where the engine fails).
@@ -115,7 +118,7 @@ def recognised(
     import narwhals.stable.v2 as nw
 
     # Vendors refuse repeated names in words of their own, or rename them, so they are looked for first.
-    if (names := withheld(lambda: _listed_names(source))) is not None:
+    if (names := withheld(lambda: listed_names(source))) is not None:
         check_names(names)
     frame = withheld(lambda: nw.from_native(source, pass_through=True))
     if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
@@ -126,16 +129,6 @@ def recognised(
     return FrameSource(
         name or f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}", columns, lazy, unchanged, connection
     )
-
-
-def _listed_names(source: object) -> list[object] | None:
-    """Return the names that a frame states before narwhals sees it; None where asking is not cheap or not usual."""
-    if hasattr(source, "collect_schema"):
-        return None
-    # An Arrow table's `columns` are its data.
-    stated = getattr(source, "column_names", None)
-    stated = getattr(source, "columns", None) if stated is None else stated
-    return None if stated is None or callable(stated) else list(stated)
 
 
 def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
@@ -177,6 +170,12 @@ def histogram(
         raw = nw.nth(places[column])
         dtype = schema[column]
         if columns[column] in ("number", "boolean"):
+            # Arrow refuses to round a whole number beyond 2**53, which no bound and no declared value reaches.
+            if frame.implementation.is_pyarrow() and dtype == nw.Int64:
+                raw = raw.clip(-EXACT_INTEGERS, EXACT_INTEGERS)
+            elif frame.implementation.is_pyarrow() and dtype == nw.UInt64:
+                most = nw.lit(EXACT_INTEGERS, nw.UInt64)
+                raw = nw.when(~raw.is_null() & (raw > most)).then(most).otherwise(raw)
             return raw.cast(nw.Float64).alias(role)
         # A pandas column of objects is taken for text by its first values and may hold anything further down.
         if isinstance(dtype, nw.String) and not frame.implementation.is_pandas_like():
@@ -193,9 +192,11 @@ def histogram(
         # Never made a double: two large ids would become one, and a person a part of another. One that is a double
         # already names nobody where that may have happened.
         name = nw.nth(places[query.unit.column])
-        numeric, largest = schema[query.unit.column].is_numeric(), float(EXACT_INTEGERS)
+        kind = schema[query.unit.column]
+        numeric, largest = kind.is_numeric(), float(2**24 if kind == nw.Float32 else EXACT_INTEGERS)
+        name = name + 0.0 if kind.is_float() else name  # -0.0 and 0.0 name one unit
         apart = _present(name) & (name < largest) & (name > -largest)
-        known = apart if schema[query.unit.column].is_float() else ~name.is_null()
+        known = apart if kind.is_float() else ~name.is_null()
         roles += [(name if numeric else name.cast(nw.String)).alias(UNIT), known.alias("known")]
     return count(frame.select(*roles), query, columns, key=key)
 
@@ -391,10 +392,4 @@ def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
     import narwhals.stable.v2 as nw
 
     counted = keys.group_by("key").agg(nw.len().alias("records"))
-    if counted.implementation.is_duckdb():
-        arrays = counted.to_native().fetchnumpy()
-        return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
-    if counted.implementation.is_spark_like():
-        return spark.collected(counted.to_native(), ("key", "records"))
-    collected = counted.collect()
-    return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)
+    return read_out(counted)

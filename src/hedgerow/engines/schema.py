@@ -22,6 +22,7 @@ __all__ = [
     "check_unit",
     "comparable",
     "comparables",
+    "listed_names",
 ]
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
@@ -48,6 +49,16 @@ def check_names(names: Sequence[object]) -> None:
         second = texts.index(twice[0], first + 1)
         finding = f"Columns {first + 1} and {second + 1} have the same one."
         raise DataError("HG205", rule=rule, finding=finding, remedy="Rename one of the two.")
+
+
+def listed_names(source: object) -> list[object] | None:
+    """Return the names that a frame states before narwhals sees it; None where asking is not cheap or not usual."""
+    if hasattr(source, "collect_schema"):
+        return None
+    # An Arrow table's `columns` are its data.
+    stated = getattr(source, "column_names", None)
+    stated = getattr(source, "columns", None) if stated is None else stated
+    return None if stated is None or callable(stated) else list(stated)
 
 
 def check_query(query: Query, columns: Mapping[str, str]) -> None:

@@ -245,7 +245,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
         raise ParameterError(
             "HG105",
             rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
-            finding=f"Found {bounds!r} for column {column!r}.",
+            finding=f"Found {_shown(bounds)} for column {column!r}.",
             remedy=_EXAMPLE,
         )
     return pair[0], pair[1]
@@ -255,7 +255,7 @@ def _decimal(number: object) -> Fraction | None:
     """Return a number as the decimal that it prints as, exact; None where it is no finite number."""
     if isinstance(number, bool) or not isinstance(number, (int, float, Decimal, Fraction)):
         # NumPy's scalars print as the number they hold, and are accepted through it.
-        number = number.item() if hasattr(number, "item") else None
+        number = number.item() if hasattr(number, "item") and getattr(number, "ndim", 0) == 0 else None
     if isinstance(number, (int, Fraction)) and not isinstance(number, bool):
         return Fraction(number)
     if isinstance(number, (float, Decimal)) and math.isfinite(number):
@@ -289,3 +289,12 @@ def _nearest_steps(span: Fraction, ratio: Fraction) -> list[str]:
 
 def _plain(number: Fraction) -> str:
     return f"{float(number):.12g}"
+
+
+def _shown(given: object) -> str:
+    """Return what was given, cut short: a number of 5,000 digits has no use in a message, nor in Python's own words."""
+    try:
+        text = repr(given)
+    except ValueError:
+        return "a number too long to print"
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -114,8 +114,8 @@ def prepared_folder(
             shutil.rmtree(staging, ignore_errors=True)
     finally:
         for folder in made:
-            # Fails, as it should, where something was written.
-            with contextlib.suppress(OSError):
+            # Fails, as it should, where something was written; a path that none can have fails too.
+            with contextlib.suppress(OSError, ValueError):
                 folder.rmdir()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
@@ -198,14 +199,31 @@ def _priced(request: Request, facts: PublicFacts, family: Family) -> Plan:
 
 
 def _described(statistic: Statistic) -> list[Any]:
-    """Return a statistic in public words; a user's function by its name, since its text is not at hand."""
+    """Return a statistic in public words; a user's function by what it is compiled to."""
     if isinstance(statistic, Smooth):
         grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in statistic.grids]
-        features = [[feature.name, feature.lower, feature.upper] for feature in statistic.features]
-        return [statistic.name, grids, features, [repr(statistic.low), repr(statistic.high)]]
+        features = [[f.name, f.lower, f.upper, _code_of(f.function)] for f in statistic.features]
+        limits = [repr(statistic.low), repr(statistic.high)]
+        return [statistic.name, grids, features, limits, _code_of(statistic.function)]
     if isinstance(statistic, Proportion):
         return [statistic.name, statistic.column, statistic.value]
     if isinstance(statistic, Count):
         return [statistic.name]
     grid = statistic.grid
     return [statistic.name, statistic.column, str(grid.lower), str(grid.upper), grid.steps]
+
+
+def _code_of(function: Callable[..., Any] | None) -> str | None:
+    """Return a digest that tells one function from another; the same text with other constants is another one.
+
+    What cannot be told apart for sure (an object of the process) differs from run to run, and is then not replayed.
+    """
+    if function is None:
+        return None
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
+    closure = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    inner = [_code_of(part) if callable(part) else repr(part) for part in closure]
+    parts = (code.co_code.hex(), repr(code.co_consts), code.co_names, inner, repr(function.__defaults__))
+    return sha256(repr(parts).encode()).hexdigest()

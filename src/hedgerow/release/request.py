@@ -176,7 +176,7 @@ def _groups(by: object, other: bool | None, resolver: Resolver) -> tuple[Categor
     if by is None:
         return ()
     groups = resolver.groups(by, other)
-    if (cells := math.prod(group.levels for group in groups)) > MOST_CELLS:
+    if (cells := math.prod(group.levels for group in groups or ())) > MOST_CELLS:
         raise ParameterError(
             "HG107",
             rule=f"A release has at most {MOST_CELLS:,} cells.",

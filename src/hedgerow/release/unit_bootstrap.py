@@ -154,7 +154,7 @@ class UnitBootstrapDesign:
         read = self._row.read(values, noise_sd, replace(self.facts, n=None))
         ends = (0.0, 1.0) if isinstance(statistic, Count) else statistic.grid.as_bounds()
         low, high = (n * self.unit.max_rows * end for end in (min(ends[0], 0.0), max(ends[1], 0.0)))
-        replicates = replace(read.replicates, centre=0.0, n=n)
+        replicates = replace(read.replicates, centre=0.0, n=n) if n else read.replicates
         return replace(read, value=min(max(read.value, low), high), replicates=replicates, low=low, high=high)
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
@@ -201,7 +201,7 @@ def unit_design(
     Raises
     ------
     ParameterError
-        HG108 another method; HG114 a proportion at the midpoint; HG117 δ = 0.
+        HG108 another method; HG115 the file as target; HG114 a proportion at the midpoint; HG117 δ = 0.
     UncertifiedError
         HG402 a statistic of one's own.
 
@@ -222,6 +222,13 @@ def unit_design(
             rule="Units of several rows are certified for means, sums, proportions and counts.",
             finding=f"A {statistic.name} was asked for.",
             remedy='Use unit="row", or bring the data to one row per unit first.',
+        )
+    if facts.census:
+        raise ParameterError(
+            "HG115",
+            rule="A file whose rows are dropped beyond a limit is no census of itself.",
+            finding='target="file" was given with units of several rows.',
+            remedy='Use target="population", whose intervals count that choice as sampling.',
         )
     if method not in ("auto", "bootstrap"):
         raise ParameterError(

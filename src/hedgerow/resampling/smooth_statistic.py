@@ -137,7 +137,12 @@ def bootstrap(
     if not listed or any(feature.name == COUNT for feature in listed):
         raise _no_statistic('Features are named, and "count" is the number of records.')
     label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
-    return Smooth(label, grids, tuple(listed), statistic, float(limits[0]), float(limits[1]))
+    if not isinstance(label, str) or not label.isprintable() or len(label) > 200:
+        raise _no_statistic("The name of a statistic is a printable text of at most 200 characters.")
+    low, high = float(limits[0]), float(limits[1])
+    if not low < high:
+        raise _no_statistic("`limits` are two numbers, the lower one first; either may be infinite.")
+    return Smooth(label, grids, tuple(listed), statistic, low, high)
 
 
 @overload

@@ -188,3 +188,13 @@ def test_an_interruption_passes() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         withheld(stopped)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_whole_numbers_beyond_a_double_are_clamped_and_never_an_error(kind: str) -> None:
+    """Arrow refuses to round 2**53 + 1: one record must not decide whether a release fails."""
+    far = 2**63 - 1 if kind == "int64" else 2**64 - 1
+    values = pa.array([1, 5, far, 2**53 + 1, None], getattr(pa, kind)())
+    query = Query(ValueOnGrid("x", Grid.from_bounds("x", (0, 10), 1)))
+    found = open_source(pa.table({"x": values})).histogram(query)
+    assert (found.index.tolist(), found.count.tolist(), found.missing.tolist()) == ([1, 5, 10], [1, 1, 2], [1])

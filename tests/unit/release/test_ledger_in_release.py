@@ -103,3 +103,37 @@ def test_relations_do_not_mix_and_public_answers_cost_nothing(path: Path) -> Non
     opened(path).count(epsilon=0.5)
     with Ledger.open(path) as ledger:
         assert ledger.entries() == () and ledger.spent() == 0.0
+
+
+def test_another_function_under_a_used_id_is_another_request(path: Path) -> None:
+    survey = opened(path)
+    columns = {"age": (0, 100, 1)}
+    survey.release([hg.bootstrap(lambda t: t["age"] / t["count"], columns=columns)], epsilon=0.3, request_id="own")
+    again = hg.bootstrap(lambda t: t["age"] / t["count"], columns=columns)
+    assert survey.release([again], epsilon=0.3, request_id="own").ledger_head is not None
+    other = hg.bootstrap(lambda t: -100 * t["age"] / t["count"], columns=columns)
+    with pytest.raises(hg.LedgerError, match="HG311"):
+        survey.release([other], epsilon=0.3, request_id="own")
+
+
+def test_the_ledger_is_the_one_that_was_opened_with_wherever_the_process_goes(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey = hg.open(PEOPLE, relation="replace-one", ledger=path.name)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    Ledger.create(
+        elsewhere / path.name, dataset="other", budget=Budget(1.0, 1e-6), relation="replace-one", unit="row"
+    ).close()
+    monkeypatch.chdir(elsewhere)
+    survey.release([AGE], epsilon=0.3)
+    with Ledger.open(path) as mine, Ledger.open(elsewhere / path.name) as other:
+        assert len(mine.entries()) == 1 and other.entries() == ()
+
+
+def test_a_result_that_cannot_be_kept_says_that_the_price_is_spent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = opened(path)
+    monkeypatch.setattr(Ledger, "record", lambda *_: (_ for _ in ()).throw(hg.LedgerError("HG301", rule="Gone.")))
+    with pytest.raises(hg.SpentError, match="HG606"):
+        survey.release([AGE], epsilon=0.3)

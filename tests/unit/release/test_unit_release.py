@@ -68,3 +68,19 @@ def test_what_is_not_certified_for_units_is_refused_before_reading() -> None:
             survey.mean("age", bounds=(0, 100), epsilon=1.0, **options)
     with pytest.raises(hg.HedgerowError, match="HG402"):
         hg.open(TABLE, relation="add-remove", unit={"column": "person", "max_rows": 13})
+
+
+def test_a_census_of_units_is_refused_and_no_unit_is_no_failure() -> None:
+    with pytest.raises(hg.ParameterError, match="HG115"):
+        hg.open(TABLE, relation="add-remove", unit=UNIT, target="file").mean("age", bounds=(0, 100), epsilon=1.0)
+    nobody = pa.table({"person": pa.array([None] * 5, pa.int64()), "age": [1.0] * 5})
+    survey = hg.open(nobody, relation="replace-one", unit=UNIT)
+    asked = [hg.mean("age", bounds=(0, 100)), hg.sum("age", bounds=(0, 100)), hg.count()]
+    assert survey.n == 0 and len(survey.release(asked, epsilon=1.0, delta=1e-6)) == 3
+
+
+def test_ids_that_a_float_cannot_tell_apart_name_nobody() -> None:
+    from hedgerow.engines.source import count_units
+
+    wide = pa.table({"person": pa.array([16777216.0, 16777217.0, 5.0, -0.0, 0.0], pa.float32()), "age": [1.0] * 5})
+    assert count_units(open_source(wide), "person") == 2
