@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
+from hedgerow.engines.encoding import as_utf8
 from hedgerow.engines.header import Header, read_header
 from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.query import Query
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CsvSource", "open_file"]
 
 # A line of more bytes than this counts as a record in which everything is missing.
-MAX_LINE = 64 * 2**20
+MAX_LINE = 32 * 2**20
 _OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 # No copy of the data on a disk.
 _IN_MEMORY: dict[str, Any] = _OFFLINE | {"temp_directory": ""}
@@ -141,8 +142,8 @@ class CsvSource:
     """A CSV file: every cell is text, read as a number where one is asked for, missing where it is none.
 
     The dialect is fixed: header always, quotation mark ``"``, doubled inside; the delimiter is that of the header.
-    Empty text is missing, a short line is filled up with missing cells, the surplus of a long one is ignored. A line
-    whose needed cells are no UTF-8, or that is longer than 64 MiB, is a record in which everything is missing. So the
+    Empty text is missing, a short line is filled up with missing cells, the surplus of a long one is ignored. A cell
+    that is no UTF-8 is no number and no declared category; a line longer than 32 MiB is a record without values. So the
     records are the same whichever columns a question needs: the lines, but for line ends inside quotation marks (and a
     mark that never closes takes in all that follows: a known hole). Only needed columns are kept, for one question.
     """
@@ -209,10 +210,11 @@ def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.Duck
     needed = [_cell(header, column) for column in columns] or ["c0"]
     declared = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
     connection = duckdb.connect(":memory:", config=_IN_MEMORY)
-    connection.execute(
-        f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({_text(file.path)}, "
-        f"columns = {{{declared}}}, delim = {_text(header.delimiter)}, {_DIALECT}, max_line_size = {MAX_LINE})"
-    )
+    with as_utf8(file.path) as path:
+        connection.execute(
+            f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({_text(path)}, "
+            f"columns = {{{declared}}}, delim = {_text(header.delimiter)}, {_DIALECT}, max_line_size = {MAX_LINE})"
+        )
     connection.execute(
         f"INSERT INTO cells ({needed[0]}) SELECT NULL FROM range((SELECT count(DISTINCT line) FROM reject_errors))"
     )
