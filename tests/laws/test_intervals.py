@@ -40,9 +40,9 @@ def test_it_moves_with_the_units(
         n=30,
         variance_cap=2 * noise / k * scale**2,
     )
-    expected = sorted(sign * scale * end + shift for end in method.interval(before, level=level))  # type: ignore[attr-defined]
+    expected = sorted(sign * scale * end + shift for end in method.interval(before, level=level))
     width = expected[1] - expected[0]
-    assert method.interval(after, level=level) == pytest.approx(expected, abs=1e-6 * width + 1e-9)  # type: ignore[attr-defined]
+    assert method.interval(after, level=level) == pytest.approx(expected, abs=1e-6 * width + 1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -50,6 +50,6 @@ def test_it_moves_with_the_units(
 def test_a_larger_spread_never_narrows_it(
     method: object, k: int, level: float, spread: float, noise: float, growth: float
 ) -> None:
-    small = method.interval(Replicates(0.0, spread, k, noise), level=level)[1]  # type: ignore[attr-defined]
-    large = method.interval(Replicates(0.0, spread * growth, k, noise), level=level)[1]  # type: ignore[attr-defined]
+    small = method.interval(Replicates(0.0, spread, k, noise), level=level)[1]
+    large = method.interval(Replicates(0.0, spread * growth, k, noise), level=level)[1]
     assert large >= small * (1 - 1e-12)

@@ -81,13 +81,13 @@ def test_the_stand_in_has_the_law_of_the_released_noise(law: str, width: float) 
         draw = source.discrete_gaussian if law == "gaussian" else source.two_sided_geometric
         drawn[name] = draw(width, LAW_DRAWS)
         assert has_law(drawn[name], law, width, alpha=ALPHA).accepted, name  # type: ignore[arg-type]  # one of two
-    assert equal_laws(drawn["released"], drawn["stand-in"], law, width, alpha=ALPHA).accepted  # type: ignore[arg-type]
+    assert equal_laws(drawn["released"], drawn["stand-in"], law, width, alpha=ALPHA).accepted
     low = 0.97 if width > 1000 else 0.9
     weak = SimulatedNoise(SEED)
     sabotaged = (weak.discrete_gaussian if law == "gaussian" else weak.two_sided_geometric)(low * width, LAW_DRAWS)
-    assert not has_law(sabotaged, law, width, alpha=ALPHA).accepted  # type: ignore[arg-type]
+    assert not has_law(sabotaged, law, width, alpha=ALPHA).accepted
     halved = (sabotaged * 0.5).astype(np.int64)
-    assert not equal_laws(halved, drawn["stand-in"], law, width, alpha=1e-12).accepted  # type: ignore[arg-type]
+    assert not equal_laws(halved, drawn["stand-in"], law, width, alpha=1e-12).accepted
 
 
 @pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(SEED)], ids=["released", "stand-in"])

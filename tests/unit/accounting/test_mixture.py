@@ -174,7 +174,7 @@ def test_sabotage_optimistic_rounding_is_caught(k: int) -> None:
 
 
 def kinds(**arguments: object) -> list[str]:
-    return [pair.kind.value for pair in neighbour_pairs(noise_sd=5.0, bound=1.0, **arguments)]  # type: ignore[arg-type]
+    return [pair.kind.value for pair in neighbour_pairs(noise_sd=5.0, bound=1.0, **arguments)]
 
 
 def test_which_pairs_are_paid() -> None:
@@ -199,8 +199,8 @@ def test_calibration_lands_under_the_budget_and_close(epsilon: float, relation: 
 
 def test_calibration_of_a_mean_by_group() -> None:
     arguments = {"relation": "replace-one", "bound": 1.0, "count_weight": 1.0, "cells": True}
-    sd = least_noise_sd(epsilon=1.0, delta=1e-6, n_resamples=50, **arguments)  # type: ignore[arg-type]
-    pairs = neighbour_pairs(noise_sd=sd, **arguments)  # type: ignore[arg-type]
+    sd = least_noise_sd(epsilon=1.0, delta=1e-6, n_resamples=50, **arguments)
+    pairs = neighbour_pairs(noise_sd=sd, **arguments)
     assert 0.999 <= release_curve(pairs, n_resamples=50).epsilon_upper(1e-6) <= 1.0
 
 
@@ -217,7 +217,7 @@ def test_calibration_stays_in_the_scanned_range() -> None:
 def test_pairs_refuse_what_is_not_positive(name: str, value: float) -> None:
     arguments = {"relation": "add-remove", "noise_sd": 1.0, "bound": 1.0, "rate": 1.0} | {name: value}
     with pytest.raises(ParameterError):
-        neighbour_pairs(**arguments)  # type: ignore[arg-type]
+        neighbour_pairs(**arguments)
 
 
 def test_what_no_price_is_computed_for_is_refused() -> None:
@@ -233,7 +233,7 @@ def test_what_no_price_is_computed_for_is_refused() -> None:
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])
 def test_the_number_of_replicates_is_a_positive_integer(k: object) -> None:
     with pytest.raises(ParameterError):
-        release_curve([Pair(PairKind.ONE_SIDED, 1.0, 1.0)], n_resamples=k)  # type: ignore[arg-type]
+        release_curve([Pair(PairKind.ONE_SIDED, 1.0, 1.0)], n_resamples=k)
 
 
 @pytest.mark.parametrize("kind", list(PairKind))

@@ -205,7 +205,7 @@ def test_both_epsilon_and_rho(people: Path, doors: Any) -> None:
     assert told == ("HG109", 2)
     # A release has one budget, ε at δ; Python itself refuses the other word.
     with pytest.raises(TypeError, match="rho"):
-        hg.open(people, relation="add-remove").release([hg.count()], epsilon=1.0, rho=0.5)  # type: ignore[call-arg]
+        hg.open(people, relation="add-remove").release([hg.count()], epsilon=1.0, rho=0.5)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan, math.inf, "0.95", True, None, [0.95]])

@@ -48,10 +48,10 @@ def test_the_offset_enters_the_known_variance_of_one_replicate() -> None:
 def test_it_refuses_what_cannot_be(arguments: dict[str, object]) -> None:
     fields: dict[str, object] = {"mean": 0.0, "spread": 1.0, "n_resamples": 10, "noise_variance": 1.0}
     with pytest.raises(ParameterError, match="HG121"):
-        Replicates(**(fields | arguments))  # type: ignore[arg-type]
+        Replicates(**(fields | arguments))
 
 
 @pytest.mark.parametrize("estimates", [[1.0], [], [[1.0, 2.0]], 3.0])
 def test_it_refuses_estimates_without_a_spread(estimates: object) -> None:
     with pytest.raises(ParameterError, match="HG121"):
-        Replicates.of(estimates, noise_variance=1.0)  # type: ignore[arg-type]
+        Replicates.of(estimates, noise_variance=1.0)

@@ -137,7 +137,7 @@ def test_a_quantile_takes_the_step_of_the_facts_only_where_it_is_coarse() -> Non
     (age,) = opened().plan([hg.quantile("age", 0.5)], epsilon=1.0).request.statistics
     (income,) = opened().plan([hg.quantile("income", 0.5)], epsilon=1.0, missing="drop").request.statistics
     assert isinstance(age, hg.resampling.smooth_statistic.Smooth)
-    assert [one.grids[0][1].steps for one in (age, income)] == [77, 64]  # type: ignore[union-attr]
+    assert [one.grids[0][1].steps for one in (age, income)] == [77, 64]
 
 
 def test_a_statistic_under_another_name_is_still_what_it_is() -> None:

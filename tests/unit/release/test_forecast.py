@@ -147,7 +147,7 @@ def test_an_impossible_guess_is_refused(guess: Any) -> None:
 def test_missing_values_leave_fewer_records() -> None:
     plan = planned(AGE, 1000)
     whole, part = plan.forecast(GUESS)[0], plan.forecast({"age": {**GUESS["age"], "missing": 0.4}})[0]
-    assert (whole.records, part.records) == (1000.0, 600.0) and part.half_width > whole.half_width  # type: ignore[operator]
+    assert (whole.records, part.records) == (1000.0, 600.0) and part.half_width > whole.half_width
 
 
 def test_waste_is_called_waste() -> None:
@@ -192,4 +192,4 @@ def test_a_target_that_no_budget_reaches_is_refused() -> None:
 
 
 def test_a_guess_object_is_a_guess() -> None:
-    assert planned(AGE, 100).forecast({"age": Guess(45.0, 18.0)}) is not None  # type: ignore[dict-item]
+    assert planned(AGE, 100).forecast({"age": Guess(45.0, 18.0)}) is not None

@@ -41,7 +41,7 @@ def design(statistic: Statistic, relation: Relation = Relation.ADD_REMOVE, **opt
         "by": (), "missing": Missing.DROP, "unit": LIMIT, "budget": Budget(1.0, 1e-6), "share": 1.0,
         "facts": PublicFacts(relation, str(LIMIT), Target.POPULATION, n), "n_resamples": 20,
     } | options  # fmt: skip
-    return unit_design(statistic, **given)  # type: ignore[arg-type]
+    return unit_design(statistic, **given)
 
 
 def released(made: UnitBootstrapDesign, mu: float = 1e3) -> list[object]:
@@ -78,7 +78,7 @@ def test_cells_share_units() -> None:
 
 
 def sum_of(estimates: list[object]) -> float:
-    return math.fsum(estimate.estimate for estimate in estimates)  # type: ignore[attr-defined]
+    return math.fsum(estimate.estimate for estimate in estimates)
 
 
 @pytest.mark.parametrize("relation", list(Relation))

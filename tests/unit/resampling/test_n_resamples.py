@@ -48,4 +48,4 @@ def test_it_stays_on_the_ladder_and_within_its_ends() -> None:
 def test_it_refuses_numbers_that_cannot_be(wrong: dict[str, float]) -> None:
     facts: dict[str, float | None] = {"n": 100, "value_range": 1.0, "privacy_variance": 1.0, "spread": None}
     with pytest.raises(ParameterError, match="HG123"):
-        choose_n_resamples(**(facts | wrong))  # type: ignore[arg-type]
+        choose_n_resamples(**(facts | wrong))

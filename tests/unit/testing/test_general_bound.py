@@ -101,7 +101,7 @@ def test_it_is_refused_unless_the_bound_is_named(relation: str, bound: str | Non
 
 def test_the_ordinary_certificate_refuses_it() -> None:
     with pytest.raises(UncertifiedError):
-        certify(published(), Relation.REPLACE_ONE, unit="row", delta=1e-6)  # type: ignore[arg-type]
+        certify(published(), Relation.REPLACE_ONE, unit="row", delta=1e-6)
 
 
 def test_a_named_bound_is_recorded() -> None:
