@@ -213,7 +213,8 @@ def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.Duck
     with as_utf8(file.path) as path:
         connection.execute(
             f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({_text(path)}, "
-            f"columns = {{{declared}}}, delim = {_text(header.delimiter)}, {_DIALECT}, max_line_size = {MAX_LINE}, buffer_size = {2 * MAX_LINE})"
+            f"columns = {{{declared}}}, delim = {_text(header.delimiter)}, {_DIALECT}, "
+            f"max_line_size = {MAX_LINE}, buffer_size = {2 * MAX_LINE})"
         )
     connection.execute(
         f"INSERT INTO cells ({needed[0]}) SELECT NULL FROM range((SELECT count(DISTINCT line) FROM reject_errors))"
