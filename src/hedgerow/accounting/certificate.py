@@ -17,7 +17,7 @@ from hedgerow.privacy.mechanism import Mechanism, as_record
 from hedgerow.privacy.relation import Relation
 from hedgerow.version import __version__
 
-__all__ = ["Certificate", "Point", "certify", "mechanism_from_record", "round_up"]
+__all__ = ["Certificate", "Point", "certify", "holds", "mechanism_from_record", "round_up", "unreadable_record"]
 
 _DIGITS = 6
 _VENDORS = ("numpy", "scipy", "opendp", "dp-accounting")
@@ -96,7 +96,7 @@ class Certificate:
         """
         curve = self.reprice()
         stated = [Point(self.epsilon, self.delta), *self.profile]
-        wrong = [point for point in stated if not _holds(curve, point)]
+        wrong = [point for point in stated if not holds(curve, point)]
         if wrong or self.bound != "upper":
             raise VerificationError(
                 "HG501",
@@ -131,10 +131,10 @@ class Certificate:
         try:
             certificate: Certificate = _certificate_adapter().validate_python(record)
         except ValidationError:
-            raise _unreadable("Its fields do not fit.") from None
+            raise unreadable_record("Its fields do not fit.") from None
         if _canonical(certificate.to_dict()) != _canonical(record):
             # An extra field, a default filled in or a number read from a text: not the record that was written.
-            raise _unreadable("It is not what a release writes.")
+            raise unreadable_record("It is not what a release writes.")
         return certificate
 
     @classmethod
@@ -143,7 +143,7 @@ class Certificate:
         try:
             record = json.loads(text)
         except ValueError:
-            raise _unreadable("It is no JSON.") from None
+            raise unreadable_record("It is no JSON.") from None
         if isinstance(record, dict) and "certificate" in record:
             record = record["certificate"]
         return cls.from_dict(record)
@@ -180,13 +180,14 @@ def mechanism_from_record(record: object) -> Mechanism:
     try:
         mechanism: Mechanism = _mechanism_adapter().validate_python(record)
     except ValidationError:
-        raise _unreadable("Its fields do not fit.") from None
+        raise unreadable_record("Its fields do not fit.") from None
     if _canonical(as_record(mechanism)) != _canonical(record):
-        raise _unreadable("It is not what a release writes.")
+        raise unreadable_record("It is not what a release writes.")
     return mechanism
 
 
-def _holds(curve: Profile, point: Point) -> bool:
+def holds(curve: Profile, point: Point) -> bool:
+    """Return whether a stated (ε, δ) holds for a curve, up to the last digits in which libraries differ."""
     # One unit in the ninth digit: the same curve, computed by another version of a library.
     return curve.delta_upper(point.epsilon) <= point.delta * (1 + 1e-9) + 1e-15 or (
         curve.epsilon_upper(point.delta) <= point.epsilon * (1 + 1e-9)
@@ -214,7 +215,8 @@ def _numbers_alike(record: object) -> object:
     return float(record) if isinstance(record, int) and not isinstance(record, bool) else record
 
 
-def _unreadable(finding: str) -> VerificationError:
+def unreadable_record(finding: str) -> VerificationError:
+    """Return the refusal of what is no certificate (HG502)."""
     return VerificationError(
         "HG502",
         rule="A certificate is a JSON record with exactly the fields of the format.",

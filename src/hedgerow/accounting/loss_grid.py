@@ -22,7 +22,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSS_CAP", "Curve", "LossGrid", "highest", "joined", "spread"]
+__all__ = ["LOSS_CAP", "Curve", "LossGrid", "highest", "joined", "lower_hull", "spread"]
 
 Array = NDArray[np.float64]
 
@@ -224,18 +224,8 @@ class Curve:
 def _connect_the_dots(losses: Array, delta: Array, *, step: float) -> LossGrid:
     abscissa = np.concatenate([[-1.0], np.exp(losses)]).tolist()
     ordinate = np.concatenate([[1.0], delta]).tolist()
-    hull, slopes = [0], [-math.inf]
-    for here in range(1, len(abscissa)):
-        while True:
-            last = hull[-1]
-            slope = (ordinate[here] - ordinate[last]) / (abscissa[here] - abscissa[last])
-            if slope > slopes[-1]:
-                break
-            hull.pop()
-            slopes.pop()
-        hull.append(here)
-        slopes.append(slope)
-    kinks = np.diff(np.append(np.asarray(slopes[1:]), 0.0))
+    hull, slopes = lower_hull(abscissa, ordinate)
+    kinks = np.diff(np.append(np.asarray(slopes), 0.0))
     q = np.zeros(losses.size)
     q[np.asarray(hull[1:]) - 1] = np.maximum(kinks, 0.0)
     q[0] = 0.0  # what remains at loss 0 is found below, so that the total is 1
@@ -243,6 +233,18 @@ def _connect_the_dots(losses: Array, delta: Array, *, step: float) -> LossGrid:
     infinity = float(delta[-1])
     mass = np.concatenate([q[:0:-1], [max(0.0, 1.0 - infinity - float(p.sum()) - float(q.sum()))], p[1:]])
     return LossGrid(-(losses.size - 1), step, mass, infinity)
+
+
+def lower_hull(x: Sequence[float], y: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Return the corners of the lower convex hull from left to right, and the slopes between them."""
+    hull, slopes = [0], [-math.inf]
+    for here in range(1, len(x)):
+        while (slope := (y[here] - y[hull[-1]]) / (x[here] - x[hull[-1]])) <= slopes[-1]:
+            hull.pop()
+            slopes.pop()
+        hull.append(here)
+        slopes.append(slope)
+    return hull, slopes[1:]
 
 
 def highest(curves: Sequence[Curve]) -> Curve:

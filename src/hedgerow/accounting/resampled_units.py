@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid, highest, spread
+from hedgerow.accounting.loss_grid import Curve, LossGrid, highest, lower_hull, spread
 from hedgerow.accounting.mixture import Pair, PairKind, priced_noise_sd
 from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.privacy.mechanism import ResampledUnits
@@ -139,25 +139,13 @@ def _dominating(forward: Curve, backward: Curve, step: float) -> LossGrid:
     losses = index * step
     there = np.where(index >= 0, forward.delta_upper(np.abs(losses)), backward.delta_upper(np.abs(losses)))
     delta = np.where(index >= 0, there, -np.expm1(-np.abs(losses)) + np.exp(-np.abs(losses)) * there)
-    hull, slopes = _lower_hull([0.0, *np.exp(losses).tolist()], [1.0, *delta.tolist()])
+    hull, slopes = lower_hull([0.0, *np.exp(losses).tolist()], [1.0, *delta.tolist()])
     q = np.maximum(np.diff([*slopes, 0.0]), 0.0)
     mass = np.zeros(index.size)
     at = np.asarray(hull[1:]) - 1
     mass[at] = q * np.exp(losses[at])
     # Far left δ is 1 but for a few units in the last place: what they may hide is a certain distinction.
     return LossGrid(int(index[0]), step, mass, max(float(delta[-1]), 1.0 - float(mass.sum())) + _ROUNDING)
-
-
-def _lower_hull(x: Sequence[float], y: Sequence[float]) -> tuple[list[int], list[float]]:
-    """Return the corners of the lower convex hull from left to right, and the slopes between them."""
-    hull, slopes = [0], [-math.inf]
-    for here in range(1, len(x)):
-        while (slope := (y[here] - y[hull[-1]]) / (x[here] - x[hull[-1]])) <= slopes[-1]:
-            hull.pop()
-            slopes.pop()
-        hull.append(here)
-        slopes.append(slope)
-    return hull, slopes[1:]
 
 
 def _law(norm: float, rate: float, factors: int) -> ResampledLaw:

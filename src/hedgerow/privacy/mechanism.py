@@ -45,6 +45,7 @@ __all__ = [
     "Shape",
     "UnitShape",
     "as_record",
+    "parts_of",
 ]
 
 MIN_LATTICE_STEPS = 1000
@@ -303,6 +304,15 @@ class Composition:
 
 
 Mechanism = Single | Composition
+
+
+def parts_of(mechanism: Mechanism) -> tuple[Single, ...]:
+    """Return the single mechanisms that a mechanism is made of: itself, or the parts of a composition.
+
+    >>> parts_of(Composition((GeometricCounts(scale=1.0, cells=2),)))
+    (GeometricCounts(scale=1.0, cells=2, type='geometric'),)
+    """
+    return mechanism.parts if isinstance(mechanism, Composition) else (mechanism,)
 
 
 def as_record(mechanism: Mechanism) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.engines.query import Query
-from hedgerow.inference.bootstrap_basis import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
@@ -22,10 +21,10 @@ from hedgerow.privacy.mechanism import ResampledCoordinate, ResampledGaussian, S
 from hedgerow.privacy.relation import Relation
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.missing import apply_policy, complete
+from hedgerow.release.read_replicates import bootstrap_estimate
 from hedgerow.release.resample import noisy_replicates
 from hedgerow.release.resampled_statistic import Resampled
 from hedgerow.release.table import AdditiveTable
-from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, SMALL_COUNT, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count
 
@@ -80,26 +79,12 @@ class BootstrapDesign:
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
         read = self.resampled.read(np.asarray(table.values[row]), table.noise_sd, self.facts)
-        basis = BootstrapBasis(
-            read.replicates, read.low, read.high, read.defined, self.interval, self.facts.census, read.margin
-        )
-        parts = basis.parts() if read.defined else None
-        statistic = self.resampled.statistic
-        small = SMALL_COUNT if isinstance(statistic, Count) else NOT_RELIABLE
-        notes = [] if read.reliable else [small]
-        notes += [MIDPOINT] if self.missing is Missing.MIDPOINT and not isinstance(statistic, Count) else []
-        return Estimate(
-            statistic=statistic.name,
-            column=statistic.column,
+        return bootstrap_estimate(
+            read,
+            self.resampled.statistic,
             cell=table.cells[row],
-            estimate=read.value,
-            sampling_error=parts.sampling_error if parts else None,
-            bootstrap_error=parts.bootstrap_error if parts else None,
-            privacy_error=parts.privacy_error if parts else None,
-            method=self.method,
+            facts=self.facts,
+            missing=self.missing,
             n_resamples=self.n_resamples,
-            reliable=read.reliable,
-            note=" ".join(notes) or None,
-            covers=covers(statistic, self.facts),
-            basis=basis,
+            interval=self.interval,
         )

@@ -9,7 +9,7 @@ from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import ParameterError
 from hedgerow.inference.combine import pooled
 from hedgerow.inference.estimate import Estimate
-from hedgerow.privacy.mechanism import Composition, Single
+from hedgerow.privacy.mechanism import Composition, parts_of
 from hedgerow.release.result import Release
 
 __all__ = ["combine", "composed_certificate"]
@@ -60,10 +60,7 @@ def combine(releases: Sequence[Release]) -> Release:
 def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:
     """Return one certificate for all of these together, at the largest of their δ."""
     first = certificates[0]
-    parts: list[Single] = []
-    for certificate in certificates:
-        mechanism = certificate.mechanism
-        parts.extend(mechanism.parts if isinstance(mechanism, Composition) else (mechanism,))
+    parts = [part for certificate in certificates for part in parts_of(certificate.mechanism)]
     return certify(
         Composition(tuple(parts)),
         first.relation,

@@ -9,7 +9,7 @@ from hedgerow.accounting.certificate import round_up
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, Single
+from hedgerow.privacy.mechanism import Composition, parts_of
 from hedgerow.release.plan import Plan
 
 __all__ = ["price_together", "within_total"]
@@ -20,10 +20,7 @@ def price_together(plans: Sequence[Plan], delta: float) -> float:
 
     Infinite where no ε holds at this δ, as for Gaussian noise at δ = 0.
     """
-    parts: list[Single] = []
-    for plan in plans:
-        mechanism = plan.mechanism
-        parts.extend(mechanism.parts if isinstance(mechanism, Composition) else (mechanism,))
+    parts = [part for plan in plans for part in parts_of(plan.mechanism)]
     if not parts:
         return 0.0
     together = parts[0] if len(parts) == 1 else Composition(tuple(parts))

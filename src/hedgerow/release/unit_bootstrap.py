@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from hedgerow.accounting.calibrate import gaussian_mu
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.inference.bootstrap_basis import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
@@ -39,10 +38,10 @@ from hedgerow.privacy.relation import Relation
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.missing import complete
+from hedgerow.release.read_replicates import bootstrap_estimate
 from hedgerow.release.resample import noisy_replicates
 from hedgerow.release.resampled_statistic import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.table import AdditiveTable
-from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, SMALL_COUNT, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
@@ -159,27 +158,15 @@ class UnitBootstrapDesign:
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
         read = self._read(np.asarray(table.values[row]), table.noise_sd)
-        basis = BootstrapBasis(
-            read.replicates, read.low, read.high, read.defined, self.interval, self.facts.census, read.margin
-        )
-        parts = basis.parts() if read.defined else None
-        small = SMALL_COUNT if isinstance(self.statistic, Count) else NOT_RELIABLE
-        notes = [] if read.reliable else [small]
-        notes += [MIDPOINT] if self._missing is Missing.MIDPOINT else []
-        return Estimate(
-            statistic=self.statistic.name,
-            column=self.statistic.column,
+        return bootstrap_estimate(
+            read,
+            self.statistic,
             cell=table.cells[row],
-            estimate=read.value,
-            sampling_error=parts.sampling_error if parts else None,
-            bootstrap_error=parts.bootstrap_error if parts else None,
-            privacy_error=parts.privacy_error if parts else None,
-            method=self.method,
+            facts=self.facts,
+            missing=self.missing,
             n_resamples=self.n_resamples,
-            reliable=read.reliable,
-            note=" ".join([*notes, _kept(self.unit)]),
-            covers=covers(self.statistic, self.facts),
-            basis=basis,
+            interval=self.interval,
+            notes=[_kept(self.unit)],
         )
 
 

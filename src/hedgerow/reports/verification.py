@@ -12,18 +12,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate, Point
+from hedgerow.accounting.certificate import Certificate, Point, holds, unreadable_record
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.privacy.facts import MAX_STEPS
-from hedgerow.privacy.mechanism import Composition, Mechanism, MomentsGaussian, MomentsGeometric, as_record
+from hedgerow.privacy.mechanism import MomentsGaussian, MomentsGeometric, as_record, parts_of
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.version import __version__
 
 __all__ = ["CheckedPoint", "Verification", "read_record", "verify_record"]
 
 _LARGEST = 256 * 2**20
-_TOLERANCE = 1e-9  # as `Certificate.verify`: the same curve, computed by another version of a library
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +138,26 @@ def verify_record(record: object) -> Verification:
     if isinstance(record, dict) and "certificate" in record:
         stated, about = record["certificate"], record.get("release", ())
         if stated is None:
-            raise _unreadable("It is the record of a simulated release, which has no certificate.")
+            raise unreadable_record("It is the record of a simulated release, which has no certificate.")
     certificate = Certificate.from_dict(stated)
     points = (Point(certificate.epsilon, certificate.delta), *certificate.profile)
     if not all(math.isfinite(number) for point in points for number in (point.epsilon, point.delta)):
-        raise _unreadable("One of its prices is no finite number.")
+        raise unreadable_record("One of its prices is no finite number.")
     if json.loads(json.dumps(certificate.to_dict())) != stated:
         # A field that was passed over might change what the others mean to whoever reads it.
-        raise _unreadable("It has fields or values that the format does not have.")
+        raise unreadable_record("It has fields or values that the format does not have.")
     if any(
         isinstance(part, (MomentsGaussian, MomentsGeometric)) and part.layout.steps > MAX_STEPS
-        for part in _parts(certificate.mechanism)
+        for part in parts_of(certificate.mechanism)
     ):
         # No release has that many, and pricing takes time and memory in proportion.
-        raise _unreadable("Its grid has more steps than a grid can have.")
+        raise unreadable_record("Its grid has more steps than a grid can have.")
     try:
         curve = certificate.reprice()
         checked = [_checked(curve, point) for point in points]
         told = protection_of(certificate, curve)
     except (ArithmeticError, MemoryError):
-        raise _unreadable("Its mechanism has parameters beyond anything that can be priced.") from None
+        raise unreadable_record("Its mechanism has parameters beyond anything that can be priced.") from None
     return Verification(
         certificate=certificate,
         stated=checked[0],
@@ -186,7 +185,7 @@ def read_record(path: str | Path) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise _unreadable("It is no JSON, and no report that holds some.") from None
+        raise unreadable_record("It is no JSON, and no report that holds some.") from None
 
 
 class _EmbeddedRecord(HTMLParser):
@@ -208,18 +207,12 @@ class _EmbeddedRecord(HTMLParser):
             self.found.append(data)
 
 
-def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    return mechanism.parts if isinstance(mechanism, Composition) else (mechanism,)
-
-
 def _checked(curve: Profile, point: Point) -> CheckedPoint:
     needed = curve.delta_upper(max(0.0, point.epsilon))
     # A negative ε, or a δ that is no probability below 1, promises nothing that could hold.
     if point.epsilon < 0.0 or not 0.0 <= point.delta < 1.0:
         return CheckedPoint(point.epsilon, point.delta, needed, False)
-    by_delta = needed <= point.delta * (1.0 + _TOLERANCE) + 1e-15
-    by_epsilon = curve.epsilon_upper(point.delta) <= point.epsilon * (1.0 + _TOLERANCE)
-    return CheckedPoint(point.epsilon, point.delta, needed, by_delta or by_epsilon)
+    return CheckedPoint(point.epsilon, point.delta, needed, holds(curve, point))
 
 
 def _read(path: Path) -> str:
@@ -244,12 +237,3 @@ def _agrees(about: object, certificate: Certificate) -> bool:
         return True
     stated = {"relation": str(certificate.relation), "unit": certificate.unit}
     return isinstance(about, dict) and all(about.get(name) == value for name, value in stated.items())
-
-
-def _unreadable(finding: str) -> VerificationError:
-    return VerificationError(
-        "HG502",
-        rule="A certificate is a JSON record with exactly the fields of the format.",
-        finding=finding,
-        remedy="Use the file that the release wrote.",
-    )
