@@ -10,8 +10,9 @@ A folder is a noun, a file is one idea, imports point down only::
 
     cli | demo                            verbs for the terminal · the embedded population
     reports | audit                       pages for people · tries to break everything below
-    survey                                hg.open and its methods
     testing                               seeded stand-ins, for studies: marked, never certified
+    survey                                hg.open and its methods
+    tables | testset | multicalibration   what people come for; never import each other
     release                               the one place that spends budget and touches data
     inference | ledger | engines          read noise back · remember spending · fetch histograms
     accounting | noise | resampling | plots   price · draw · repeat · numbers in, axes out

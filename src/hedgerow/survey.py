@@ -23,8 +23,9 @@ from hedgerow.release.frame import BACKENDS
 from hedgerow.release.plan import Plan
 from hedgerow.release.planned import planned
 from hedgerow.release.recorded import release_from_record
-from hedgerow.release.reservation import Answered, record_release, spending_in
+from hedgerow.release.reservation import spending_in
 from hedgerow.release.result import Release
+from hedgerow.release.spend import spend
 from hedgerow.release.told import Told, told_facts
 from hedgerow.release.total import within_total
 from hedgerow.resampling import statistic
@@ -268,24 +269,27 @@ class Survey:
         if self.facts is not None:
             within_total(plan, self.facts.budget)
         certificate = certificate_of(plan)
-        reservation = spending_in(self.ledger, plan).reserve(certificate, plan, request_id)
-        if isinstance(reservation, Answered):
-            return replace(
-                release_from_record(reservation.result, backend=self._backend()),
+        spent = spend(
+            spending_in(self.ledger, certificate),
+            certificate,
+            plan.public_record(),
+            request_id=request_id,
+            run=lambda: Release.of(
+                plan,
+                run_reserved(plan, self.source, SecureNoise()),
+                certificate,
+                source=self.source.name,
+                backend=self._backend(),
+                identity=self.identity,
+            ),
+            write=Release.to_json,
+            read=lambda text: replace(
+                release_from_record(text, backend=self._backend()),
                 asked=plan.request.statistics,
                 identity=self.identity,
-                ledger_head=reservation.head,
-            )
-        estimates = run_reserved(plan, self.source, SecureNoise())
-        release = Release.of(
-            plan,
-            estimates,
-            certificate,
-            source=self.source.name,
-            backend=self._backend(),
-            identity=self.identity,
+            ),
         )
-        return replace(release, ledger_head=record_release(reservation, release.to_json()))
+        return replace(spent.value, ledger_head=spent.head)
 
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Any) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""

@@ -14,9 +14,11 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.public import public_count
+from hedgerow.release.spend import whatever_fails_is_spent
+from hedgerow.release.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["certificate_of", "draw_estimates", "read_histograms", "run_reserved"]
+__all__ = ["certificate_of", "draw_estimates", "draw_tables", "read_histograms", "run_reserved"]
 
 
 def certificate_of(plan: Plan) -> Certificate:
@@ -40,20 +42,7 @@ def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> list[Estimat
     SpentError
         HG601 the source could not be read to the end, HG602 a false declaration, HG603 the data changed meanwhile.
     """
-    try:
-        histograms = read_histograms(plan, source)
-        return draw_estimates(plan, histograms, noise)
-    except SpentError as fixed:
-        failure = SpentError(fixed.code, rule=fixed.rule, finding=fixed.finding, remedy=fixed.remedy)
-    except Exception:
-        failure = SpentError(
-            "HG601",
-            rule="A release that fails after its price was reserved stays spent.",
-            finding="The source could not be read to the end, or a later step failed.",
-            remedy="Count the price of this call as spent, mend the source, and try again.",
-        )
-    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.
-    raise failure
+    return whatever_fails_is_spent(lambda: draw_estimates(plan, read_histograms(plan, source), noise))
 
 
 def read_histograms(plan: Plan, source: Source) -> dict[Query, Histogram]:
@@ -67,15 +56,24 @@ def read_histograms(plan: Plan, source: Source) -> dict[Query, Histogram]:
     return histograms
 
 
+def draw_tables(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseSource) -> list[AdditiveTable | None]:
+    """Draw fresh noise for every statistic; None where the answer is public."""
+    return [
+        None
+        if item.design is None or item.mechanism is None
+        else item.design.table(histograms[item.design.query], item.mechanism, noise)
+        for item in plan.items
+    ]
+
+
 def draw_estimates(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseSource) -> list[Estimate]:
     """Draw fresh noise for every statistic and read the tables."""
     estimates: list[Estimate] = []
-    for item in plan.items:
-        if item.design is None or item.mechanism is None:
+    for item, table in zip(plan.items, draw_tables(plan, histograms, noise), strict=True):
+        if item.design is None or table is None:
             estimates.append(public_count(plan.facts))
-            continue
-        table = item.design.table(histograms[item.design.query], item.mechanism, noise)
-        estimates.extend(item.design.estimates(table))
+        else:
+            estimates.extend(item.design.estimates(table))
     return estimates
 
 

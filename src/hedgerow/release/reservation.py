@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import SpentError
 from hedgerow.ledger.entry import Replay, fingerprint_of
 from hedgerow.ledger.store import Ledger
-from hedgerow.release.plan import Plan
+from hedgerow.privacy.mechanism import parts_of
 
 __all__ = ["Answered", "InLedger", "NoLedger", "Reservation", "Spending", "record_release", "spending_in"]
 
@@ -35,7 +36,7 @@ class Answered:
 class Spending(Protocol):
     """Where prices are reserved."""
 
-    def reserve(self, certificate: Certificate, plan: Plan, request_id: str | None) -> Reservation | Answered:
+    def reserve(self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
         ...
 
@@ -43,7 +44,7 @@ class Spending(Protocol):
 class NoLedger:
     """No budget is kept: every call carries its own certificate, and their prices add up."""
 
-    def reserve(self, certificate: Certificate, plan: Plan, request_id: str | None) -> NoLedger:
+    def reserve(self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None) -> NoLedger:
         """Do nothing."""
         return self
 
@@ -57,7 +58,7 @@ class InLedger:
 
     path: Path
 
-    def reserve(self, certificate: Certificate, plan: Plan, request_id: str | None) -> Reservation | Answered:
+    def reserve(self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Reserve under an id; the same request under the same id is answered from what was recorded.
 
         Raises
@@ -71,7 +72,7 @@ class InLedger:
             found = ledger.reserve(
                 certificate,
                 request_id=uuid4().hex if request_id is None else request_id,
-                fingerprint=fingerprint_of(plan.public_record()),
+                fingerprint=fingerprint_of(request),
             )
         if isinstance(found, Replay):
             return Answered(found.result, str(found.head))
@@ -111,6 +112,7 @@ def record_release(reservation: Reservation, result: str) -> str | None:
     raise failure
 
 
-def spending_in(ledger: str | Path | None, plan: Plan) -> Spending:
-    """Return where a plan's price is reserved: nowhere without a ledger, or where nothing is to be paid."""
-    return NoLedger() if ledger is None or plan.calibrated is None else InLedger(Path(ledger))
+def spending_in(ledger: str | Path | None, certificate: Certificate) -> Spending:
+    """Return where a price is reserved: nowhere without a ledger, or where nothing is to be paid."""
+    free = parts_of(certificate.mechanism) == ()
+    return NoLedger() if ledger is None or free else InLedger(Path(ledger))

@@ -1,0 +1,1 @@
+"""Multicalibration with privacy: a classifier's scores made right in every group."""

@@ -1,0 +1,98 @@
+"""Reserve, run, record: the one order in which anything is spent, whatever is released.
+
+A release, a protected table, a score and a calibrated model differ in what they run and in the text that they leave in
+a ledger; that the price is durable before data are read, that whatever fails later stays spent, and that the same
+request under the same id is answered from its record, is said here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from hedgerow.accounting.certificate import Certificate
+from hedgerow.errors import SpentError
+from hedgerow.release.reservation import Answered, Spending, record_release
+
+__all__ = ["Spent", "spend", "whatever_fails_is_spent"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Generic[T]):
+    """What was released, the head of the ledger after it (None without one), and whether it was read from its record."""
+
+    value: T
+    head: str | None
+    replayed: bool
+
+
+def spend(
+    spending: Spending,
+    certificate: Certificate,
+    request: Mapping[str, Any],
+    *,
+    request_id: str | None,
+    run: Callable[[], T],
+    write: Callable[[T], str],
+    read: Callable[[str], T],
+) -> Spent[T]:
+    """Reserve the price, run, record what came out; or answer from the record of the same request under the same id.
+
+    Parameters
+    ----------
+    spending : Spending
+        `InLedger` or `NoLedger`, see `hedgerow.release.reservation.spending_in`.
+    certificate : Certificate
+        The price, made from public facts.
+    request : mapping
+        What is asked for as plain JSON data, all of it public: it tells this request from another under the same id.
+    request_id : str or None
+        The caller's id; a fresh one where it is None.
+    run : callable
+        Reads data and draws noise. From here on the price is spent.
+    write, read : callable
+        From what was released to the text that the ledger keeps, and back.
+
+    Raises
+    ------
+    BudgetExceeded, LedgerError
+        HG310 and HG301 to HG312: nothing was read or spent.
+    SpentError
+        HG601 to HG603, HG606: the price counts as spent.
+    """
+    reservation = spending.reserve(certificate, request, request_id)
+    if isinstance(reservation, Answered):
+        return Spent(read(reservation.result), reservation.head, True)
+    value = whatever_fails_is_spent(run)
+    return Spent(value, record_release(reservation, write(value)), False)
+
+
+def whatever_fails_is_spent(run: Callable[[], T]) -> T:
+    """Return what `run` returns; whatever it raises becomes a `SpentError` of fixed text, without its cause.
+
+    Raises
+    ------
+    SpentError
+        HG601 for any failure; one that `run` raises itself keeps its code and text.
+
+    Examples
+    --------
+    >>> whatever_fails_is_spent(lambda: 6 * 7)
+    42
+    """
+    try:
+        return run()
+    except SpentError as fixed:
+        failure = SpentError(fixed.code, rule=fixed.rule, finding=fixed.finding, remedy=fixed.remedy)
+    except Exception:
+        failure = SpentError(
+            "HG601",
+            rule="A release that fails after its price was reserved stays spent.",
+            finding="The source could not be read to the end, or a later step failed.",
+            remedy="Count the price of this call as spent, mend the source, and try again.",
+        )
+    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.
+    raise failure
