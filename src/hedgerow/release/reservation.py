@@ -36,7 +36,9 @@ class Answered:
 class Spending(Protocol):
     """Where prices are reserved."""
 
-    def reserve(self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+    def reserve(
+        self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None
+    ) -> Reservation | Answered:
         """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
         ...
 
@@ -58,7 +60,9 @@ class InLedger:
 
     path: Path
 
-    def reserve(self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+    def reserve(
+        self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None
+    ) -> Reservation | Answered:
         """Reserve under an id; the same request under the same id is answered from what was recorded.
 
         Raises

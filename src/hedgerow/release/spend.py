@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Spent(Generic[T]):
-    """What was released, the head of the ledger after it (None without one), and whether it was read from its record."""
+    """What was released, the head of the ledger after it (None without one), and whether its record answered."""
 
     value: T
     head: str | None

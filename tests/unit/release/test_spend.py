@@ -1,0 +1,104 @@
+"""Reserve, run, record: the order holds whatever is released, and a failure in the middle stays spent."""
+
+from pathlib import Path
+
+import pytest
+
+from hedgerow.accounting.certificate import Certificate, certify
+from hedgerow.errors import BudgetExceeded, LedgerError, SpentError
+from hedgerow.ledger.store import Ledger
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.mechanism import Composition, GeometricCounts
+from hedgerow.privacy.relation import Relation
+from hedgerow.release.reservation import InLedger, NoLedger, spending_in
+from hedgerow.release.spend import Spent, spend
+
+
+def price(epsilon: float = 0.5) -> Certificate:
+    return certify(GeometricCounts(1.0 / epsilon, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "d.ledger"
+    Ledger.create(place, dataset="d", budget=Budget(1.0, 0.0), relation="add-remove", unit="row").close()
+    return place
+
+
+class Once:
+    """A run that counts how often data were read."""
+
+    def __init__(self, value: int = 41) -> None:
+        self.value, self.runs = value, 0
+
+    def __call__(self) -> int:
+        self.runs += 1
+        return self.value
+
+
+def ask(spending: object, run: object, *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
+    return spend(spending, price(), {"what": what}, request_id=request_id, run=run, write=str, read=int)  # type: ignore[arg-type]
+
+
+def spent(path: Path) -> float:
+    with Ledger.open(path) as ledger:
+        return ledger.spent()
+
+
+def test_the_same_request_under_the_same_id_reads_no_data_again(path: Path) -> None:
+    run = Once()
+    first, again = ask(InLedger(path), run), ask(InLedger(path), run)
+    assert (first.value, first.replayed, again.value, again.replayed) == (41, False, 41, True)
+    assert (run.runs, spent(path)) == (1, 0.5)
+    assert first.head == again.head is not None
+
+
+def test_another_request_under_the_same_id_is_refused_before_data_are_read(path: Path) -> None:
+    ask(InLedger(path), Once())
+    run = Once()
+    with pytest.raises(LedgerError):
+        ask(InLedger(path), run, what="mean")
+    assert (run.runs, spent(path)) == (0, 0.5)
+
+
+def test_beyond_the_budget_nothing_is_read(path: Path) -> None:
+    for name in "ab":
+        ask(InLedger(path), Once(), request_id=name)
+    run = Once()
+    with pytest.raises(BudgetExceeded):
+        ask(InLedger(path), run, request_id="c")
+    assert run.runs == 0
+
+
+def test_a_failure_after_the_reservation_stays_spent_and_quotes_nothing(path: Path) -> None:
+    def fails() -> int:
+        raise ValueError("cell 8151")
+
+    with pytest.raises(SpentError) as caught:
+        ask(InLedger(path), fails)
+    assert caught.value.code == "HG601"
+    assert caught.value.__context__ is None and "8151" not in str(caught.value)
+    assert spent(path) == 0.5
+
+
+def test_the_price_is_durable_when_the_run_begins(path: Path) -> None:
+    seen: list[float] = []
+
+    def looks() -> int:
+        seen.append(spent(path))
+        return 1
+
+    ask(InLedger(path), looks)
+    assert seen == [0.5]
+
+
+def test_without_a_ledger_every_call_runs() -> None:
+    run = Once()
+    assert [ask(NoLedger(), run).head, ask(NoLedger(), run).replayed, run.runs] == [None, False, 2]
+
+
+def test_what_costs_nothing_is_kept_in_no_ledger(path: Path) -> None:
+    free = certify(Composition(()), Relation.REPLACE_ONE, unit="row", delta=0.0)
+    assert isinstance(spending_in(path, free), NoLedger)
+    assert isinstance(spending_in(path, price()), InLedger)
+    assert isinstance(spending_in(None, price()), NoLedger)
