@@ -14,6 +14,9 @@ from hedgerow.release.reservation import InLedger, NoLedger, spending_in
 from hedgerow.release.spend import Spent, spend
 
 
+PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up
+
+
 def price(epsilon: float = 0.5) -> Certificate:
     return certify(GeometricCounts(1.0 / epsilon, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
 
@@ -21,7 +24,7 @@ def price(epsilon: float = 0.5) -> Certificate:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     place = tmp_path / "d.ledger"
-    Ledger.create(place, dataset="d", budget=Budget(1.0, 0.0), relation="add-remove", unit="row").close()
+    Ledger.create(place, dataset="d", budget=Budget(1.2, 0.0), relation="add-remove", unit="row").close()
     return place
 
 
@@ -49,7 +52,7 @@ def test_the_same_request_under_the_same_id_reads_no_data_again(path: Path) -> N
     run = Once()
     first, again = ask(InLedger(path), run), ask(InLedger(path), run)
     assert (first.value, first.replayed, again.value, again.replayed) == (41, False, 41, True)
-    assert (run.runs, spent(path)) == (1, 0.5)
+    assert (run.runs, spent(path)) == (1, PRICE)
     assert first.head == again.head is not None
 
 
@@ -58,7 +61,7 @@ def test_another_request_under_the_same_id_is_refused_before_data_are_read(path:
     run = Once()
     with pytest.raises(LedgerError):
         ask(InLedger(path), run, what="mean")
-    assert (run.runs, spent(path)) == (0, 0.5)
+    assert (run.runs, spent(path)) == (0, PRICE)
 
 
 def test_beyond_the_budget_nothing_is_read(path: Path) -> None:
@@ -78,7 +81,7 @@ def test_a_failure_after_the_reservation_stays_spent_and_quotes_nothing(path: Pa
         ask(InLedger(path), fails)
     assert caught.value.code == "HG601"
     assert caught.value.__context__ is None and "8151" not in str(caught.value)
-    assert spent(path) == 0.5
+    assert spent(path) == PRICE
 
 
 def test_the_price_is_durable_when_the_run_begins(path: Path) -> None:
@@ -89,7 +92,7 @@ def test_the_price_is_durable_when_the_run_begins(path: Path) -> None:
         return 1
 
     ask(InLedger(path), looks)
-    assert seen == [0.5]
+    assert seen == [PRICE]
 
 
 def test_without_a_ledger_every_call_runs() -> None:
