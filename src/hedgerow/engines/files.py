@@ -191,7 +191,9 @@ class CsvSource:
             roles.append(f"{value} AS {_name(frames.value_column(place))}")
         for place, category in enumerate(query.by):
             roles.append(f"{text[category.column]} AS {_name(frames.group_column(place))}")
-        roles = roles or [f"c0 AS {_name(frames.value_column(0))}"]
+        # Of a question about no column but the unit's, that column alone was kept.
+        only = _cell(self.header, query.columns()[0]) if query.columns() else "c0"
+        roles = roles or [f"{only} AS {_name(frames.value_column(0))}"]
         if query.unit is not None:
             # Text as it stands, but for blanks around it: "007" and "7" are two units.
             name = text[query.unit.column]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.privacy.facts import Category, Grid, Missing, Scalar
 from hedgerow.privacy.unit import UnitLimit
 
-__all__ = ["Indicator", "JointGrid", "Query", "ValueOnGrid"]
+__all__ = ["CellLabels", "Indicator", "JointGrid", "Query", "ValueOnGrid"]
 
 # A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
 _PLACES = 2**62
@@ -206,12 +207,45 @@ class Query:
         for levels in product(*(range(category.levels) for category in self.by)):
             yield {c.column: c.label(level) for c, level in zip(self.by, levels, strict=True)}
 
+    @property
+    def labels(self) -> CellLabels:
+        """The same as a sequence, of which each is made when it is asked for."""
+        return CellLabels(self.by)
+
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
         named = list(self.value.columns) if self.value is not None else []
         named += [category.column for category in self.by]
         named += [self.unit.column] if self.unit is not None else []
         return list(dict.fromkeys(named))
+
+
+@dataclass(frozen=True, slots=True)
+class CellLabels(Sequence[dict[str, Scalar]]):
+    """The cells of a query as {column: value}, in its order; nothing is kept of a million of them.
+
+    >>> labels = CellLabels((Category.declared("sex", [0, 1]), Category.declared("region", ["n", "s", "w"])))
+    >>> len(labels), labels[4], labels[-1]
+    (6, {'sex': 1, 'region': 's'}, {'sex': 1, 'region': 'w'})
+    """
+
+    by: tuple[Category, ...]
+
+    def __len__(self) -> int:
+        return math.prod(category.levels for category in self.by)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Scalar]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[dict[str, Scalar]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Scalar] | Sequence[dict[str, Scalar]]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        rest, found = range(len(self))[index], []
+        for category in reversed(self.by):
+            rest, level = divmod(rest, category.levels)
+            found.append((category.column, category.label(level)))
+        return dict(reversed(found))
 
 
 def _check_places(places: int) -> None:

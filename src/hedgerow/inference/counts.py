@@ -1,4 +1,4 @@
-"""Counts and proportions with their errors from noisy counts of disjoint cells.
+"""Counts and proportions with their errors from noisy counts of disjoint cells, for all cells at once.
 
 Sampling, for the target ``population``: under replace-one n records fall into a cell or not (binomial); under
 add-remove the number of records is random itself (Poisson). For the target ``file`` it is 0.
@@ -9,98 +9,107 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.inference.moments import RELIABLE_SDS
-from hedgerow.inference.score import Quadratic, ScoreBasis
+from hedgerow.inference.score import Quadratic, Quadratics, ScoreArrays, ScoreBasis
 
-__all__ = ["NumberWithErrors", "count_with_errors", "exact_count", "proportion_with_errors"]
+__all__ = ["WHOLE_NUMBERS", "NumbersWithErrors", "counts_with_errors", "exact_count", "proportions_with_errors"]
 
-
-@dataclass(frozen=True, slots=True)
-class NumberWithErrors:
-    """An estimate, two of its errors, whether it stands clear of its noise, and what its interval is computed from."""
-
-    value: float
-    sampling_error: float
-    privacy_error: float
-    reliable: bool
-    basis: ScoreBasis
+Floats = NDArray[np.float64]
+# P(|Z| ≤ k) of integer noise is at least about that of its continuous law up to k + ½; scanned for sd .15 to 20.
+WHOLE_NUMBERS = 0.5
 
 
-def exact_count(n: int) -> NumberWithErrors:
-    """Return n as a public number: no error, an interval of one point."""
-    basis = ScoreBasis(
-        float(n), 1.0, 0.0, Quadratic(), Quadratic(), 0.0, math.inf, math.inf, "gaussian", True, "public"
-    )
-    return NumberWithErrors(float(n), 0.0, 0.0, True, basis)
+@dataclass(frozen=True, slots=True, eq=False)
+class NumbersWithErrors:
+    """Estimates cell by cell: two of their errors, which stand clear of the noise, what intervals come from."""
+
+    value: Floats
+    sampling_error: Floats
+    privacy_error: Floats
+    reliable: NDArray[np.bool_]
+    basis: ScoreArrays
 
 
-def count_with_errors(
-    noisy: float, *, noise_sd: float, n: int | None, census: bool, noise_law: str, method: str
-) -> NumberWithErrors:
-    """Return a cell's noisy count with its errors; one that does not stand clear of its noise is cut at 0.
+def exact_count(n: int) -> ScoreBasis:
+    """Return the interval's numbers of a public n: an interval of one point."""
+    return ScoreBasis(float(n), 1.0, 0.0, Quadratic(), Quadratic(), 0.0, math.inf, math.inf, "gaussian", True, "public")
 
-    The interval solves (A − θ)² ≤ z²(θ − θ²/n + s²): it is never negative and covers for small counts.
+
+def counts_with_errors(
+    noisy: Floats, *, noise_sd: float, n: int | None, census: bool, noise_law: str, method: str
+) -> NumbersWithErrors:
+    """Return each cell's noisy count with its errors; one that does not stand clear of its noise is cut at 0.
+
+    The interval solves (A − θ)² ≤ z²(θ − θ²/n + s²), half a count added at both ends: it is never negative and covers
+    for small counts. The half makes up for noise in whole numbers, read by a continuous law: without it coverage falls
+    to .80 where the noise is about half a count wide.
 
     >>> options = {"n": None, "census": False, "noise_law": "gaussian", "method": "gaussian"}
-    >>> answer = count_with_errors(100.0, noise_sd=3.0, **options)
-    >>> answer.value, answer.sampling_error, answer.privacy_error
-    (100.0, 10.0, 3.0)
+    >>> answer = counts_with_errors(np.array([100.0, -4.0]), noise_sd=3.0, **options)
+    >>> answer.value.tolist(), answer.sampling_error.tolist(), answer.privacy_error.tolist()
+    ([100.0, 0.0], [10.0, 0.0], [3.0, 3.0])
     """
-    if census:
-        sampling = Quadratic()
-    else:
-        sampling = Quadratic(linear=1.0, square=-1.0 / n if n else 0.0)
-    inside = min(max(noisy, 0.0), float(n) if n is not None else math.inf)
-    basis = ScoreBasis(
+    sampling = Quadratics() if census else Quadratics(linear=1.0, square=-1.0 / n if n else 0.0)
+    most = math.inf if n is None else float(n)
+    inside = np.minimum(np.maximum(noisy, 0.0), most)
+    basis = ScoreArrays(
         a=noisy,
         b=1.0,
         shift=0.0,
         sampling=sampling,
-        noise=Quadratic(constant=noise_sd**2),
+        noise=Quadratics(constant=noise_sd**2),
         low=0.0,
-        high=math.inf if n is None else float(n),
+        high=most,
         freedom=math.inf,
         noise_law=noise_law,
         reliable=True,
         method=method,
+        margin=WHOLE_NUMBERS,
     )
-    sampling_error = math.sqrt(max(0.0, sampling.at(inside)))
+    sampling_error = np.sqrt(np.maximum(0.0, sampling.at(inside)))
     reliable = noisy >= RELIABLE_SDS * noise_sd
-    return NumberWithErrors(noisy if reliable else inside, sampling_error, noise_sd, reliable, basis)
+    value = np.where(reliable, noisy, inside)
+    return NumbersWithErrors(value, sampling_error, np.full_like(value, noise_sd), reliable, basis)
 
 
-def proportion_with_errors(
-    successes: float,
-    others: float | None,
+def proportions_with_errors(
+    successes: Floats,
+    others: Floats | None,
     *,
     noise_sd: float,
     n: int | None,
     census: bool,
     noise_law: str,
     method: str,
-) -> NumberWithErrors:
-    """Return successes/(successes + others), or successes/n where n is public, with its errors.
+) -> NumbersWithErrors:
+    """Return successes/(successes + others), or successes/n where n is public, with its errors, cell by cell.
 
     Private denominator: A − θN = (1 − θ)·n₁ − θ·n₀ has noise variance s²((1 − θ)² + θ²), sampling variance Nθ(1 − θ).
+    Half a record is added at both ends of an interval, as to that of a count.
 
     >>> options = {"n": None, "census": False, "noise_law": "gaussian", "method": "gaussian"}
-    >>> answer = proportion_with_errors(30.0, 70.0, noise_sd=1.0, **options)
-    >>> round(answer.value, 3), round(answer.sampling_error, 4), round(answer.privacy_error, 4)
-    (0.3, 0.0458, 0.0076)
+    >>> answer = proportions_with_errors(np.array([30.0]), np.array([70.0]), noise_sd=1.0, **options)
+    >>> [column.round(4).tolist() for column in (answer.value, answer.sampling_error, answer.privacy_error)]
+    [[0.3], [0.0458], [0.0076]]
     """
     public = others is None
-    total = float(n or 0) if others is None else successes + others
+    total = np.full_like(successes, float(n or 0)) if others is None else successes + others
     variance = noise_sd**2
-    noise = Quadratic(variance) if public else Quadratic(variance, -2.0 * variance, 2.0 * variance)
+    noise = Quadratics(variance) if public else Quadratics(variance, -2.0 * variance, 2.0 * variance)
     total_sd = 0.0 if public else math.sqrt(2.0) * noise_sd
     reliable = total >= max(RELIABLE_SDS * total_sd, 1.0)
-    spread = 0.0 if census else max(total, 0.0)
-    value = min(max(successes / total, 0.0), 1.0) if reliable else _clipped(successes, total)
-    basis = ScoreBasis(
+    spread = np.zeros_like(total) if census else np.maximum(total, 0.0)
+    # Where the ratio is not defined it is a number in [0, 1]; the interval beside it says that nothing is known.
+    divisor = np.where(total > 0.0, total, 1.0)
+    value = np.where(total > 0.0, np.minimum(np.maximum(successes / divisor, 0.0), 1.0), 0.5)
+    basis = ScoreArrays(
         a=successes,
         b=total,
         shift=0.0,
-        sampling=Quadratic(linear=spread, square=-spread),
+        sampling=Quadratics(linear=spread, square=-spread),
         noise=noise,
         low=0.0,
         high=1.0,
@@ -108,13 +117,11 @@ def proportion_with_errors(
         noise_law=noise_law,
         reliable=reliable,
         method=method,
+        margin=WHOLE_NUMBERS / divisor,
     )
-    if not reliable:
-        return NumberWithErrors(value, 0.5, 0.5, False, basis)
-    sampling_error = math.sqrt(max(0.0, basis.sampling.at(value))) / total
-    return NumberWithErrors(value, sampling_error, math.sqrt(max(0.0, noise.at(value))) / total, True, basis)
-
-
-def _clipped(successes: float, total: float) -> float:
-    """Return a number in [0, 1] where the ratio is not defined; the interval beside it says that nothing is known."""
-    return min(max(successes / total, 0.0), 1.0) if total > 0.0 else 0.5
+    sampling_error = np.sqrt(np.maximum(0.0, basis.sampling.at(value))) / divisor
+    privacy_error = np.sqrt(np.maximum(0.0, noise.at(value))) / divisor
+    half = np.full_like(value, 0.5)
+    return NumbersWithErrors(
+        value, np.where(reliable, sampling_error, half), np.where(reliable, privacy_error, half), reliable, basis
+    )

@@ -89,7 +89,8 @@ class Estimate:
     covers : str
         What the interval is about, in words.
     method : str
-        What was released: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"bootstrap"`` or ``"public"``.
+        What was released: ``"moments"``, ``"gaussian"``, ``"geometric"``, ``"averaged-laplace"``,
+        ``"bootstrap"`` or ``"public"``.
     n_resamples : int or None
         Replicates, for a bootstrap.
     reliable : bool

@@ -12,14 +12,24 @@ count              N        1        θ, or θ − θ²/n              s_A²
 proportion         n_v      N        Nθ − Nθ²                    s²(1 − 2θ + 2θ²), or s² where N is public
 sum                Σx       1        v                           s_A²
 =================  =======  =======  ==========================  =========================================
+
+The formulas are written once, for the arrays of a whole table (`ScoreArrays`); one estimate (`ScoreBasis`) is a table
+of one cell.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-__all__ = ["Quadratic", "ScoreBasis", "noise_quantile"]
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.laplace_quantile import noise_quantile
+from hedgerow.inference.noise_law import quantiles_of
+
+__all__ = ["Quadratic", "Quadratics", "ScoreArrays", "ScoreBasis", "noise_quantile"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +40,22 @@ class Quadratic:
     linear: float = 0.0
     square: float = 0.0
 
-    def at(self, theta: float) -> float:
-        """Return the value at θ."""
-        return self.constant + theta * (self.linear + theta * self.square)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quadratics:
+    """constant + linear·θ + square·θ² of each cell; a single number stands for the same in all."""
+
+    constant: Floats | float = 0.0
+    linear: Floats | float = 0.0
+    square: Floats | float = 0.0
+
+    def at(self, theta: Floats) -> Floats:
+        """Return the values at θ, cell by cell."""
+        return np.asarray(self.constant + theta * (self.linear + theta * self.square), dtype=np.float64)
+
+    def row(self, place: int) -> Quadratic:
+        """Return the one of a cell."""
+        return Quadratic(*(_at(getattr(self, part.name), place) for part in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +73,14 @@ class ScoreBasis:
     freedom : float
         Degrees of freedom of an estimated sampling variance; infinite where it is a function of θ.
     noise_law : str
-        ``"gaussian"`` or ``"laplace"``.
+        ``"gaussian"``, ``"laplace"`` or ``"averaged-laplace-k"``: see `inference.noise_law`.
     reliable : bool
         False: the interval is [low, high].
     method : str
         The name of the release's method.
     margin : float
-        Added at both ends: the farthest that rounding to an undeclared grid can have moved the target.
+        Added at both ends: the farthest that rounding to an undeclared grid can have moved the target, or half a step
+        of noise in whole numbers.
     """
 
     a: float
@@ -79,76 +103,115 @@ class ScoreBasis:
 
     def interval(self, level: float, method: str) -> tuple[float, float]:
         """Return the interval at a level, cut to what is possible."""
-        if not self.reliable:
-            return self.low, self.high
-        sampling_share, z = self._critical_values(level)
+        low, high = self._alone().interval(level)
+        return float(low[0]), float(high[0])
+
+    def _alone(self) -> ScoreArrays:
+        sampling, noise = self.sampling, self.noise
+        return ScoreArrays(
+            a=np.array([self.a]),
+            b=self.b,
+            shift=self.shift,
+            sampling=Quadratics(sampling.constant, sampling.linear, sampling.square),
+            noise=Quadratics(noise.constant, noise.linear, noise.square),
+            low=self.low,
+            high=self.high,
+            freedom=self.freedom,
+            noise_law=self.noise_law,
+            reliable=self.reliable,
+            method=self.method,
+            margin=self.margin,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreArrays:
+    """The numbers of many estimates, cell by cell: `ScoreBasis` with arrays, or one number for the same in all cells.
+
+    ``a`` is always an array: its length is the number of cells.
+    """
+
+    a: Floats
+    b: Floats | float
+    shift: float
+    sampling: Quadratics
+    noise: Quadratics
+    low: Floats | float
+    high: Floats | float
+    freedom: Floats | float
+    noise_law: str
+    reliable: NDArray[np.bool_] | bool
+    method: str
+    margin: Floats | float = 0.0
+
+    def row(self, place: int) -> ScoreBasis:
+        """Return the numbers of one cell."""
+        return ScoreBasis(
+            a=_at(self.a, place),
+            b=_at(self.b, place),
+            shift=self.shift,
+            sampling=self.sampling.row(place),
+            noise=self.noise.row(place),
+            low=_at(self.low, place),
+            high=_at(self.high, place),
+            freedom=_at(self.freedom, place),
+            noise_law=self.noise_law,
+            reliable=bool(_at(self.reliable, place)),
+            method=self.method,
+            margin=_at(self.margin, place),
+        )
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level, cut to what is possible.
+
+        An estimate that is not possible is read as the possible one nearest to it. That is nearer to every possible θ,
+        so an interval only grows by it, and does not shrink to a point at the end of what is possible, as if the number
+        were known there.
+        """
+        share, z = self._critical_values(level)
         constant, linear, square = (
-            sampling_share * getattr(self.sampling, part) + getattr(self.noise, part)
+            share * getattr(self.sampling, part) + getattr(self.noise, part)
             for part in ("constant", "linear", "square")
         )
-        leading = self.b**2 - z**2 * square
-        middle = self.a * self.b + 0.5 * z**2 * linear
-        last = self.a**2 - z**2 * constant
-        if leading <= 0.0:
-            return self.low, self.high
-        # Rounding can push the root of a nearly noiseless total below zero, and an impossible total (a count far below
-        # zero) has no solution at all: the nearest possible value is then the whole interval's end.
-        root = math.sqrt(max(0.0, middle**2 - leading * last))
-        low = self.shift + (middle - root) / leading - self.margin
-        high = self.shift + (middle + root) / leading + self.margin
-        return min(max(low, self.low), self.high), max(min(high, self.high), self.low)
+        leading = np.square(self.b) - z**2 * square
+        a = self._nearest_possible()
+        middle = a * self.b + 0.5 * z**2 * linear
+        last = np.square(a) - z**2 * constant
+        # Rounding can push the root of a nearly noiseless total below zero.
+        root = np.sqrt(np.maximum(0.0, middle**2 - leading * last))
+        solved = (leading > 0.0) & self.reliable
+        divisor = np.where(solved, leading, 1.0)
+        low = np.where(solved, self.shift + (middle - root) / divisor - self.margin, self.low)
+        high = np.where(solved, self.shift + (middle + root) / divisor + self.margin, self.high)
+        return np.minimum(np.maximum(low, self.low), self.high), np.maximum(np.minimum(high, self.high), self.low)
 
-    def _critical_values(self, level: float) -> tuple[float, float]:
+    def _nearest_possible(self) -> Floats:
+        """Return A moved to the nearest B·θ with a possible θ, where B > 0."""
+        b = np.asarray(self.b, dtype=np.float64)
+        with np.errstate(invalid="ignore"):  # 0 · ∞, where B is 0 and nothing is moved
+            low, high = b * (self.low - self.shift), b * (self.high - self.shift)
+        return np.where(b > 0.0, np.minimum(np.maximum(self.a, low), high), self.a)
+
+    def _critical_values(self, level: float) -> tuple[Floats, Floats]:
         """Return the factor on the sampling variance for its freedom, and the critical value z of the whole."""
         from scipy.special import ndtri, stdtrit
 
-        z = float(ndtri(0.5 + level / 2))
-        factor = 1.0
-        if math.isfinite(self.freedom):
-            factor = (float(stdtrit(max(self.freedom, 1.0), 0.5 + level / 2)) / z) ** 2
-        if self.noise_law == "laplace":
-            theta = self.a / self.b if self.b else 0.0
-            theta = min(max(theta, self.low - self.shift), self.high - self.shift)
-            sampling, noise = max(0.0, self.sampling.at(theta)), max(0.0, self.noise.at(theta))
-            total = math.sqrt(sampling + noise)
-            if total > 0.0:
-                z = max(z, noise_quantile(level, math.sqrt(sampling), math.sqrt(noise)) / total)
+        z = np.full_like(self.a, ndtri(0.5 + level / 2))
+        known = np.isfinite(self.freedom)
+        student = stdtrit(np.where(known, np.maximum(self.freedom, 1.0), 1.0), 0.5 + level / 2)
+        factor = np.where(known, np.square(student / z), 1.0)
+        if self.noise_law != "gaussian":
+            b = np.asarray(self.b, dtype=np.float64)
+            theta = np.where(b != 0.0, self.a / np.where(b != 0.0, b, 1.0), 0.0)
+            theta = np.minimum(np.maximum(theta, self.low - self.shift), self.high - self.shift)
+            sampling = np.sqrt(np.maximum(0.0, self.sampling.at(theta)))
+            noise = np.sqrt(np.maximum(0.0, self.noise.at(theta)))
+            total = np.hypot(sampling, noise)
+            quantile = quantiles_of(self.noise_law, level, sampling, noise) / np.where(total > 0.0, total, 1.0)
+            z = np.maximum(z, quantile)
         return factor, z
 
 
-def noise_quantile(level: float, sampling_sd: float, noise_sd: float) -> float:
-    """Return h with P(|G + L| ≤ h) ≥ level, G normal with sd `sampling_sd`, L Laplace with sd `noise_sd`.
-
-    The tail of the normal-Laplace law in closed form (Reed & Jorgensen 2004), inverted by bisection; the end that
-    covers is returned.
-
-    >>> round(noise_quantile(0.95, 0.0, 2**0.5), 3)
-    2.996
-    >>> round(noise_quantile(0.95, 1.0, 1e-6), 3)
-    1.96
-    """
-    from scipy.special import log_ndtr
-
-    scale = noise_sd / math.sqrt(2.0)
-
-    def beyond(h: float) -> float:
-        """P(G + L > h) for h ≥ 0."""
-        if sampling_sd <= 1e-9 * noise_sd:
-            return 0.5 * math.exp(-h / scale)
-        g = h / sampling_sd
-        if scale <= 1e-9 * sampling_sd:
-            return math.exp(float(log_ndtr(-g)))
-        w = sampling_sd / scale
-        # E over L of Φ̄((h − L)/s): the normal tail, plus the right exponential's surplus, less the left one's.
-        right = 0.5 * math.exp(0.5 * w * w - w * g + float(log_ndtr(g - w)))
-        left = 0.5 * math.exp(0.5 * w * w + w * g + float(log_ndtr(-g - w)))
-        return math.exp(float(log_ndtr(-g))) + right - left
-
-    tail = (1.0 - level) / 2
-    low, high = 0.0, sampling_sd + noise_sd
-    while beyond(high) > tail:
-        high *= 2.0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if beyond(middle) <= tail else (middle, high)
-    return high
+def _at(numbers: NDArray[np.generic] | float, place: int) -> float:
+    array = np.asarray(numbers)
+    return float(array[place] if array.ndim else array)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.engines.query import Indicator, Query, ValueOnGrid
-from hedgerow.engines.source import open_source
+from hedgerow.engines.source import count_units, open_source
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.privacy.facts import Category, Grid
 
@@ -338,3 +338,8 @@ for path in sys.argv[1:]:
     paths = [str(tmp_path / name) for name in ("people.csv", "a.parquet", "a.duckdb")]
     ran = subprocess.run([sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False)
     assert (ran.stdout.split(), ran.stderr) == (["2", "1", "1"], "")
+
+
+def test_units_are_counted_wherever_their_column_stands(tmp_path: Path) -> None:
+    source = open_source(written(tmp_path, "v,person\n1,a\n2,a\n3,b\n4,\n"))
+    assert count_units(source, "person") == 2
