@@ -21,30 +21,43 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from hedgerow.accounting.averaged_laplace import averaged_curve
 from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.resampled import resampled_curve
 from hedgerow.accounting.resampled_units import units_curve
+from hedgerow.accounting.smoothed_resample import smoothed_curve
 from hedgerow.errors import UncertifiedError
 from hedgerow.privacy.layout import Widths
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    AveragedLaplaceNoise,
+    CellTotals,
     Composition,
     GaussianCounts,
     GaussianNoise,
     GeometricCounts,
+    HistogramRounds,
     LaplaceNoise,
     Mechanism,
     MomentsGaussian,
     MomentsGeometric,
+    RandomisedRecords,
+    Resample,
     ResampledGaussian,
     ResampledUnits,
     Single,
+    SmoothedResample,
+    SparseVector,
 )
 from hedgerow.privacy.relation import Relation
 
-__all__ = ["Discrete", "DiscreteLaplace", "Gaussian", "Laplace", "Pure", "Resampled", "Term", "terms_of"]
+__all__ = ["Discrete", "DiscreteLaplace", "Gaussian", "Laplace", "Pure", "Resampled", "Revealed", "Term", "terms_of"]
 
 SMOOTHING = 2.0
 _ROUND_UP = 1.0 + 1e-12
+# The width of the continuous noise over that of the discrete one, at the least width that a lattice has; see above.
+_SMOOTHED = math.sqrt(1.0 - (SMOOTHING / 1000.0) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +99,23 @@ class Pure:
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """A resampled release, by its whole curve: the maximum over its pairs, which is itself a curve."""
+    """A release known by its whole curve, as a resampled one: the maximum over its pairs, which is itself a curve.
+
+    `pure` is an ε at which δ is 0, where there is one.
+    """
 
     curve: Curve
+    pure: float = math.inf
 
 
-Term = Gaussian | Discrete | DiscreteLaplace | Laplace | Pure | Resampled
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """With probability `chance` everything is told, else nothing: δ(ε) = chance for every ε."""
+
+    chance: float
+
+
+Term = Gaussian | Discrete | DiscreteLaplace | Laplace | Pure | Resampled | Revealed
 
 
 def terms_of(mechanism: Mechanism, relation: Relation) -> tuple[Term, ...]:
@@ -120,14 +144,31 @@ def _term(mechanism: Single, relation: Relation) -> Term:
             return Gaussian(layout.mu(relation, _smoothed(noise.widths())) * _ROUND_UP)
         case MomentsGeometric(layout=layout, noise=noise):
             return Pure(layout.pure(relation, noise.widths()) * _ROUND_UP)
+        case CellTotals(law="gaussian"):
+            return Gaussian(mechanism.mu(relation) / _SMOOTHED * _ROUND_UP)
+        case CellTotals():
+            return Pure(mechanism.pure(relation) * _ROUND_UP)
         case ResampledGaussian():
             return Resampled(resampled_curve(mechanism, relation))
         case ResampledUnits():
             return Resampled(units_curve(mechanism, relation))
+        case Resample() if relation is Relation.REPLACE_ONE:
+            return Revealed(min(1.0, mechanism.chance * _ROUND_UP))
+        case SmoothedResample():
+            return Resampled(smoothed_curve(mechanism, relation), mechanism.pure * _ROUND_UP)
         case GaussianNoise(noise_sd=sd, sensitivity=sensitivity):
             return Gaussian(sensitivity / sd * _ROUND_UP)
         case LaplaceNoise(scale=scale, sensitivity=sensitivity):
             return Laplace(sensitivity / scale * _ROUND_UP)
+        case AveragedLaplaceCounts() | AveragedLaplaceMoments() | AveragedLaplaceNoise():
+            averaged = averaged_curve(mechanism, relation)
+            return Resampled(averaged.curve, averaged.pure)
+        case SparseVector(relation=stated) if stated is relation:
+            return Pure(mechanism.pure() * _ROUND_UP)
+        case HistogramRounds():
+            return Gaussian(mechanism.mu(relation) / _SMOOTHED * _ROUND_UP)
+        case RandomisedRecords() if relation is Relation.REPLACE_ONE:
+            return Pure(mechanism.pure() * _ROUND_UP)
     raise UncertifiedError(
         "HG401", rule="Only mechanisms with a known worst pair are priced.", finding="Found another kind."
     )
@@ -143,9 +184,8 @@ def _smoothed(widths: Widths) -> Widths:
 
     A width in units is W/2^bits with W ≥ 1000, so √(W² − r²) ≥ W·√(1 − (r/1000)²) whatever the lattice.
     """
-    factor = math.sqrt(1.0 - (SMOOTHING / 1000.0) ** 2)
     return Widths(
-        None if widths.count is None else widths.count * factor,
-        widths.total * factor,
-        None if widths.square is None else widths.square * factor,
+        None if widths.count is None else widths.count * _SMOOTHED,
+        widths.total * _SMOOTHED,
+        None if widths.square is None else widths.square * _SMOOTHED,
     )

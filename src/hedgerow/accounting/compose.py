@@ -12,9 +12,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure, Resampled, Term, terms_of
+from hedgerow.accounting.additive import (
+    Discrete,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Pure,
+    Resampled,
+    Revealed,
+    Term,
+    terms_of,
+)
 from hedgerow.accounting.loss_grid import Curve
-from hedgerow.accounting.profile import GaussianProfile, Profile, PureProfile
+from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
 from hedgerow.privacy.mechanism import Mechanism
 from hedgerow.privacy.relation import Relation
 
@@ -24,6 +34,7 @@ __all__ = ["ComposedProfile", "compose", "profile_of"]
 # is twice this.)
 _ROUNDOFF = 1e-12
 _ROUND_UP = 1.0 + 1e-9
+_UNIT = 1e-15  # rounding of one factor of a product of numbers near 1
 
 
 def profile_of(mechanism: Mechanism, relation: Relation) -> Profile:
@@ -38,11 +49,16 @@ def profile_of(mechanism: Mechanism, relation: Relation) -> Profile:
 
 def compose(terms: Sequence[Term]) -> Profile:
     """Return an upper bound on the curve of independent terms run together."""
+    hidden = math.prod(1.0 - term.chance for term in terms if isinstance(term, Revealed))
+    if any(isinstance(term, Revealed) for term in terms):
+        rest = compose([term for term in terms if not isinstance(term, Revealed)])
+        return RevealingProfile(min(1.0, 1.0 - hidden + _UNIT * len(terms)), rest)
     mu = math.sqrt(sum(term.mu**2 for term in terms if isinstance(term, Gaussian)))
     others = [term for term in terms if not isinstance(term, Gaussian)]
     if len(terms) == 1 and isinstance(terms[0], Resampled):
-        return terms[0].curve
-    if any(isinstance(term, Resampled) and math.isinf(term.curve.epsilon_upper(_ROUNDOFF)) for term in others):
+        return terms[0].curve if math.isinf(terms[0].pure) else CappedProfile(terms[0].curve, terms[0].pure)
+    beyond = (term for term in others if isinstance(term, Resampled) and math.isinf(term.pure))
+    if any(math.isinf(term.curve.epsilon_upper(_ROUNDOFF)) for term in beyond):
         return PureProfile(math.inf)
     if not others:
         return GaussianProfile(mu) if mu > 0 else PureProfile(0.0)
@@ -80,7 +96,7 @@ def _pure_total(terms: Iterable[Term]) -> float:
         match term:
             case DiscreteLaplace(scale=scale, times=times):
                 total += times / scale
-            case Laplace(epsilon=epsilon) | Pure(epsilon=epsilon):
+            case Laplace(epsilon=epsilon) | Pure(epsilon=epsilon) | Resampled(pure=epsilon):
                 total += epsilon
             case _:
                 return math.inf

@@ -12,7 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["GaussianProfile", "Profile", "PureProfile", "attack_success_upper", "least_epsilon"]
+__all__ = [
+    "CappedProfile",
+    "GaussianProfile",
+    "Profile",
+    "PureProfile",
+    "RevealingProfile",
+    "attack_success_upper",
+    "least_epsilon",
+]
 
 # One double operation more or less: added on the dear side of every closed form.
 _ROUND_UP = 1.0 + 1e-12
@@ -99,6 +107,52 @@ class PureProfile:
     def epsilon_upper(self, delta: float) -> float:
         """Return the least ε with δ(ε) ≤ δ, rounded up."""
         return self.epsilon if delta <= 0.0 else min(self.epsilon, least_epsilon(self.delta_upper, delta))
+
+
+@dataclass(frozen=True, slots=True)
+class CappedProfile:
+    """A curve with an ε at which δ is known to be 0.
+
+    >>> CappedProfile(GaussianProfile(1.0), 3.0).epsilon_upper(1e-6)
+    3.0
+    """
+
+    profile: Profile
+    pure: float
+
+    def delta_upper(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+        return 0.0 if epsilon >= self.pure else self.profile.delta_upper(epsilon)
+
+    def epsilon_upper(self, delta: float) -> float:
+        """Return an ε with δ(ε) ≤ δ."""
+        return self.pure if delta <= 0.0 else min(self.pure, self.profile.epsilon_upper(delta))
+
+
+@dataclass(frozen=True, slots=True)
+class RevealingProfile:
+    """The curve of a release that tells everything with probability `chance`, else costs `rest`.
+
+    δ(ε) = chance + (1 − chance)·δ_rest(ε) for every ε: it never falls below `chance`.
+
+    >>> found = RevealingProfile(0.1, PureProfile(0.0))
+    >>> found.epsilon_upper(0.1), found.epsilon_upper(0.09), found.delta_upper(5.0)
+    (0.0, inf, 0.1)
+    """
+
+    chance: float
+    rest: Profile
+
+    def delta_upper(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+        rest = self.rest.delta_upper(epsilon)
+        return self.chance if rest <= 0.0 else min(1.0, (self.chance + (1.0 - self.chance) * rest) * _ROUND_UP)
+
+    def epsilon_upper(self, delta: float) -> float:
+        """Return an ε with δ(ε) ≤ δ; infinite below `chance`."""
+        if delta < self.chance or self.chance >= 1.0:
+            return 0.0 if delta >= 1.0 else math.inf
+        return self.rest.epsilon_upper(max(0.0, (delta - self.chance) / (1.0 - self.chance) * (1.0 - 1e-12)))
 
 
 def attack_success_upper(profile: Profile, prior: float = 0.5) -> float:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.privacy.lattice_noise import require_drawable
+
 __all__ = ["SecureNoise"]
 
 _BATCH = 1 << 16
@@ -33,11 +35,14 @@ class SecureNoise:
     secure: bool = True
 
     def discrete_gaussian(self, width: float, size: int) -> NDArray[np.int64]:
-        """Return `size` independent integers, P(Z = z) ∝ exp(−z²/2 width²), exactly."""
+        """Return `size` independent integers, P(Z = z) ∝ exp(−z²/2 width²), exactly (HG107 beyond a width of 2⁵³)."""
+        require_drawable(width)
         return _in_batches(_gaussian(float(width)), size)
 
     def two_sided_geometric(self, scale: float, size: int) -> NDArray[np.int64]:
-        """Return `size` independent integers, P(Z = z) ∝ exp(−|z|/scale), exactly."""
+        """Return `size` independent integers, P(Z = z) ∝ exp(−|z|/scale), exactly (HG107 beyond a scale of 2⁵³)."""
+        # The sampler cuts noise off at ±2⁶³: wide enough noise, cut there and added outside, would show the sum.
+        require_drawable(scale)
         return _in_batches(_geometric(float(scale)), size)
 
     def generator(self) -> np.random.Generator:

@@ -107,6 +107,8 @@ class Requested(_Part):
     share: list[Number] | None = Field(None, description="Parts of the noise precision, one a statistic.")
     n_resamples: int | None = Field(None, ge=2, description="Replicates, for a bootstrap.")
     interval: Literal["calibrated", "conservative", "unbiased", "most-conservative"] | None = None
+    noise: Literal["averaged-laplace"] | None = Field(None, description="The law of the noise, by its name.")
+    n_draws: int | None = Field(None, ge=1, le=500, description="Laplace draws to a number, for averaged noise.")
 
 
 class FactsFile(_Part):

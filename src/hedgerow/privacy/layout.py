@@ -13,7 +13,8 @@ pair           movement                                                         
 same cell      (0, y − y', y² − y'²)                                                          replace-one
 one-sided      (1, y, y² − o)                                                                 add-remove; replace-one
                                                                                               where presence is private
-across cells   one-sided in each of two cells, independent coordinates                        replace-one, ≥ 2 cells
+across cells   one-sided in each of two cells, independent coordinates                        replace-one, ≥ 2 cells,
+                                                                                              where presence is private
 =============  ============================================================================  =====================
 """
 
@@ -53,7 +54,8 @@ class MomentsLayout:
     offset : int
         o, taken off y² where a count is released with it, so that the second moment costs least.
     presence : "public" or "private"
-        Public: every record is known to be in the one cell (replace-one, no groups, nothing dropped).
+        Public: every record is known to be in its cell, of one or of several, or in none (replace-one, nothing
+        dropped). The number of records of each cell is then the same for all neighbours, hence public.
     cells : int
         Disjoint cells released.
 
@@ -77,10 +79,6 @@ class MomentsLayout:
         if self.stride < 1 or self.steps < 1 or self.cells < 1 or self.presence not in ("public", "private"):
             raise ParameterError(
                 "HG406", rule="A moments layout has a positive stride, steps and cells.", finding="Found another."
-            )
-        if self.presence == "public" and self.cells != 1:
-            raise ParameterError(
-                "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.cells} cells."
             )
         if self.steps > 2**24:
             raise ParameterError(

@@ -3,17 +3,26 @@
 A description holds every parameter that pricing needs, and nothing about the data. Its meaning never changes: new
 behaviour is a new class. ``type`` is its name in JSON.
 
-======================  =======================================================================================
-`GeometricCounts`       counts of disjoint cells, two-sided geometric noise
-`GaussianCounts`        counts of disjoint cells, discrete Gaussian noise on the integers
-`MomentsGaussian`       (count, sum, second moment) of cells, discrete Gaussian noise on a fine lattice
-`MomentsGeometric`      the same with two-sided geometric noise on the lattice: pure ε
-`ResampledGaussian`     k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
-`ResampledUnits`        the same where a unit has several rows, in several cells
-`GaussianNoise`         one number with Gaussian noise (priced, never drawn)
-`LaplaceNoise`          one number with Laplace noise (priced, never drawn)
-`Composition`           several of these on the same records
-======================  =======================================================================================
+========================  =======================================================================================
+`GeometricCounts`         counts of disjoint cells, two-sided geometric noise
+`GaussianCounts`          counts of disjoint cells, discrete Gaussian noise on the integers
+`MomentsGaussian`         (count, sum, second moment) of cells, discrete Gaussian noise on a fine lattice
+`MomentsGeometric`        the same with two-sided geometric noise on the lattice: pure ε
+`CellTotals`              (sum, second moment) of cells, clamped to each cell's own bounds, noise of its own width
+`ResampledGaussian`       k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
+`ResampledUnits`          the same where a unit has several rows, in several cells
+`Resample`                draws with replacement, released as they are: (0, δ), and nothing better
+`SmoothedResample`        draws from binary outcomes and as many made-up ones: pure ε
+`GaussianNoise`           one number with Gaussian noise (priced, never drawn)
+`LaplaceNoise`            one number with Laplace noise (priced, never drawn)
+`AveragedLaplaceCounts`   counts of disjoint cells, the noise a sum of k two-sided geometric numbers
+`AveragedLaplaceMoments`  moments of cells, the noise on each coordinate such a sum on a fine lattice: pure ε
+`AveragedLaplaceNoise`    one number with the average of k Laplace releases (priced, never drawn)
+`SparseVector`            questions against a noisy threshold until a number of them is answered yes: pure ε
+`HistogramRounds`         rounds of (residual sum, count) over groups × buckets, discrete Gaussian noise
+`RandomisedRecords`       every record replaced by random bits before it is used: pure ε, replace-one only
+`Composition`             several of these on the same records
+========================  =======================================================================================
 """
 
 from __future__ import annotations
@@ -24,14 +33,28 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.layout import MomentsLayout, Presence, Widths
+from hedgerow.privacy.averaged_laplace import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
+from hedgerow.privacy.cell_totals import CellTotals
+from hedgerow.privacy.histogram_rounds import HistogramRounds
+from hedgerow.privacy.lattice_noise import LatticeNoise
+from hedgerow.privacy.lattice_noise import require_positive as _positive
+from hedgerow.privacy.layout import MomentsLayout, Presence
+from hedgerow.privacy.moments_noise import MomentsNoise
+from hedgerow.privacy.randomised_records import RandomisedRecords
+from hedgerow.privacy.resample import Resample, SmoothedResample
+from hedgerow.privacy.sparse_vector import SparseVector
 from hedgerow.privacy.unit import MOST_ROWS
 
 __all__ = [
+    "AveragedLaplaceCounts",
+    "AveragedLaplaceMoments",
+    "AveragedLaplaceNoise",
+    "CellTotals",
     "Composition",
     "GaussianCounts",
     "GaussianNoise",
     "GeometricCounts",
+    "HistogramRounds",
     "LaplaceNoise",
     "LatticeNoise",
     "Mechanism",
@@ -39,24 +62,18 @@ __all__ = [
     "MomentsGeometric",
     "MomentsNoise",
     "Presence",
+    "RandomisedRecords",
+    "Resample",
     "ResampledCoordinate",
     "ResampledGaussian",
     "ResampledUnits",
     "Shape",
+    "SmoothedResample",
+    "SparseVector",
     "UnitShape",
     "as_record",
     "parts_of",
 ]
-
-MIN_LATTICE_STEPS = 1000
-
-
-def _positive(**numbers: float) -> None:
-    for name, number in numbers.items():
-        if isinstance(number, bool) or not (math.isfinite(number) and number > 0):
-            raise ParameterError(
-                "HG406", rule=f"`{name}` of a mechanism must be positive and finite.", finding=f"Found {number!r}."
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,50 +112,6 @@ class GaussianCounts:
     def noise_sd(self) -> float:
         """Upper bound on the standard deviation of the noise: that of a discrete Gaussian is at most `sd`."""
         return self.sd
-
-
-@dataclass(frozen=True, slots=True)
-class LatticeNoise:
-    """Integer noise of width `width` on a lattice of 2^bits steps to a unit."""
-
-    width: int
-    bits: int
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.width, int) and isinstance(self.bits, int)
-        if not whole or self.width < MIN_LATTICE_STEPS or not 0 <= self.bits <= 60:
-            raise ParameterError(
-                "HG406",
-                rule=f"Lattice noise is at least {MIN_LATTICE_STEPS} steps wide, with 0 to 60 bits.",
-                finding=f"Found width {self.width!r}, bits {self.bits!r}.",
-            )
-
-    @property
-    def in_units(self) -> float:
-        """The width in units of the data's integers."""
-        return self.width / 2.0**self.bits
-
-
-@dataclass(frozen=True, slots=True)
-class MomentsNoise:
-    """The lattice noise of each coordinate; None where it is not released."""
-
-    count: LatticeNoise | None
-    total: LatticeNoise
-    square: LatticeNoise | None
-
-    def widths(self) -> Widths:
-        """Return the widths in units of the data's integers."""
-        return Widths(
-            self.count.in_units if self.count else None,
-            self.total.in_units,
-            self.square.in_units if self.square else None,
-        )
-
-    def coordinates(self) -> dict[str, LatticeNoise]:
-        """Return what is released, by name, in order."""
-        named = {"count": self.count, "total": self.total, "square": self.square}
-        return {name: noise for name, noise in named.items() if noise is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +263,17 @@ Single = (
     | MomentsGeometric
     | ResampledGaussian
     | ResampledUnits
+    | Resample
+    | SmoothedResample
     | GaussianNoise
     | LaplaceNoise
+    | SparseVector
+    | HistogramRounds
+    | RandomisedRecords
+    | AveragedLaplaceCounts
+    | AveragedLaplaceMoments
+    | AveragedLaplaceNoise
+    | CellTotals
 )
 
 
@@ -323,7 +305,12 @@ def as_record(mechanism: Mechanism) -> dict[str, Any]:
     """
     if isinstance(mechanism, Composition):
         return {"type": mechanism.type, "parts": [as_record(part) for part in mechanism.parts]}
-    fields = dataclasses.asdict(mechanism)
-    if isinstance(mechanism, (ResampledGaussian, ResampledUnits)):
-        fields["coordinates"] = list(fields["coordinates"])
+    fields = _as_lists(dataclasses.asdict(mechanism))
     return {"type": fields.pop("type"), **fields}
+
+
+def _as_lists(value: Any) -> Any:
+    """Return tuples as lists, at any depth: JSON knows no others, and a record is compared with what was read."""
+    if isinstance(value, dict):
+        return {name: _as_lists(one) for name, one in value.items()}
+    return [_as_lists(one) for one in value] if isinstance(value, (list, tuple)) else value

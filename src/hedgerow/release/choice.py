@@ -13,7 +13,8 @@ from hedgerow.privacy.relation import Relation
 from hedgerow.release.bootstrap import BootstrapDesign
 from hedgerow.release.counts import CountsDesign, Family
 from hedgerow.release.design import Design, PublicFacts
-from hedgerow.release.moments import MomentsDesign
+from hedgerow.release.moments import MomentsDesign, check_membership
+from hedgerow.release.noise import AVERAGED_LAPLACE
 from hedgerow.release.request import Request
 from hedgerow.release.resampled_smooth import ResampledSmooth
 from hedgerow.release.resampled_statistic import Resampled, ResampledCount, ResampledMean
@@ -41,6 +42,8 @@ def count_families(request: Request) -> Sequence[Family]:
     ParameterError
         HG117: a method that needs δ > 0 at δ = 0.
     """
+    if request.draws is not None:
+        return (AVERAGED_LAPLACE,)
     if request.budget.delta == 0.0:
         smooth = any(isinstance(statistic, Smooth) for statistic in request.statistics)
         if request.method in ("gaussian", "moments", "bootstrap") or smooth:
@@ -67,6 +70,8 @@ def choose_design(
     ParameterError
         HG108: the method does not serve the statistic.
     """
+    if request.membership:
+        check_membership(statistic, facts, missing)
     if facts.limit is not None:
         return unit_design(
             statistic,
@@ -92,11 +97,16 @@ def choose_design(
         return _moments(statistic, request, facts, missing)
     if request.method == "moments":
         raise _unserved(request.method, statistic, '"geometric", "gaussian" or "auto"')
-    reason = ASKED if request.method == family else _REASONS[family]
-    return CountsDesign(statistic, request.by, facts, missing, family, reason)
+    reason = ASKED if family in (request.method, AVERAGED_LAPLACE) else _REASONS[family]
+    return CountsDesign(statistic, request.by, facts, missing, family, reason, request.draws or 1)
 
 
 def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missing: Missing) -> Design:
+    if request.draws is not None:
+        named: Family = AVERAGED_LAPLACE
+        return MomentsDesign(
+            statistic, request.by, facts, missing, named, named, ASKED, request.membership, request.draws
+        )
     pure = request.budget.delta == 0.0 or request.method == "geometric"
     if request.method == "gaussian" and not facts.census:
         raise _unserved(
@@ -106,7 +116,14 @@ def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missin
     method = "geometric" if pure else "gaussian" if request.method == "gaussian" else "moments"
     reason = "a pure guarantee (δ = 0)" if request.budget.delta == 0.0 else _REASONS["moments"]
     return MomentsDesign(
-        statistic, request.by, facts, missing, family, method, reason if request.method == "auto" else ASKED
+        statistic,
+        request.by,
+        facts,
+        missing,
+        family,
+        method,
+        reason if request.method == "auto" else ASKED,
+        request.membership,
     )
 
 

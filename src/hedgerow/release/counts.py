@@ -1,9 +1,8 @@
-"""Counts and proportions: disjoint cells counted once, with two-sided geometric or discrete Gaussian noise."""
+"""Counts and proportions: disjoint cells counted once, with geometric, discrete Gaussian or averaged noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,15 +10,15 @@ import numpy as np
 
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import ParameterError
-from hedgerow.inference.counts import NumberWithErrors, count_with_errors, proportion_with_errors
-from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.facts import Category, Missing
-from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts, Single
+from hedgerow.privacy.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Single
 from hedgerow.privacy.relation import Relation
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.draw import noisy_counts
 from hedgerow.release.missing import complete
+from hedgerow.release.readings import Readings
 from hedgerow.release.table import AdditiveTable
 from hedgerow.release.wording import NOT_RELIABLE, SMALL_COUNT, covers
 from hedgerow.resampling.histogram import Histogram
@@ -27,7 +26,7 @@ from hedgerow.resampling.statistic import Count, Proportion
 
 __all__ = ["CountsDesign", "Family"]
 
-Family = Literal["geometric", "gaussian"]
+Family = Literal["geometric", "gaussian", "averaged-laplace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,7 @@ class CountsDesign:
     missing: Missing
     family: Family
     reason: str
+    draws: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.statistic, Proportion) and self.missing is Missing.MIDPOINT:
@@ -56,7 +56,7 @@ class CountsDesign:
 
     @property
     def method(self) -> str:
-        """``"geometric"`` or ``"gaussian"``."""
+        """``"geometric"``, ``"gaussian"`` or ``"averaged-laplace"``."""
         return self.family
 
     @property
@@ -83,6 +83,8 @@ class CountsDesign:
         cells = self.query.cells * len(self.features)
         touched = min(cells, 2) if self.facts.relation is Relation.REPLACE_ONE else 1
         sd = math.sqrt(touched) / mu
+        if self.family == "averaged-laplace":
+            return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
         return GaussianCounts(sd, cells) if self.family == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
@@ -93,36 +95,31 @@ class CountsDesign:
             complete(histogram, self.missing)
             equal = histogram.cell_sums(histogram.index)
             sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
-        cells = tuple(self.query.cell_labels())
-        return noisy_counts(sums, mechanism, source, cells=cells, features=self.features)
+        return noisy_counts(sums, mechanism, source, cells=self.query.labels, features=self.features)
 
-    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+    def estimates(self, table: AdditiveTable) -> Readings:
         """Return one estimate a cell."""
-        return [self._estimate(table, row) for row in range(len(table.cells))]
-
-    def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
-        read = self._count(table, row) if isinstance(self.statistic, Count) else self._proportion(table, row)
-        known = read.reliable or isinstance(self.statistic, Count)
-        unsure = SMALL_COUNT if isinstance(self.statistic, Count) else NOT_RELIABLE
-        return Estimate(
+        counted = isinstance(self.statistic, Count)
+        read = self._counts(table) if counted else self._proportions(table)
+        return Readings(
             statistic=self.statistic.name,
             column=self.statistic.column,
-            cell=table.cells[row],
-            estimate=read.value,
-            sampling_error=read.sampling_error if known else None,
-            bootstrap_error=0.0 if known else None,
-            privacy_error=read.privacy_error if known else None,
+            cells=table.cells,
             method=self.method,
-            n_resamples=None,
-            reliable=read.reliable,
-            note=None if read.reliable else unsure,
             covers=covers(self.statistic, self.facts),
+            value=read.value,
+            sampling_error=read.sampling_error,
+            privacy_error=read.privacy_error,
+            known=np.ones_like(read.reliable) if counted else read.reliable,
+            reliable=read.reliable,
+            unsure=SMALL_COUNT if counted else NOT_RELIABLE,
+            remark=None,
             basis=read.basis,
         )
 
-    def _count(self, table: AdditiveTable, row: int) -> NumberWithErrors:
-        return count_with_errors(
-            float(table.column("count")[row]),
+    def _counts(self, table: AdditiveTable) -> NumbersWithErrors:
+        return counts_with_errors(
+            table.column("count"),
             noise_sd=table.sd("count"),
             n=self.facts.n,
             census=self.facts.census,
@@ -130,10 +127,10 @@ class CountsDesign:
             method=self.method,
         )
 
-    def _proportion(self, table: AdditiveTable, row: int) -> NumberWithErrors:
-        return proportion_with_errors(
-            float(table.column("equal")[row]),
-            None if self.denominator_is_public else float(table.column("different")[row]),
+    def _proportions(self, table: AdditiveTable) -> NumbersWithErrors:
+        return proportions_with_errors(
+            table.column("equal"),
+            None if self.denominator_is_public else table.column("different"),
             noise_sd=table.sd("equal"),
             n=self.facts.n,
             census=self.facts.census,

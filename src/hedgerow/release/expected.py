@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import ValueOnGrid
 from hedgerow.inference.bootstrap_basis import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
     GaussianCounts,
     GeometricCounts,
-    MomentsGaussian,
-    MomentsGeometric,
     ResampledGaussian,
     Single,
 )
 from hedgerow.release.bootstrap import BootstrapDesign
 from hedgerow.release.counts import CountsDesign
+from hedgerow.release.draw import MomentsMechanism, counts_law, moments_spread
 from hedgerow.release.guess import law_on_grid
 from hedgerow.release.moments import MomentsDesign
 from hedgerow.release.resampled_smooth import ResampledSmooth
@@ -56,7 +57,7 @@ def expected_moments(
     design: MomentsDesign, mechanism: Single, *, records: float, mean: float, sd: float, level: float
 ) -> Reading:
     """Return what a mean or a sum of `records` values with this mean and sd would be read as."""
-    if not isinstance(mechanism, (MomentsGaussian, MomentsGeometric)):
+    if not isinstance(mechanism, MomentsMechanism):
         raise TypeError(f"{mechanism.type} releases no moments")
     layout = design.layout
     low, high = design.statistic.grid.as_bounds()
@@ -65,20 +66,18 @@ def expected_moments(
     first = layout.start + slope * (mean - low)
     square = (slope * sd) ** 2 + first**2 - layout.offset
     noises = mechanism.noise.coordinates()
-    gaussian = isinstance(mechanism, MomentsGaussian)
-    spread = [noise.in_units * (1.0 if gaussian else math.sqrt(2.0)) for noise in noises.values()]
+    spread, law = moments_spread(mechanism)
     totals = {"count": records, "total": records * first, "square": records * square}
-    law = "gaussian" if gaussian else "laplace"
-    tables = _noisy_tables({name: totals[name] for name in noises}, np.array(spread), law)
+    tables = _noisy_tables({name: totals[name] for name in noises}, spread, law)
     return _averaged([(weight, design.estimates(table)[0]) for weight, table in tables], level)
 
 
 def expected_counts(design: CountsDesign, mechanism: Single, *, records: float, share: float, level: float) -> Reading:
     """Return what a count of `records`, or a proportion of this share of them, would be read as."""
-    if not isinstance(mechanism, (GaussianCounts, GeometricCounts)):
+    if not isinstance(mechanism, (GaussianCounts, GeometricCounts, AveragedLaplaceCounts)):
         raise TypeError(f"{mechanism.type} does not count")
     totals = {"count": records, "equal": records * share, "different": records * (1.0 - share)}
-    law = "gaussian" if isinstance(mechanism, GaussianCounts) else "laplace"
+    law = counts_law(mechanism)
     spread = np.full(len(design.features), mechanism.noise_sd)
     tables = _noisy_tables({name: totals[name] for name in design.features}, spread, law)
     return _averaged([(weight, design.estimates(table)[0]) for weight, table in tables], level)
@@ -196,8 +195,13 @@ def _places(law: str, count: int) -> list[float]:
     if law == "gaussian":
         nodes = ndtri(levels)
     else:
-        nodes = np.sign(levels - 0.5) * -np.log(1.0 - 2.0 * np.abs(levels - 0.5))
+        nodes = np.array([math.copysign(_quantile(law, abs(2.0 * level - 1.0)), level - 0.5) for level in levels])
     return [float(node) for node in nodes / math.sqrt(float(np.mean(nodes**2)))]
+
+
+def _quantile(law: str, level: float) -> float:
+    """Return the half-width that holds a noise of sd 1 with this probability."""
+    return float(quantiles_of(law, level, np.zeros(1), np.ones(1))[0]) if level > 0.0 else 0.0
 
 
 def _averaged(readings: Sequence[tuple[float, Estimate]], level: float) -> Reading:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,19 +50,24 @@ class ReleaseFolder:
         if release.certificate is not None:
             (self.staging / "certificate.json").write_text(release.certificate.to_json(), encoding="utf-8")
             written.append("certificate.json")
-        self._move(written)
+        self.move(written)
         save_pictures(release.error_bars(level), [self.staging / name for name in _PICTURES], level=level)
-        self._move(_PICTURES)
+        self.move(_PICTURES)
         return (*written, *_PICTURES)
 
-    def _move(self, names: list[str] | tuple[str, ...]) -> None:
+    def move(self, names: Sequence[str]) -> None:
+        """Move finished files to their names."""
         for name in names:
             (self.staging / name).replace(self.path / name)
 
 
 @contextmanager
 def prepared_folder(
-    path: str | Path, *, force: bool = False, source: str | Path | None = None
+    path: str | Path,
+    *,
+    force: bool = False,
+    source: str | Path | None = None,
+    names: Sequence[str] = FILES,
 ) -> Iterator[ReleaseFolder]:
     """Make a folder, or take an empty one, and prove that it can be written; unused, it is removed again.
 
@@ -72,6 +77,8 @@ def prepared_folder(
         Made with its parents where it is not there.
     force : bool
         Take a folder that holds something, and replace files of the names above.
+    names : sequence of str
+        The names in question; those of a release by default.
     source : path, optional
         A file that must not be replaced: the data.
 
@@ -96,8 +103,8 @@ def prepared_folder(
             made = [folder for folder in (target, *target.parents) if not folder.exists()]
             target.mkdir(parents=True, exist_ok=True)
             if not force and any(target.iterdir()):
-                raise _occupied(target, "holds something already")
-            _check_names(target, source)
+                raise _occupied(target, "holds something already", names)
+            _check_names(target, source, names)
             staging = Path(tempfile.mkdtemp(prefix=".hedgerow-", dir=target))
         except (OSError, ValueError) as failure:
             if isinstance(failure, ParameterError):
@@ -119,19 +126,19 @@ def prepared_folder(
                 folder.rmdir()
 
 
-def _check_names(target: Path, source: str | Path | None) -> None:
-    for name in FILES:
+def _check_names(target: Path, source: str | Path | None, names: Sequence[str]) -> None:
+    for name in names:
         place = target / name
         if place.is_dir() and not place.is_symlink():
-            raise _occupied(target, f"holds a folder called {name}")
+            raise _occupied(target, f"holds a folder called {name}", names)
         if source is not None and place.exists() and Path(source).exists() and place.samefile(source):
-            raise _occupied(target, f"holds the data, under the name {name}")
+            raise _occupied(target, f"holds the data, under the name {name}", names)
 
 
-def _occupied(target: Path, finding: str) -> ParameterError:
+def _occupied(target: Path, finding: str, names: Sequence[str]) -> ParameterError:
     return ParameterError(
         "HG119",
         rule="A release does not write over what is there.",
         finding=f"The folder {str(target)!r} {finding}.",
-        remedy="Name a new folder, or say --force to replace its " + ", ".join(FILES) + ".",
+        remedy="Name a new folder, or say --force to replace its " + ", ".join(names) + ".",
     )

@@ -15,10 +15,11 @@ import numpy as np
 from hedgerow.errors import ParameterError
 from hedgerow.inference.level import parse_level
 from hedgerow.privacy.facts import Missing
-from hedgerow.privacy.mechanism import MomentsGaussian, MomentsGeometric, ResampledGaussian, Single
+from hedgerow.privacy.mechanism import ResampledGaussian, Single
 from hedgerow.release.bootstrap import BootstrapDesign
 from hedgerow.release.counts import CountsDesign
 from hedgerow.release.design import Design
+from hedgerow.release.draw import MomentsMechanism, moments_spread
 from hedgerow.release.expected import (
     Reading,
     expected_counts,
@@ -280,11 +281,11 @@ def _present(design: Design, guess: Guess) -> float:
 
 def _noise_sd(design: Design, mechanism: Single) -> float:
     """Return the noise on the released total, in the column's unit (of a bootstrap: of one replicate's)."""
-    if isinstance(mechanism, (MomentsGaussian, MomentsGeometric)) and isinstance(design, MomentsDesign):
+    if isinstance(mechanism, MomentsMechanism) and isinstance(design, MomentsDesign):
         low, high = design.statistic.grid.as_bounds()
         unit = (high - low) / (design.layout.stride * design.layout.steps)
-        law = 1.0 if isinstance(mechanism, MomentsGaussian) else math.sqrt(2.0)
-        return mechanism.noise.total.in_units * law * unit
+        place = list(mechanism.noise.coordinates()).index("total")
+        return float(moments_spread(mechanism)[0][place]) * unit
     if isinstance(mechanism, ResampledGaussian) and isinstance(design, BootstrapDesign):
         resampled = design.resampled
         unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0

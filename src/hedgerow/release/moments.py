@@ -10,29 +10,38 @@ n times the mean's numerator. The file itself as target needs no second moment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.inference.estimate import Estimate
+from hedgerow.errors import UncertifiedError
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.facts import Category, Missing
 from hedgerow.privacy.layout import MomentsLayout, Widths
-from hedgerow.privacy.mechanism import MomentsGaussian, MomentsGeometric, MomentsNoise, Single
+from hedgerow.privacy.mechanism import (
+    AveragedLaplaceMoments,
+    MomentsGaussian,
+    MomentsGeometric,
+    MomentsNoise,
+    Single,
+)
 from hedgerow.privacy.relation import Relation
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.draw import noisy_moments
 from hedgerow.release.missing import apply_policy
-from hedgerow.release.read_moments import mean_estimate, sum_estimate
+from hedgerow.release.read_moments import read_means, read_sums
+from hedgerow.release.readings import Readings
 from hedgerow.release.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Mean, Sum
+from hedgerow.resampling.statistic import Mean, Statistic, Sum
 
-__all__ = ["MomentsDesign"]
+__all__ = ["MomentsDesign", "check_membership"]
 
-Family = Literal["gaussian", "geometric"]
+Family = Literal["gaussian", "geometric", "averaged-laplace"]
 # (κ, ω) by situation; None is not released.
 _PUBLIC = (None, 1.6)
 _ONE_CELL = (1.5, 1.6)
@@ -50,7 +59,11 @@ _CENSUS: dict[tuple[float | None, float | None], tuple[float | None, float | Non
 
 @dataclass(frozen=True, slots=True)
 class MomentsDesign:
-    """A mean or a sum of each cell with its second moment, in one vector release."""
+    """A mean or a sum of each cell with its second moment, in one vector release.
+
+    With `membership` the cell of every record is public, as the caller declared: a record can then change its value
+    within its cell and nothing else, and the number of records of each cell goes out as it is.
+    """
 
     statistic: Mean | Sum
     by: tuple[Category, ...]
@@ -59,6 +72,12 @@ class MomentsDesign:
     family: Family
     method: str
     reason: str
+    membership: bool = False
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        if self.membership:
+            check_membership(self.statistic, self.facts, self.missing)
 
     @property
     def query(self) -> Query:
@@ -67,8 +86,9 @@ class MomentsDesign:
 
     @property
     def presence_is_public(self) -> bool:
-        """Whether every record is known to count in the one cell: replace-one, no groups, nothing dropped."""
-        return self.facts.relation is Relation.REPLACE_ONE and not self.by and self.missing is not Missing.DROP
+        """Whether every record is known to count in its cell: replace-one, one cell or public ones, nothing dropped."""
+        known = not self.by or self.membership
+        return self.facts.relation is Relation.REPLACE_ONE and known and self.missing is not Missing.DROP
 
     @property
     def about_zero(self) -> bool:
@@ -105,20 +125,62 @@ class MomentsDesign:
         reach = float(layout.reach)
         unit = Widths(None if kappa is None else 1.0 / kappa, reach, None if omega is None else reach * reach / omega)
         measure = layout.mu if self.family == "gaussian" else layout.pure
-        scale = measure(self.facts.relation, unit) / mu
+        # k draws make a sum whose sd is √k times that of one.
+        scale = measure(self.facts.relation, unit) / (mu * math.sqrt(self.draws))
         noise = MomentsNoise(
             None if unit.count is None else lattice_noise(scale * unit.count),
             lattice_noise(scale * unit.total),
             None if unit.square is None else lattice_noise(scale * unit.square),
         )
+        if self.family == "averaged-laplace":
+            return AveragedLaplaceMoments(layout, noise, self.draws)
         return MomentsGaussian(layout, noise) if self.family == "gaussian" else MomentsGeometric(layout, noise)
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""
         kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
-        return noisy_moments(kept, mechanism, source, cells=tuple(self.query.cell_labels()))
+        noisy = noisy_moments(kept, mechanism, source, cells=self.query.labels)
+        return _with_public_counts(noisy, kept) if self.membership else noisy
 
-    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+    def estimates(self, table: AdditiveTable) -> Readings:
         """Return one estimate a cell."""
-        read = mean_estimate if isinstance(self.statistic, Mean) else sum_estimate
-        return [read(self, table, row) for row in range(len(table.cells))]
+        read = read_means if isinstance(self.statistic, Mean) else read_sums
+        return read(self, table)
+
+
+def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing) -> None:
+    """Refuse public membership where it would protect nothing, or where a record could still come or go.
+
+    Raises
+    ------
+    UncertifiedError
+        HG410: add-remove, units of several rows, missing values dropped, or nothing but records is counted.
+    """
+    found = ""
+    if not isinstance(statistic, (Mean, Sum)):
+        found, mend = f"A {statistic.name} by cells would then be public itself.", "Publish the counts as they are."
+    elif facts.relation is not Relation.REPLACE_ONE:
+        found, mend = "Under add-remove not even a record's presence is public.", 'Take relation="replace-one".'
+    elif facts.limit is not None:
+        found, mend = "It is not certified for units of several rows.", 'Take unit="row", or method="whole-table".'
+    elif missing is Missing.DROP:
+        found = "Missing values are dropped, so whether a record has a value would stay private."
+        mend = 'Take missing="error-if-declared-complete", or "midpoint".'
+    if found:
+        raise UncertifiedError(
+            "HG410",
+            rule="Public membership leaves nothing private of a record but its value within its cell.",
+            finding=found,
+            remedy=mend,
+        )
+
+
+def _with_public_counts(table: AdditiveTable, histogram: Histogram) -> AdditiveTable:
+    """Put the exact number of records of each cell in front: it is the same for all neighbours."""
+    counts = histogram.cell_sums().astype(np.float64)[:, None]
+    return replace(
+        table,
+        features=("count", *table.features),
+        values=np.hstack([counts, table.values]),
+        noise_sd=np.concatenate([[0.0], table.noise_sd]),
+    )

@@ -15,8 +15,9 @@ from hedgerow.privacy.relation import Relation
 from hedgerow.release.choice import choose_design, count_families
 from hedgerow.release.counts import Family
 from hedgerow.release.design import Design, PublicFacts
+from hedgerow.release.noise import AVERAGED_LAPLACE
 from hedgerow.release.request import Request
-from hedgerow.release.wording import LEFT_OUT
+from hedgerow.release.wording import LEFT_OUT, PUBLIC_MEMBERSHIP
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic
 
@@ -121,6 +122,8 @@ class Plan:
             "unit": str(self.facts.unit),
             "target": str(self.facts.target),
             "n": self.facts.n,
+            **({"membership": "public"} if request.membership else {}),
+            **({"noise": AVERAGED_LAPLACE, "n_draws": request.draws} if request.draws is not None else {}),
         }
 
     def assumptions(self) -> tuple[str, ...]:
@@ -134,6 +137,8 @@ class Plan:
 
     def _computed(self) -> Iterator[str]:
         """Yield what the price rests on beside proofs."""
+        if self.request.membership:
+            yield PUBLIC_MEMBERSHIP
         scanned = self.facts.relation is Relation.REPLACE_ONE and any(
             isinstance(item.mechanism, ResampledGaussian) and item.mechanism.shape in ("value", "value-and-count")
             for item in self.items

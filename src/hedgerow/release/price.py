@@ -5,6 +5,8 @@ mechanism       what is priced                                                  
 ==============  ===============================================================  ================================
 ``gaussian``    one number with Gaussian noise                                   1 under replace-one, ½ under
 ``laplace``     one number with Laplace noise, noise_sd = √2 × scale             add-remove (about the midpoint)
+``averaged-``   one number with the average of k Laplace releases,               likewise
+``laplace``     noise_sd = √(2k) × scale
 ``geometric``   one count with two-sided geometric noise                         1
 ``moments``     one mean on the default grid: replace-one with public presence,  that of the whole vector
                 add-remove with a private count; noise_sd is that of Σ(x − c)
@@ -27,6 +29,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
 from hedgerow.privacy.facts import Missing
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceNoise,
     GaussianNoise,
     GeometricCounts,
     LaplaceNoise,
@@ -40,6 +43,7 @@ from hedgerow.privacy.mechanism import (
 from hedgerow.privacy.relation import Relation, Target, parse_relation
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.moments import MomentsDesign
+from hedgerow.release.noise import AVERAGED_LAPLACE, N_DRAWS, parse_draws
 from hedgerow.resampling.statistic import mean
 
 __all__ = ["PRICED", "Price", "PriceOfErrors", "build_mechanism", "price_of", "price_of_errors"]
@@ -95,6 +99,7 @@ def price_of(
     delta: float | None = None,
     n_resamples: int | None = None,
     rate: float | None = None,
+    n_draws: int | None = None,
 ) -> Price:
     """Return an upper bound on ε at δ for given noise, or the least noise that provably meets ε.
 
@@ -103,7 +108,7 @@ def price_of(
 
     Parameters
     ----------
-    mechanism : {"gaussian", "laplace", "geometric", "moments", "bootstrap"}
+    mechanism : {"gaussian", "laplace", "averaged-laplace", "geometric", "moments", "bootstrap"}
     relation : {"replace-one", "add-remove"}
     rho, mu, noise_sd, epsilon : float
         The size of the noise, or the budget it must meet; in units of the range.
@@ -111,6 +116,8 @@ def price_of(
         1e-6 by default.
     n_resamples, rate
         For a bootstrap only.
+    n_draws : int, optional
+        For averaged Laplace noise only; 10 by default.
 
     Raises
     ------
@@ -130,7 +137,8 @@ def price_of(
     from hedgerow.accounting.calibrate import least_noise
     from hedgerow.accounting.compose import profile_of
 
-    _check_mechanism(mechanism, n_resamples=n_resamples, rate=rate)
+    _check_mechanism(mechanism, n_resamples=n_resamples, rate=rate, n_draws=n_draws)
+    draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
     k, rate = _resampling(mechanism, n_resamples, rate)
     protected = parse_relation(relation)
     _check_sizes(mechanism, rho=rho, mu=mu, noise_sd=noise_sd, epsilon=epsilon)
@@ -144,16 +152,24 @@ def price_of(
         )
     if epsilon is not None:
         found = least_noise(
-            lambda precision: _of_precision(mechanism, precision, protected, k, rate), protected, budget
+            lambda precision: _of_precision(mechanism, precision, protected, k, rate, draws), protected, budget
         )
         return Price(found.mechanism, protected, budget.delta, found.epsilon_upper, _noise_sd(found.mechanism))
-    built = build_mechanism(mechanism, _given_sd(rho, mu, noise_sd, k), protected, n_resamples=k, rate=rate)
+    built = build_mechanism(
+        mechanism, _given_sd(rho, mu, noise_sd, k), protected, n_resamples=k, rate=rate, n_draws=draws
+    )
     curve = profile_of(built, protected)
     return Price(built, protected, budget.delta, curve.epsilon_upper(budget.delta), _noise_sd(built))
 
 
 def build_mechanism(
-    name: str, noise_sd: float, relation: Relation, *, n_resamples: int = _N_RESAMPLES, rate: float = _RATE
+    name: str,
+    noise_sd: float,
+    relation: Relation,
+    *,
+    n_resamples: int = _N_RESAMPLES,
+    rate: float = _RATE,
+    n_draws: int = N_DRAWS,
 ) -> Mechanism:
     """Return the named mechanism with noise of this standard deviation, in units of the range.
 
@@ -162,15 +178,20 @@ def build_mechanism(
     """
     if name == "bootstrap":
         return _bootstrap(noise_sd, relation, n_resamples, rate)
+    if name == AVERAGED_LAPLACE:
+        return AveragedLaplaceNoise(noise_sd / math.sqrt(2.0 * n_draws), n_draws, _one_number(relation))
     return _BUILDERS[name](noise_sd, relation)
 
 
-def _of_precision(name: str, precision: float, relation: Relation, n_resamples: int, rate: float) -> Mechanism:
+def _of_precision(
+    name: str, precision: float, relation: Relation, n_resamples: int, rate: float, n_draws: int
+) -> Mechanism:
     # The sd of geometric noise vanishes far faster than its scale, which is what its price follows.
     if name == "geometric":
         return GeometricCounts(1.0 / precision, 1)
     replicates = math.sqrt(n_resamples) if name == "bootstrap" else 1.0
-    return build_mechanism(name, replicates / precision, relation, n_resamples=n_resamples, rate=rate)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "rate": rate, "n_draws": n_draws}
+    return build_mechanism(name, replicates / precision, relation, **options)
 
 
 def _gaussian(noise_sd: float, relation: Relation) -> Mechanism:
@@ -210,7 +231,7 @@ _BUILDERS: dict[str, Callable[[float, Relation], Mechanism]] = {
     "laplace": _laplace,
     "geometric": _geometric,
 }
-PRICED = ("bootstrap", *_BUILDERS)
+PRICED = ("bootstrap", AVERAGED_LAPLACE, *_BUILDERS)
 
 
 def _one_number(relation: Relation) -> float:
@@ -219,7 +240,7 @@ def _one_number(relation: Relation) -> float:
 
 
 def _noise_sd(mechanism: Mechanism) -> float:
-    if isinstance(mechanism, (GaussianNoise, LaplaceNoise, GeometricCounts)):
+    if isinstance(mechanism, (GaussianNoise, LaplaceNoise, AveragedLaplaceNoise, GeometricCounts)):
         return mechanism.noise_sd
     if isinstance(mechanism, MomentsGaussian):
         # Grid integers run over ±reach, which is half the range.
@@ -247,7 +268,9 @@ def _given_sd(rho: float | None, mu: float | None, noise_sd: float | None, n_res
     return given
 
 
-def _check_mechanism(mechanism: str, *, n_resamples: int | None, rate: float | None) -> None:
+def _check_mechanism(
+    mechanism: str, *, n_resamples: int | None, rate: float | None, n_draws: int | None = None
+) -> None:
     if mechanism not in PRICED:
         raise ParameterError(
             "HG124",
@@ -261,6 +284,13 @@ def _check_mechanism(mechanism: str, *, n_resamples: int | None, rate: float | N
             rule="The number of replicates and their rate belong to the bootstrap.",
             finding=f"They were given with {mechanism!r}.",
             remedy="Leave them out.",
+        )
+    if mechanism != AVERAGED_LAPLACE and n_draws is not None:
+        raise ParameterError(
+            "HG124",
+            rule="The number of draws belongs to averaged Laplace noise.",
+            finding=f"It was given with {mechanism!r}.",
+            remedy="Leave it out.",
         )
 
 

@@ -12,12 +12,12 @@ __all__ = ["public_count"]
 
 def public_count(facts: PublicFacts) -> Estimate:
     """Return n, labelled as what it is."""
-    read = exact_count(facts.n or 0)
+    basis = exact_count(facts.n or 0)
     return Estimate(
         statistic="count",
         column=None,
         cell={},
-        estimate=read.value,
+        estimate=basis.a,
         sampling_error=0.0,
         bootstrap_error=0.0,
         privacy_error=0.0,
@@ -26,5 +26,5 @@ def public_count(facts: PublicFacts) -> Estimate:
         reliable=True,
         note=PUBLIC_COUNT,
         covers="the number of records of this file, which replace-one makes public",
-        basis=read.basis,
+        basis=basis,
     )

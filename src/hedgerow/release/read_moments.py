@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hedgerow.inference.estimate import Estimate
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.inference.moments import (
     NoisyMoments,
     mean_errors,
@@ -13,22 +15,25 @@ from hedgerow.inference.moments import (
     sum_interval_basis,
     sum_variance,
 )
-from hedgerow.inference.score import ScoreBasis
+from hedgerow.inference.score import ScoreArrays
 from hedgerow.privacy.facts import Missing
+from hedgerow.release.readings import Readings
 from hedgerow.release.table import AdditiveTable
 from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, covers
 
 if TYPE_CHECKING:
     from hedgerow.release.moments import MomentsDesign
 
-__all__ = ["mean_estimate", "sum_estimate"]
+__all__ = ["noisy_moments_of", "read_means", "read_sums"]
+
+Floats = NDArray[np.float64]
 
 
-def mean_estimate(design: MomentsDesign, table: AdditiveTable, row: int) -> Estimate:
-    """Return the mean of one cell."""
+def read_means(design: MomentsDesign, table: AdditiveTable) -> Readings:
+    """Return the mean of each cell."""
     grid = design.statistic.grid
-    moments = _moments(design, table, row)
-    errors = mean_errors(moments) if moments.reliable else None
+    moments = noisy_moments_of(design, table)
+    errors = mean_errors(moments)
     basis = mean_interval_basis(
         moments,
         errors,
@@ -38,92 +43,89 @@ def mean_estimate(design: MomentsDesign, table: AdditiveTable, row: int) -> Esti
         method=design.method,
         margin=grid.rounding,
     )
-    if errors is None:
-        ratio = moments.total / moments.count if moments.count > 0 else 0.0
-        value = grid.centre + grid.half_range * min(max(ratio, -1.0), 1.0)
-        return _estimate(design, table, row, value, (None, None, None), basis)
     value = grid.centre + grid.half_range * errors.mean
-    spread = (grid.half_range * errors.sampling_error, 0.0, grid.half_range * errors.privacy_error)
-    return _estimate(design, table, row, value, spread, basis)
+    spread = (grid.half_range * errors.sampling_error, grid.half_range * errors.privacy_error)
+    return _readings(design, table, value, spread, moments.reliable, basis)
 
 
-def sum_estimate(design: MomentsDesign, table: AdditiveTable, row: int) -> Estimate:
-    """Return the sum of one cell."""
+def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
+    """Return the sum of each cell."""
     grid, n = design.statistic.grid, design.facts.n
-    moments = _moments(design, table, row)
+    moments = noisy_moments_of(design, table)
+    records: Floats | float | None = n
+    freedom: Floats | float = math.inf
     if design.about_zero:
         unit = float(grid.about_zero()[2]) * design.layout.reach
-        value, freedom = unit * moments.total, math.inf
+        value = unit * moments.total
         variance, upper = sum_variance(moments, n)
     else:
-        unit, count = grid.half_range, float(n or 0)
-        value, freedom = grid.centre * count + unit * moments.total, math.inf
-        variance = upper = 0.0
-        if moments.reliable and moments.square is not None:
-            errors = mean_errors(moments)
-            variance, upper, freedom = count * errors.variance, count * errors.variance_upper, count - 1.0
+        # The number of records of each cell is public: it divides, and multiplies the result again.
+        unit, records = grid.half_range, moments.count
+        value = grid.centre * records + unit * moments.total
+        errors = mean_errors(moments)
+        variance = np.where(moments.reliable, records * errors.variance, 0.0)
+        upper = np.where(moments.reliable, records * errors.variance_upper, 0.0)
+        if moments.square is not None:
+            freedom = np.where(moments.reliable, records - 1.0, math.inf)
     noise_sd = unit * moments.total_sd
     low, high = grid.as_bounds()
     basis = sum_interval_basis(
         value,
         sampling_variance=upper * unit**2,
         noise_sd=noise_sd,
-        low=_possible_sum(min(low, 0.0 if design.about_zero else low), n),
-        high=_possible_sum(max(high, 0.0 if design.about_zero else high), n),
+        low=_possible_sum(min(low, 0.0 if design.about_zero else low), records),
+        high=_possible_sum(max(high, 0.0 if design.about_zero else high), records),
         freedom=freedom,
         noise_law=table.noise_law,
         method=design.method,
     )
-    inside = min(max(value, basis.low), basis.high)
-    return _estimate(design, table, row, inside, (unit * math.sqrt(variance), 0.0, noise_sd), basis)
+    inside = np.minimum(np.maximum(value, basis.low), basis.high)
+    spread = (unit * np.sqrt(variance), np.full_like(value, noise_sd))
+    return _readings(design, table, inside, spread, np.ones(len(value), dtype=bool), basis)
 
 
-def _possible_sum(each: float, n: int | None) -> float:
+def _possible_sum(each: float, records: Floats | float | None) -> Floats | float:
     if each == 0.0:
         return 0.0
-    return each * n if n is not None else math.copysign(math.inf, each)
+    return each * records if records is not None else math.copysign(math.inf, each)
 
 
-def _moments(design: MomentsDesign, table: AdditiveTable, row: int) -> NoisyMoments:
-    """Return one cell's moments in units of the reach; a public n stands in for a count that was not released."""
+def noisy_moments_of(design: MomentsDesign, table: AdditiveTable) -> NoisyMoments:
+    """Return the cells' moments in units of the reach; a public n stands in for a count that was not released."""
     reach = float(design.layout.reach)
-    released = dict(zip(table.features, table.values[row], strict=True))
-    spread = dict(zip(table.features, table.noise_sd, strict=True))
-    counted = "count" in released
+    counted, squared = "count" in table.features, "square" in table.features
+    total = table.column("total") / reach
     return NoisyMoments(
-        count=float(released["count"]) if counted else float(design.facts.n or 0),
-        total=float(released["total"]) / reach,
-        square=float(released["square"]) / reach**2 if "square" in released else None,
-        count_sd=float(spread["count"]) if counted else 0.0,
-        total_sd=float(spread["total"]) / reach,
-        square_sd=float(spread.get("square", 0.0)) / reach**2,
+        count=table.column("count") if counted else np.full_like(total, float(design.facts.n or 0)),
+        total=total,
+        square=table.column("square") / reach**2 if squared else None,
+        count_sd=table.sd("count") if counted else 0.0,
+        total_sd=table.sd("total") / reach,
+        square_sd=table.sd("square") / reach**2 if squared else 0.0,
         offset=design.layout.offset / reach**2 if counted else 0.0,
     )
 
 
-def _estimate(
+def _readings(
     design: MomentsDesign,
     table: AdditiveTable,
-    row: int,
-    value: float,
-    errors: tuple[float | None, float | None, float | None],
-    basis: ScoreBasis,
-) -> Estimate:
-    sampling, bootstrap, privacy = errors
-    notes = [NOT_RELIABLE] if privacy is None else []
-    notes += [MIDPOINT] if design.missing is Missing.MIDPOINT else []
-    return Estimate(
+    value: Floats,
+    errors: tuple[Floats, Floats],
+    known: NDArray[np.bool_],
+    basis: ScoreArrays,
+) -> Readings:
+    return Readings(
         statistic=design.statistic.name,
         column=design.statistic.column,
-        cell=table.cells[row],
-        estimate=value,
-        sampling_error=sampling,
-        bootstrap_error=bootstrap,
-        privacy_error=privacy,
+        cells=table.cells,
         method=design.method,
-        n_resamples=None,
-        reliable=privacy is not None,
-        note=" ".join(notes) or None,
         covers=covers(design.statistic, design.facts),
+        value=value,
+        sampling_error=errors[0],
+        privacy_error=errors[1],
+        known=known,
+        reliable=known,
+        unsure=NOT_RELIABLE,
+        remark=MIDPOINT if design.missing is Missing.MIDPOINT else None,
         basis=basis,
     )

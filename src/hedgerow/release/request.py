@@ -11,11 +11,12 @@ from hedgerow.inference.bootstrap_basis import INTERVALS
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
 from hedgerow.privacy.declared import Facts
 from hedgerow.privacy.facts import Category, Missing, parse_missing
+from hedgerow.release.noise import parse_noise
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import STATISTICS, Asked, Awaiting, Statistic
 
-__all__ = ["METHODS", "MOST_RESAMPLES", "Request", "parse_n_resamples", "parse_request"]
+__all__ = ["METHODS", "MOST_RESAMPLES", "Request", "parse_n_resamples", "parse_request", "usual_delta"]
 
 MOST_RESAMPLES = 10_000
 # A cell is a line of the result: beyond this nothing would be left of memory after the price was paid.
@@ -39,6 +40,10 @@ class Request:
         Parts of the noise precision, one a statistic; their sum is 1.
     notes : tuple of str
         Which facts it rests on without a source, and which it overrides.
+    membership : bool
+        Whether the caller declares the cell of every record public.
+    draws : int or None
+        How many Laplace numbers make the noise on each number, where averaged Laplace noise is asked for.
     """
 
     statistics: tuple[Statistic, ...]
@@ -50,6 +55,8 @@ class Request:
     n_resamples: int | None = None
     interval: str | None = None
     notes: tuple[str, ...] = ()
+    membership: bool = False
+    draws: int | None = None
 
     @property
     def missing(self) -> str:
@@ -74,8 +81,12 @@ def parse_request(
     share: object = None,
     n_resamples: object = None,
     interval: object = None,
+    noise: object = None,
+    n_draws: object = None,
     facts: Facts | None = None,
     units: bool = False,
+    most_cells: int = MOST_CELLS,
+    membership: bool = False,
 ) -> Request:
     """Check the arguments of a release, what they leave unsaid taken from the facts.
 
@@ -83,7 +94,8 @@ def parse_request(
     ------
     ParameterError
         HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the method, HG111 for groups,
-        HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples.
+        HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples,
+        HG185 to HG188 for the noise.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
@@ -92,8 +104,7 @@ def parse_request(
         raise ParameterError(
             "HG101", rule="`epsilon` has no default: it is the total price of the call.", remedy="Try epsilon=1.0."
         )
-    usual = facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
-    budget = Budget(epsilon, usual if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
+    budget = Budget(epsilon, usual_delta(facts) if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
     if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(
             "HG108",
@@ -107,7 +118,7 @@ def parse_request(
     resampled = units or method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in resolved)
     return Request(
         resolved,
-        _groups(by, other, resolver),
+        _groups(by, other, resolver, most_cells),
         budget,
         method,
         tuple(resolver.policy(statistic, given) for statistic in resolved),
@@ -115,7 +126,14 @@ def parse_request(
         parse_n_resamples(n_resamples, resampled),
         _interval(interval, resampled),
         tuple(resolver.notes),
+        membership,
+        parse_noise(noise, n_draws, method=method, statistics=resolved, units=units),
     )
+
+
+def usual_delta(facts: Facts | None) -> float:
+    """Return the δ of a call that names none: that of the facts' budget, else 1e-6."""
+    return facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
 
 
 def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None:
@@ -172,14 +190,14 @@ def _statistics(statistics: object) -> tuple[Asked, ...]:
     return listed
 
 
-def _groups(by: object, other: bool | None, resolver: Resolver) -> tuple[Category, ...]:
+def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tuple[Category, ...]:
     if by is None:
         return ()
     groups = resolver.groups(by, other)
-    if (cells := math.prod(group.levels for group in groups or ())) > MOST_CELLS:
+    if (cells := math.prod(group.levels for group in groups or ())) > most:
         raise ParameterError(
             "HG107",
-            rule=f"A release has at most {MOST_CELLS:,} cells.",
+            rule=f"A release has at most {most:,} cells.",
             finding=f"The declared categories make {cells:,}.",
             remedy="Take fewer or coarser groups: each cell has noise of its own.",
         )

@@ -11,6 +11,7 @@ from uuid import uuid4
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import SpentError
 from hedgerow.ledger.entry import Replay, fingerprint_of
+from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.privacy.mechanism import parts_of
 
@@ -36,9 +37,7 @@ class Answered:
 class Spending(Protocol):
     """Where prices are reserved."""
 
-    def reserve(
-        self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None
-    ) -> Reservation | Answered:
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
         ...
 
@@ -46,7 +45,7 @@ class Spending(Protocol):
 class NoLedger:
     """No budget is kept: every call carries its own certificate, and their prices add up."""
 
-    def reserve(self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None) -> NoLedger:
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> NoLedger:
         """Do nothing."""
         return self
 
@@ -60,9 +59,7 @@ class InLedger:
 
     path: Path
 
-    def reserve(
-        self, certificate: Certificate, request: Mapping[str, Any], request_id: str | None
-    ) -> Reservation | Answered:
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Reserve under an id; the same request under the same id is answered from what was recorded.
 
         Raises
@@ -70,7 +67,8 @@ class InLedger:
         BudgetExceeded
             HG310: nothing was spent.
         LedgerError
-            HG301 to HG312: the ledger is missing, damaged, locked, or the id was used for another request.
+            HG301 to HG312, HG316: the ledger is missing, damaged, locked, for another guarantee, or the id was used for
+            another request.
         """
         with Ledger.open(self.path) as ledger:
             found = ledger.reserve(
@@ -116,7 +114,7 @@ def record_release(reservation: Reservation, result: str) -> str | None:
     raise failure
 
 
-def spending_in(ledger: str | Path | None, certificate: Certificate) -> Spending:
+def spending_in(ledger: str | Path | None, certificate: Price) -> Spending:
     """Return where a price is reserved: nowhere without a ledger, or where nothing is to be paid."""
-    free = parts_of(certificate.mechanism) == ()
+    free = isinstance(certificate, Certificate) and parts_of(certificate.mechanism) == ()
     return NoLedger() if ledger is None or free else InLedger(Path(ledger))

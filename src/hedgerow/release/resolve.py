@@ -118,8 +118,8 @@ class Resolver:
         declared = Grid.from_bounds(column, fact.bounds, fact.step)
         low, high = declared.as_bounds()
         if grid.as_bounds() != (low, high):
-            own = "[{:g}, {:g}]".format(*grid.as_bounds())
-            self._note(f"bounds of column {column}: {own} in this call, not [{low:g}, {high:g}] as in the facts")
+            own = "[{:.15g}, {:.15g}]".format(*grid.as_bounds())
+            self._note(f"bounds of column {column}: {own} in this call, not [{low:.15g}, {high:.15g}] as in the facts")
         else:
             self._sourced("bounds", column)
 

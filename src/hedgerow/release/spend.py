@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import SpentError
+from hedgerow.ledger.guarantee import Price
 from hedgerow.release.reservation import Answered, Spending, record_release
 
 __all__ = ["Spent", "spend", "whatever_fails_is_spent"]
@@ -31,7 +31,7 @@ class Spent(Generic[T]):
 
 def spend(
     spending: Spending,
-    certificate: Certificate,
+    certificate: Price,
     request: Mapping[str, Any],
     *,
     request_id: str | None,
@@ -45,7 +45,7 @@ def spend(
     ----------
     spending : Spending
         `InLedger` or `NoLedger`, see `hedgerow.release.reservation.spending_in`.
-    certificate : Certificate
+    certificate : Certificate or BootstrapStatement
         The price, made from public facts.
     request : mapping
         What is asked for as plain JSON data, all of it public: it tells this request from another under the same id.
@@ -59,7 +59,7 @@ def spend(
     Raises
     ------
     BudgetExceeded, LedgerError
-        HG310 and HG301 to HG312: nothing was read or spent.
+        HG310, HG316 and HG301 to HG312: nothing was read or spent.
     SpentError
         HG601 to HG603, HG606: the price counts as spent.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,19 +18,21 @@ class AdditiveTable:
 
     Attributes
     ----------
-    cells : tuple of mapping
+    cells : sequence of mapping
         {column: category} of each row; ``({},)`` for an ungrouped release.
     features : tuple of str
         What was added up, by name.
     values : float array, (cells, features) or (cells, features, replicates)
         The noisy sums, each an integer multiple of its lattice step.
-    noise_sd : float array, (features,)
-        Standard deviation of the noise on each feature, the same in every cell and replicate.
+    noise_sd : float array, (features,) or (cells, features)
+        Standard deviation of the noise on each feature, the same in every replicate; and in every cell, unless it is
+        given cell by cell.
     noise_law : str
-        ``"gaussian"`` or ``"laplace"``: the shape that intervals assume (its discrete form was drawn).
+        ``"gaussian"``, ``"laplace"`` or ``"averaged-laplace-k"``: the shape that intervals assume (drawn: its discrete
+        form).
     """
 
-    cells: tuple[Mapping[str, Any], ...]
+    cells: Sequence[Mapping[str, Any]]
     features: tuple[str, ...]
     values: NDArray[np.float64]
     noise_sd: NDArray[np.float64]
@@ -41,5 +43,10 @@ class AdditiveTable:
         return np.asarray(self.values[:, self.features.index(feature)], dtype=np.float64)
 
     def sd(self, feature: str) -> float:
-        """Return the standard deviation of one feature's noise."""
+        """Return the standard deviation of one feature's noise, where it is the same in every cell."""
         return float(self.noise_sd[self.features.index(feature)])
+
+    def sds(self, feature: str) -> NDArray[np.float64]:
+        """Return the standard deviation of one feature's noise, cell by cell."""
+        spread = self.noise_sd[..., self.features.index(feature)]
+        return np.asarray(np.broadcast_to(spread, len(self.values)), dtype=np.float64)

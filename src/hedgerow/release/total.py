@@ -12,7 +12,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.mechanism import Composition, parts_of
 from hedgerow.release.plan import Plan
 
-__all__ = ["price_together", "within_total"]
+__all__ = ["price_together", "price_within", "within_total"]
 
 
 def price_together(plans: Sequence[Plan], delta: float) -> float:
@@ -35,9 +35,13 @@ def within_total(plan: Plan, total: Budget | None) -> None:
     BudgetExceeded
         HG706: its ε at the total's δ exceeds the total's ε. Nothing was read or spent.
     """
-    if total is None or plan.calibrated is None:
-        return
-    price = round_up(plan.calibrated.profile.epsilon_upper(total.delta))
+    if total is not None and plan.calibrated is not None:
+        price_within(plan.calibrated.profile.epsilon_upper(total.delta), total)
+
+
+def price_within(epsilon: float, total: Budget) -> None:
+    """Refuse an ε, at the total's δ, above the total's (HG706); infinite where no price holds at that δ."""
+    price = round_up(epsilon) if math.isfinite(epsilon) else epsilon
     if price > total.epsilon:
         said = f"ε = {price:.6g}" if math.isfinite(price) else "more than every ε"
         raise BudgetExceeded(

@@ -6,17 +6,20 @@ from hedgerow.release.design import PublicFacts
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
 
-__all__ = ["LEFT_OUT", "MIDPOINT", "NOT_RELIABLE", "PUBLIC_COUNT", "SMALL_COUNT", "covers"]
+__all__ = ["LEFT_OUT", "MIDPOINT", "NOT_RELIABLE", "PUBLIC_COUNT", "PUBLIC_MEMBERSHIP", "SMALL_COUNT", "covers"]
 
 LEFT_OUT = "Records outside the declared categories are left out."
 NOT_RELIABLE = "The noisy count of this cell is under 2 sd of its noise: nothing is said beyond what is possible."
 SMALL_COUNT = "This count is under 2 sd of its noise."
 PUBLIC_COUNT = "n is public under replace-one: exact, no noise, no price."
+PUBLIC_MEMBERSHIP = (
+    "which cell every record belongs to is public, as declared: only a value within its cell is protected"
+)
 MIDPOINT = "Missing values count as the midpoint of the bounds."
 
 
-def covers(statistic: Statistic, facts: PublicFacts) -> str:
-    """Return what an interval is about, as a clause after "covers".
+def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -> str:
+    """Return what an interval is about, as a clause after "covers"; `by_cell`: each cell has bounds of its own.
 
     >>> from hedgerow.privacy.relation import Relation, Target
     >>> from hedgerow.resampling.statistic import mean
@@ -34,7 +37,9 @@ def covers(statistic: Statistic, facts: PublicFacts) -> str:
         what = f"share of {statistic.column} = {statistic.value}"
     else:
         low, high = statistic.grid.as_bounds()
-        what = f"{statistic.name} of {statistic.column} clamped to [{low:g}, {high:g}]"
+        what = f"{statistic.name} of {statistic.column} clamped to " + (
+            "the bounds of its cell" if by_cell else f"[{low:.15g}, {high:.15g}]"
+        )
         if isinstance(statistic, Sum) and not statistic.grid.declared:
             # A mean's interval is widened by the rounding; a sum's would need the private count for that.
             what += f" and rounded to steps of {float(statistic.grid.step):.6g}"

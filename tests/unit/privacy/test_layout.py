@@ -39,7 +39,9 @@ def neighbours(layout: MomentsLayout, relation: Relation) -> Iterator[tuple[tupl
     possible: list[Record] = [*present] if layout.presence == "public" else [*present, None]
     rest: tuple[Record, ...] = (present[0], present[-1])
     for first, second in itertools.product(possible, repeat=2):
-        if relation is Relation.REPLACE_ONE:
+        # Where presence is public a record keeps its cell, whatever its value.
+        stays = layout.presence == "private" or (first is not None and second is not None and first[0] == second[0])
+        if relation is Relation.REPLACE_ONE and stays:
             yield (*rest, first), (*rest, second)
     if relation is Relation.ADD_REMOVE:
         for record in possible:
@@ -58,7 +60,7 @@ def brute(layout: MomentsLayout, relation: Relation, widths: Widths) -> tuple[fl
 def cases(draw: st.DrawFn) -> tuple[MomentsLayout, Relation, Widths]:
     relation = draw(st.sampled_from(list(Relation)))
     presence = draw(st.sampled_from(["public", "private"] if relation is Relation.REPLACE_ONE else ["private"]))
-    cells = 1 if presence == "public" else draw(st.integers(1, 3))
+    cells = draw(st.integers(1, 3))
     steps, stride = draw(st.integers(1, 7)), draw(st.integers(1, 3))
     start = draw(st.integers(-12, 12))
     layout = MomentsLayout(start, stride, steps, draw(st.integers(0, 60)), presence, cells)
@@ -115,5 +117,14 @@ def test_beyond_omega_1_665_the_second_moment_is_no_longer_free() -> None:
 def test_nobody_is_publicly_present_under_add_remove() -> None:
     with pytest.raises(ParameterError, match="presence is public"):
         midpoint(10, 1, "public").mu(Relation.ADD_REMOVE, Widths(None, 10.0, None))
-    with pytest.raises(ParameterError):
-        midpoint(10, 2, "public")
+    with pytest.raises(ParameterError, match="presence is public"):
+        midpoint(10, 2, "public").mu(Relation.ADD_REMOVE, Widths(None, 10.0, None))
+
+
+def test_public_cells_cost_what_one_cell_costs_and_private_ones_more() -> None:
+    """A total of values from 0 to 100 in three cells: U − L where cells are public, √2·U where they are not."""
+    total = Widths(None, 1.0, None)
+    known, hidden = MomentsLayout(0, 1, 100, 0, "public", 3), MomentsLayout(0, 1, 100, 0, "private", 3)
+    assert known.pure(Relation.REPLACE_ONE, total) == pytest.approx(100.0)
+    assert hidden.pure(Relation.REPLACE_ONE, total) == pytest.approx(200.0)
+    assert hidden.mu(Relation.REPLACE_ONE, total) == pytest.approx(100.0 * math.sqrt(2))

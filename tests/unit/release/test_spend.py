@@ -13,7 +13,6 @@ from hedgerow.privacy.relation import Relation
 from hedgerow.release.reservation import InLedger, NoLedger, spending_in
 from hedgerow.release.spend import Spent, spend
 
-
 PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up
 
 

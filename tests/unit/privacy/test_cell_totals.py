@@ -1,0 +1,171 @@
+"""The price of totals with bounds by cell, against brute force over all integer pairs; the published scale rejected."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.accounting.certificate import certify, mechanism_from_record
+from hedgerow.accounting.compose import profile_of
+from hedgerow.audit.attack import threshold_attack
+from hedgerow.audit.neighbours import contribution, worst_pairs
+from hedgerow.audit.score import likelihood_ratio
+from hedgerow.audit.verdict import sampler_of
+from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.privacy.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
+from hedgerow.privacy.lattice_noise import LatticeNoise
+from hedgerow.privacy.mechanism import as_record
+from hedgerow.privacy.relation import Relation
+from hedgerow.testing.simulated import SimulatedNoise
+
+FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> BoundedCells:
+    cells, stride, start = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(-15, 12))
+    pairs = st.tuples(st.integers(0, 9), st.integers(1, 7))
+    ends = [(start + stride * first, start + stride * (first + steps)) for first, steps in draw_all(draw, pairs, cells)]
+    low, high = (np.array([pair[side] for pair in ends], dtype=float) for side in (0, 1))
+    widths = st.floats(0.3, 300)
+    square = np.array(draw_all(draw, widths, cells)) if draw(st.booleans()) else None
+    return BoundedCells(low, high, stride, np.array(draw_all(draw, widths, cells)), square)
+
+
+def draw_all(draw: st.DrawFn, strategy: st.SearchStrategy, size: int) -> list:  # type: ignore[type-arg]
+    return [draw(strategy) for _ in range(size)]
+
+
+def brute(cells: BoundedCells, relation: Relation, power: int) -> float:
+    """The largest cost over every pair of records, each in some cell with some value of its grid, or in none."""
+    size = len(cells.low)
+    tables = [np.zeros((size, 2))]
+    for cell in range(size):
+        for y in range(int(cells.low[cell]), int(cells.high[cell]) + 1, cells.stride):
+            one = np.zeros((size, 2))
+            one[cell] = y / cells.total[cell], 0.0 if cells.square is None else y * y / cells.square[cell]
+            tables.append(one)
+    others = tables[:1] if relation is NEAR else tables
+    return max(float((np.abs(one - other) ** power).sum()) for one in tables for other in others)
+
+
+@given(cases(), st.sampled_from([FAR, NEAR]), st.sampled_from([1, 2]))
+@settings(max_examples=300, deadline=None)
+def test_declared_cost_is_the_brute_force_maximum(cells: BoundedCells, relation: Relation, power: int) -> None:
+    """Of this very formula, within rounding: neither too cheap nor dearer than a pair that exists."""
+    assert cells.farthest(relation, power=power) == pytest.approx(brute(cells, relation, power), rel=1e-12)  # type: ignore[arg-type]
+
+
+def scaled(bounds: list[tuple[int, int]], law: str, factor: float, relation: Relation, *, reach: bool = True) -> float:
+    """Totals alone, noise of `factor` times the reach (or the spread) of each cell: what they cost."""
+    low, high = np.array(bounds, dtype=float).T
+    size = np.maximum(np.abs(low), np.abs(high)) if reach else high - low
+    power = 2 if law == "gaussian" else 1
+    return BoundedCells(low, high, 1, factor * size, None).farthest(relation, power=power) ** (1 / power)  # type: ignore[arg-type]
+
+
+def test_twice_the_reach_is_enough_for_laplace_and_root_two_is_not_for_gaussian_noise_where_signs_differ() -> None:
+    bounds = [(0, 10), (5, 400), (-30, 20), (-9, 9)]
+    assert scaled(bounds, "geometric", 2.0, FAR) == pytest.approx(1.0)
+    assert scaled(bounds, "geometric", 1.0, NEAR) == pytest.approx(1.0)
+    assert scaled(bounds[:2], "gaussian", math.sqrt(2), FAR) == pytest.approx(1.0)
+    # A value moves from -9 to 9 within its cell: 18/(9·√2) = √2, which a look across cells alone would miss.
+    assert scaled(bounds, "gaussian", math.sqrt(2), FAR) == pytest.approx(math.sqrt(2))
+    assert scaled(bounds, "gaussian", 1.0, NEAR) == pytest.approx(1.0)
+
+
+def totals(bounds: list[tuple[int, int]], widths: list[float], law: str = "geometric") -> CellTotals:
+    kinds = tuple(CellKind(*pair, lattice_noise(width), None) for pair, width in zip(bounds, widths, strict=True))
+    return CellTotals(law, 0, 1, kinds, tuple(range(len(bounds))))  # type: ignore[arg-type]
+
+
+def attacked(mechanism: CellTotals, *, runs: int = 200_000, seed: int = 5) -> float:
+    """A certified lower bound on ε at δ = 0, wrong with probability 1e-12, on the worst of the pairs."""
+    noise, found = SimulatedNoise(seed), []
+    for pair in worst_pairs(mechanism, FAR):
+        first, second = (sampler_of(mechanism, data, noise) for data in pair.histograms())
+        score = likelihood_ratio(mechanism, pair)
+        found.append(threshold_attack(first, second, score, delta=0.0, runs=runs, alpha=1e-12).epsilon_lower)
+    return max(found)
+
+
+BOUNDS = [(100, 130), (1000, 1200), (0, 40)]
+
+
+def test_the_published_scale_is_rejected_by_an_attack_and_the_correct_one_is_not() -> None:
+    """Sabotage: "max V_i": one noise for all cells, scaled to the largest U_i − L_i, as published, claimed at ε = 1.
+
+    A record of 1,200 that leaves its cell moves the table by 1,330, not by 200.
+    """
+    published, correct = [200.0] * 3, [2.0 * high for _, high in BOUNDS]
+    assert profile_of(totals(BOUNDS, correct), FAR).epsilon_upper(0.0) <= 1.0 + 1e-6
+    assert attacked(totals(BOUNDS, correct)) <= 1.0
+    sabotaged = totals(BOUNDS, published)
+    assert attacked(sabotaged) > 3.0
+    assert profile_of(sabotaged, FAR).epsilon_upper(0.0) == pytest.approx(1330 / 200, rel=1e-5), "and its price says so"
+
+
+def test_the_per_cell_spread_of_each_is_rejected_too() -> None:
+    """Sabotage: "V_i each": noise of the cell's own U_i − L_i over ε, which holds only where cells are public."""
+    assert attacked(totals(BOUNDS, [float(high - low) for low, high in BOUNDS])) > 3.0
+
+
+@pytest.mark.parametrize("law", ["gaussian", "geometric"])
+@pytest.mark.parametrize("relation", [FAR, NEAR])
+def test_the_audit_finds_a_pair_as_far_apart_as_was_priced(law: str, relation: Relation) -> None:
+    kinds = tuple(
+        CellKind(low, high, lattice_noise(3.0 * high), lattice_noise(7.0 * high**2))
+        for low, high in ((-40, 30), (0, 12), (-21, 21))
+    )
+    mechanism = CellTotals(law, -42, 1, kinds, (0, 1, 2, 2))  # type: ignore[arg-type]
+    power = 2 if law == "gaussian" else 1
+    costs = []
+    for pair in worst_pairs(mechanism, relation):
+        moved = np.zeros((4, 2))
+        for sign, record in ((1.0, pair.first), (-1.0, pair.second)):
+            if record is not None:
+                added, widths = contribution(mechanism, record)
+                moved[record.cell] += sign * added / widths
+        costs.append(float((np.abs(moved) ** power).sum()))
+    declared = mechanism.mu(relation) ** 2 if law == "gaussian" else mechanism.pure(relation)
+    assert max(costs) == pytest.approx(declared, rel=1e-9)
+
+
+def test_a_certificate_reads_back_and_prices_anew() -> None:
+    mechanism = totals(BOUNDS, [2.0 * high for _, high in BOUNDS])
+    made = certify(mechanism, FAR, unit="row", delta=0.0)
+    assert 0.999 < made.epsilon <= 1.0 + 1e-6
+    assert mechanism_from_record(as_record(mechanism)) == mechanism
+    made.verify()
+    kinds = (mechanism.kinds[0], replace(mechanism.kinds[1], high=2400), mechanism.kinds[2])
+    with pytest.raises(HedgerowError, match="HG501"):
+        replace(made, mechanism=replace(mechanism, kinds=kinds)).verify()
+
+
+KIND = CellKind(0, 10, LatticeNoise(2000, 0), None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"law": "uniform"},
+        {"stride": 0},
+        {"kinds": ()},
+        {"kind_of": ()},
+        {"kind_of": (0, 1)},
+        {"kind_of": (-1,)},
+        {"kinds": (KIND, KIND), "kind_of": (0, 0)},
+        {"kind_of": (0,) * (MOST_BOUNDED_CELLS + 1)},
+        {"kinds": (replace(KIND, low=10),)},
+        {"kinds": (replace(KIND, high=2**31),)},
+        {"stride": 3},
+        {"kinds": (KIND, replace(KIND, square=LatticeNoise(2000, 0))), "kind_of": (0, 1)},
+    ],
+)
+def test_a_description_that_says_nothing_is_refused(wrong: dict) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ParameterError, match="HG406"):
+        CellTotals(**({"law": "geometric", "start": 0, "stride": 1, "kinds": (KIND,), "kind_of": (0,)} | wrong))
