@@ -6,7 +6,7 @@ What is kept is keyed by the hashes of the links it covers, so it is never taken
 from __future__ import annotations
 
 from hedgerow.ledger.chain import Chain, ReservedLink
-from hedgerow.ledger.total import RunningTotal
+from hedgerow.ledger.guarantee import Total, with_one_more
 
 __all__ = ["CachedTotal"]
 
@@ -16,15 +16,15 @@ class CachedTotal:
 
     def __init__(self) -> None:
         self._covered: list[str] = []
-        self._total: RunningTotal | None = None
-        self._next: tuple[str, RunningTotal] | None = None
+        self._total: Total | None = None
+        self._next: tuple[str, Total] | None = None
 
     @property
     def cold(self) -> bool:
         """Whether nothing was composed yet."""
         return self._total is None
 
-    def of(self, chain: Chain) -> RunningTotal:
+    def of(self, chain: Chain) -> Total:
         """Compose what is not yet covered."""
         reserved = list(chain.reserved.values())
         if self._total is None or not self._covers(reserved):
@@ -33,11 +33,11 @@ class CachedTotal:
             if self._next is not None and self._next[0] == one.link.hash:
                 self._total = self._next[1]
             else:
-                self._total = self._total.plus(one.mechanism)
+                self._total = with_one_more(self._total, one.mechanism)
             self._covered.append(one.link.hash)
         return self._total
 
-    def expect(self, hashed: str, total: RunningTotal) -> None:
+    def expect(self, hashed: str, total: Total) -> None:
         """Remember the total up to a link that is about to be written."""
         self._next = (hashed, total)
 

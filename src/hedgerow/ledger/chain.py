@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate, mechanism_from_record
 from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.ledger.bootstrap_total import BootstrapTotal
 from hedgerow.ledger.entry import Entry, Head, canonical, digest
+from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, noise_from_record, noise_record
+from hedgerow.ledger.request import checked_family
 from hedgerow.ledger.total import RunningTotal
+from hedgerow.privacy.bootstrap_statement import GUARANTEE, BootstrapStatement
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Mechanism, as_record
 from hedgerow.privacy.relation import Relation
 
 __all__ = [
@@ -50,6 +52,8 @@ class Header:
         Which noise is taken; see `hedgerow.ledger.total`.
     at, salt : str
         When it was made, by the machine's clock, and random digits, so that no two ledgers have one head.
+    guarantee : {"dp", "bootstrap-dp"}
+        Which guarantee is added up; see `hedgerow.ledger.guarantee`.
     """
 
     dataset: str
@@ -59,12 +63,15 @@ class Header:
     family: str
     at: str
     salt: str
+    guarantee: str = "dp"
 
     def body(self) -> str:
         """Return the canonical text that the chain begins with."""
+        other = {} if self.guarantee == "dp" else {"guarantee": self.guarantee}
         return canonical(
             {
-                "format": "hedgerow-ledger-1",
+                # Of format 1 as long as format 1 can say it, so that older ledgers and older versions read it alike.
+                "format": "hedgerow-ledger-2" if other else "hedgerow-ledger-1",
                 "dataset": self.dataset,
                 "epsilon": self.budget.epsilon,
                 "delta": self.budget.delta,
@@ -73,6 +80,7 @@ class Header:
                 "family": self.family,
                 "at": self.at,
                 "salt": self.salt,
+                **other,
             }
         )
 
@@ -80,14 +88,18 @@ class Header:
     def from_body(cls, body: str) -> Header:
         """Read the text back."""
         record = json.loads(body)
+        budget, relation = Budget(record["epsilon"], record["delta"]), Relation(record["relation"])
+        family = checked_family(record["family"])
         header = cls(
             record["dataset"],
-            Budget(record["epsilon"], record["delta"]),
-            Relation(record["relation"]),
+            budget,
+            relation,
             record["unit"],
-            record["family"],
+            family,
             record["at"],
             record["salt"],
+            # One that a later version may know is not taken for differential privacy.
+            checked_guarantee(record.get("guarantee", "dp"), budget, relation, family),
         )
         if header.body() != body:
             raise ValueError("not canonical")
@@ -98,9 +110,11 @@ class Header:
         """The budget's ε in whole millionths, of the decimal that it prints as."""
         return int(Fraction(str(self.budget.epsilon)) * 10**6)
 
-    def nothing_spent(self) -> RunningTotal:
+    def nothing_spent(self) -> Total:
         """Return the total of no entries."""
         budget = self.budget
+        if self.guarantee == GUARANTEE:
+            return BootstrapTotal()
         return RunningTotal(self.relation, budget.epsilon, budget.delta, gaussian_only=self.family == "gaussian")
 
 
@@ -121,7 +135,7 @@ class ReservedLink:
 
     link: Link
     record: Mapping[str, Any]
-    mechanism: Mechanism
+    mechanism: Noise
 
 
 class Chain:
@@ -184,7 +198,7 @@ class Chain:
         if link.kind == "record" and known and link.request not in self.seals:
             self.seals[link.request] = (link, str(record["result"]))
         elif link.kind == "reserve" and not known and isinstance(record["total"], int):
-            mechanism = mechanism_from_record(record["mechanism"])
+            mechanism = noise_from_record(record["mechanism"], guarantee=self.header.guarantee)
             if (record["relation"], record["unit"]) != (str(self.header.relation), self.header.unit):
                 raise broken(f"Link {link.counter} is of another relation or unit.")
             self.reserved[link.request] = ReservedLink(link, record, mechanism)
@@ -221,17 +235,18 @@ class Chain:
             )
 
 
-def reserve_body(certificate: Certificate, *, fingerprint: str, total_micro: int, at: str) -> dict[str, Any]:
+def reserve_body(price: Price, *, fingerprint: str, total_micro: int, at: str) -> dict[str, Any]:
     """Return what a reservation writes down besides its place in the chain."""
     return {
         "at": at,
-        "delta": certificate.delta,
-        "epsilon": certificate.epsilon,
+        "delta": getattr(price, "delta", 0.0),
+        "epsilon": price.epsilon,
         "fingerprint": fingerprint,
-        "mechanism": as_record(certificate.mechanism),
-        "relation": str(certificate.relation),
+        "mechanism": noise_record(price.mechanism),
+        # A statement's relation is a restriction of replace-one, which is that of its ledger.
+        "relation": str(Relation.REPLACE_ONE if isinstance(price, BootstrapStatement) else price.relation),
         "total": total_micro,
-        "unit": certificate.unit,
+        "unit": price.unit,
     }
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hedgerow.errors import ParameterError
+from hedgerow.privacy.bootstrap_statement import BootstrapNoise
 from hedgerow.privacy.mechanism import Mechanism
 from hedgerow.privacy.relation import Relation
 
@@ -97,7 +98,7 @@ class Entry:
     ----------
     request_id, fingerprint : str
         The id, used once, and the canonical text of the request.
-    mechanism : Mechanism
+    mechanism : Mechanism or BootstrapNoise
         Everything that pricing needs.
     relation, unit : str
         Who is protected: those of the ledger.
@@ -119,7 +120,7 @@ class Entry:
 
     request_id: str
     fingerprint: str
-    mechanism: Mechanism
+    mechanism: Mechanism | BootstrapNoise
     relation: Relation
     unit: str
     epsilon: float

@@ -9,7 +9,6 @@ is given a head that was printed later; so print the head on every report and ke
 
 from __future__ import annotations
 
-import json
 import secrets
 import sqlite3
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from hedgerow.accounting.certificate import Certificate, mechanism_from_record
 from hedgerow.errors import LedgerError
 from hedgerow.ledger import request
 from hedgerow.ledger.cached_total import CachedTotal
@@ -33,11 +31,10 @@ from hedgerow.ledger.chain import (
 )
 from hedgerow.ledger.connection import Door, taking_turns
 from hedgerow.ledger.create import new_file
-from hedgerow.ledger.entry import Entry, Head, Replay, canonical, digest
-from hedgerow.ledger.total import RunningTotal
+from hedgerow.ledger.entry import Entry, Head, Replay, digest
+from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
 from hedgerow.ledger.verify import check_head, check_totals
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Mechanism, as_record
 from hedgerow.privacy.relation import Relation, parse_relation
 
 __all__ = ["Ledger", "Replay", "Reserved"]
@@ -103,6 +100,7 @@ class Ledger:
         relation: str,
         unit: str,
         family: Literal["any", "gaussian"] = "any",
+        guarantee: Literal["dp", "bootstrap-dp"] = "dp",
         timeout: float = _TIMEOUT,
     ) -> Ledger:
         """Make a new ledger with nothing spent, and return it.
@@ -120,6 +118,8 @@ class Ledger:
         family : {"any", "gaussian"}
             ``"gaussian"`` takes Gaussian noise only; its total holds even where the noise of a request is chosen by
             earlier answers (see `hedgerow.ledger.total`).
+        guarantee : {"dp", "bootstrap-dp"}
+            Which is added up; the other is refused (HG316).
         timeout : float
             Seconds to wait for another writer.
 
@@ -128,7 +128,7 @@ class Ledger:
         LedgerError
             HG302: something is there already, or the folder is missing or cannot be written.
         ParameterError
-            HG103, HG314: a relation, budget, name, unit or family that is none.
+            HG103, HG314: a relation, budget, name, unit, family or guarantee that is none.
         """
         header = Header(
             request.checked_text("dataset", dataset),
@@ -138,6 +138,7 @@ class Ledger:
             request.checked_family(family),
             _now(),
             secrets.token_hex(16),
+            checked_guarantee(guarantee, budget, relation, family),
         )
         new_file(Path(path), header)
         return cls.open(path, timeout=timeout)
@@ -184,6 +185,11 @@ class Ledger:
         return self._header.family
 
     @property
+    def guarantee(self) -> str:
+        """Which guarantee is added up."""
+        return self._header.guarantee
+
+    @property
     def head(self) -> Head:
         """The end of the chain, to print on reports."""
         with self._door.transaction(write=False) as connection:
@@ -199,18 +205,18 @@ class Ledger:
         with self._door.transaction(write=False) as connection:
             return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
 
-    def would_spend(self, certificate: Certificate) -> float:
+    def would_spend(self, certificate: Price) -> float:
         """Return what `spent` would be with one more request; ``math.inf`` where no ε holds. Nothing is written.
 
         Raises
         ------
         LedgerError
-            HG309: another relation or unit.
+            HG309: another relation or unit; HG316: another guarantee.
         UncertifiedError
             HG315, HG401, HG403: no price in this ledger.
         """
         with self._door.transaction(write=False) as connection:
-            micro = self._with(self._read(connection), self._priced(certificate)).micro
+            micro = with_one_more(self._totals.of(self._read(connection)), self._priced(certificate)).micro
             return float("inf") if micro is None else micro / 1e6
 
     def entries(self) -> tuple[Entry, ...]:
@@ -219,12 +225,12 @@ class Ledger:
             chain = self._read(connection)
             return tuple(chain.entries({name: stored_result(connection, chain, name) for name in chain.seals}))
 
-    def reserve(self, certificate: Certificate, *, request_id: str, fingerprint: str) -> Reserved | Replay:
+    def reserve(self, certificate: Price, *, request_id: str, fingerprint: str) -> Reserved | Replay:
         """Spend the price of a request, durably, before data are read; or return its stored answer.
 
         Parameters
         ----------
-        certificate : Certificate
+        certificate : Certificate or BootstrapStatement
             The price; what counts is its mechanism, composed here with those of all entries.
         request_id : str
             Names the request, once and for all.
@@ -242,7 +248,7 @@ class Ledger:
             HG310: with it the total would exceed the budget. Nothing was spent.
         LedgerError
             HG309 another relation or unit; HG311 the id was used for another request; HG312 the request was reserved
-            and not recorded, so that it stays spent; HG301, HG303 to HG308 as when opening. Nothing was spent.
+            and not recorded, so that it stays spent; HG316 another guarantee; HG301, HG303 to HG308 as when opening.
         ParameterError
             HG314: the id or the fingerprint is no text of a sensible size.
         """
@@ -366,11 +372,8 @@ class Ledger:
             raise request.never_recorded()
         return Replay(request_id, stored_result(connection, chain, request_id), chain.head)
 
-    def _priced(self, certificate: Certificate) -> Mechanism:
-        """Return the mechanism as the ledger will hold it: what is written down is what is priced."""
-        if (certificate.relation, certificate.unit, certificate.bound) != (self.relation, self.unit, "upper"):
-            raise request.other_protection(self.relation, self.unit)
-        return mechanism_from_record(json.loads(canonical(as_record(certificate.mechanism))))
+    def _priced(self, price: Price) -> Noise:
+        return priced(price, guarantee=self.guarantee, relation=self.relation, unit=self.unit)
 
     def _compose_beforehand(self) -> None:
         """Compose a long past without holding the file, which others may be waiting for."""
@@ -380,12 +383,8 @@ class Ledger:
             with taking_turns():
                 self._totals.of(chain)
 
-    def _with(self, chain: Chain, mechanism: Mechanism) -> RunningTotal:
-        """Return the total with one more mechanism; those before are composed once a process."""
-        return self._totals.of(chain).plus(mechanism)
-
-    def _affordable(self, chain: Chain, mechanism: Mechanism) -> RunningTotal:
-        total = self._with(chain, mechanism)
+    def _affordable(self, chain: Chain, mechanism: Noise) -> Total:
+        total = with_one_more(self._totals.of(chain), mechanism)
         if total.micro is None or total.micro > self._header.allowed_micro:
             raise request.over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total

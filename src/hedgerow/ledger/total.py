@@ -33,7 +33,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Pure, Resampled, Term, terms_of
+from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Pure, Resampled, Revealed, Term, terms_of
 from hedgerow.accounting.certificate import round_up
 from hedgerow.accounting.compose import compose
 from hedgerow.accounting.loss_grid import Curve, LossGrid, spread
@@ -186,7 +186,9 @@ def _square(term: Term, *, least_width: float = _WIDE) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _pure(term: Term) -> float:
-    return math.inf if isinstance(term, (Gaussian, Discrete, Resampled)) else compose([term]).epsilon_upper(0.0)
+    if isinstance(term, Resampled):
+        return term.pure
+    return math.inf if isinstance(term, (Gaussian, Discrete, Revealed)) else compose([term]).epsilon_upper(0.0)
 
 
 def _merged(few: tuple[Term, ...], more: tuple[Term, ...]) -> tuple[Term, ...] | None:
@@ -226,6 +228,8 @@ def _grid_of(term: Term, step: float) -> LossGrid:
         case Pure(epsilon=epsilon):
             # Randomised response dominates whatever is ε-private.
             one, times = _two_losses(epsilon, 1, step), 1
+        case Revealed(chance=chance):
+            one, times = LossGrid(0, step, np.array([1.0 - chance]), chance), 1
         case _:
             one, times = _by_dots(term, step), 1
     grid = one
@@ -256,7 +260,7 @@ def _by_dots(term: Term, step: float) -> LossGrid:
 def _convolved(one: LossGrid, two: LossGrid) -> LossGrid:
     # Direct, not by FFT: all terms are positive, so every mass is right to its last digits, and small ones count.
     mass = np.convolve(one.mass, two.mass) * _ROUND_UP
-    infinity = one.infinity + two.infinity
+    infinity = one.infinity + two.infinity * (1.0 - one.infinity)
     return LossGrid(one.start + two.start, one.step, mass, infinity)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hedgerow.errors import VerificationError
 from hedgerow.ledger.chain import Chain, broken
 from hedgerow.ledger.entry import Head
+from hedgerow.ledger.guarantee import with_one_more
 
 __all__ = ["check_head", "check_totals"]
 
@@ -16,7 +17,7 @@ def check_totals(chain: Chain) -> None:
     """Compose the mechanisms from the first on; refuse a cached total that is too low, or falls (HG305)."""
     total, before = chain.header.nothing_spent(), 0
     for reserved in chain.reserved.values():
-        total = total.plus(reserved.mechanism)
+        total = with_one_more(total, reserved.mechanism)
         stated = int(reserved.record["total"])
         if total.micro is None or stated < before or stated + _SLACK < total.micro:
             raise broken(f"The total at link {reserved.link.counter} is less than its mechanisms cost.")

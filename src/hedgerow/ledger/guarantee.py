@@ -1,0 +1,106 @@
+"""One guarantee a ledger: differential privacy or bootstrap differential privacy, never added up together.
+
+A ledger is created for one of the two. What a certificate prices and what a statement promises are held between
+different pairs of data sets, so their sum is the price of nothing; each is refused where the other is kept (HG316).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.accounting.certificate import Certificate, mechanism_from_record
+from hedgerow.errors import LedgerError, ParameterError
+from hedgerow.ledger.bootstrap_total import BootstrapTotal
+from hedgerow.ledger.entry import canonical
+from hedgerow.ledger.request import other_protection
+from hedgerow.ledger.total import RunningTotal
+from hedgerow.privacy.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.mechanism import Mechanism, as_record
+from hedgerow.privacy.relation import Relation
+
+__all__ = [
+    "GUARANTEES",
+    "Noise",
+    "Price",
+    "Total",
+    "checked_guarantee",
+    "noise_from_record",
+    "noise_record",
+    "priced",
+    "with_one_more",
+]
+
+GUARANTEES = ("dp", GUARANTEE)
+Price = Certificate | BootstrapStatement
+Noise = Mechanism | BootstrapNoise
+Total = RunningTotal | BootstrapTotal
+
+
+def checked_guarantee(guarantee: object, budget: Budget, relation: str, family: str) -> str:
+    """Return the guarantee of a ledger (HG314); bootstrap privacy has no δ, no family, replaced rows only."""
+    if not isinstance(guarantee, str) or guarantee not in GUARANTEES:
+        raise _malformed('`guarantee` must be "dp" or "bootstrap-dp".', "This is none.")
+    if guarantee == GUARANTEE and (budget.delta != 0.0 or relation != Relation.REPLACE_ONE or family != "any"):
+        raise _malformed(
+            'A ledger for "bootstrap-dp" adds up ε alone, between data sets in which one row was replaced.',
+            "This one has a delta above 0, another relation, or Gaussian noise only.",
+        )
+    return guarantee
+
+
+def priced(price: Price, *, guarantee: str, relation: Relation, unit: str) -> Noise:
+    """Return the noise as a ledger will hold it: what is written down is what is priced.
+
+    Raises
+    ------
+    LedgerError
+        HG316: the ledger is for the other guarantee; HG309: for another relation or unit.
+    """
+    if isinstance(price, BootstrapStatement):
+        if guarantee != GUARANTEE:
+            raise _other_guarantee("This ledger adds up differential privacy; the request is for bootstrap-dp.")
+        if price.unit != unit:
+            raise other_protection(relation, unit)
+        return BootstrapNoise.from_dict(json.loads(canonical(price.mechanism.to_dict())))
+    if guarantee == GUARANTEE:
+        raise _other_guarantee("This ledger adds up bootstrap-dp; the request is for differential privacy.")
+    if (price.relation, price.unit, price.bound) != (relation, unit, "upper"):
+        raise other_protection(relation, unit)
+    return mechanism_from_record(json.loads(canonical(as_record(price.mechanism))))
+
+
+def noise_record(noise: Noise) -> dict[str, Any]:
+    """Return what a link of the chain holds of the noise."""
+    return noise.to_dict() if isinstance(noise, BootstrapNoise) else as_record(noise)
+
+
+def noise_from_record(record: Mapping[str, Any], *, guarantee: str) -> Noise:
+    """Read the noise of a link back, of the ledger's guarantee only."""
+    return BootstrapNoise.from_dict(record) if guarantee == GUARANTEE else mechanism_from_record(record)
+
+
+def with_one_more(total: Total, noise: Noise) -> Total:
+    """Return a total with one more entry of its own guarantee."""
+    match total, noise:
+        case BootstrapTotal(), BootstrapNoise():
+            return total.plus(noise)
+        case RunningTotal(), _ if not isinstance(noise, BootstrapNoise):
+            return total.plus(noise)
+    raise _other_guarantee("Entries of both were to be added up.")
+
+
+def _other_guarantee(finding: str) -> LedgerError:
+    return LedgerError(
+        "HG316",
+        rule="A ledger adds up one guarantee, differential privacy or bootstrap-dp, since their sum promises nothing.",
+        finding=finding,
+        remedy="Use a ledger of the request's own guarantee: hedgerow ledger create, with --guarantee bootstrap-dp for "
+        "that one alone. Nothing was spent.",
+    )
+
+
+def _malformed(rule: str, finding: str) -> ParameterError:
+    return ParameterError("HG314", rule=rule, finding=finding, remedy="Nothing was spent.")
