@@ -13,28 +13,19 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["ErrorBar", "draw_error_bars", "save_pictures"]
 
-# Okabe and Ito's blue, pale and full: told apart by lightness alone, so in grey and by every kind of eye.
-_INTERVAL, _PRIVACY, _INK, _QUIET = "#9ecae1", "#0072b2", "#1a1a1a", "#6b6b6b"
 _MOST_ROWS = 300
 _LABEL = 24
 # Inches. A phone shows 5.4 inches of picture at a third of its size, where 10 points can still be read.
 _WIDTH, _ROW, _PANEL, _HEAD, _FOOT = 5.4, 0.34, 0.78, 0.12, 0.48
-_STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "text.usetex": False,
-    "axes.unicode_minus": True,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "hedgerow",
-    "hatch.linewidth": 0.8,
-}
+_STYLE: Any = drawn_with()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +129,7 @@ def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
         top -= height
     _legend(figure, shown, level, total)
     if len(bars) > len(shown):
-        figure.text(0.02, 0.005, f"The first {len(shown)} of {len(bars):,} estimates.", fontsize=8, color=_QUIET)
+        figure.text(0.02, 0.005, f"The first {len(shown)} of {len(bars):,} estimates.", fontsize=8, color=QUIET)
     return drawn[0]
 
 
@@ -148,17 +139,17 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
     for place, (_, bar) in enumerate(rows):
         low, high = max(bar.low, edges[0]), min(bar.high, edges[1])
         if not bar.reliable:
-            hollow = axes.barh(place, high - low, left=low, height=0.42, facecolor="white", edgecolor=_INTERVAL, lw=1)
+            hollow = axes.barh(place, high - low, left=low, height=0.42, facecolor="white", edgecolor=PALE, lw=1)
             hollow.patches[0].set_hatch("////")
         elif high > low:
-            axes.barh(place, high - low, left=low, height=0.42, color=_INTERVAL, lw=0)
+            axes.barh(place, high - low, left=low, height=0.42, color=PALE, lw=0)
             if bar.privacy_error:
                 start = max(low, bar.estimate - z * bar.privacy_error)
                 end = min(high, bar.estimate + z * bar.privacy_error)
-                axes.barh(place, end - start, left=start, height=0.18, color=_PRIVACY, lw=0)
+                axes.barh(place, end - start, left=start, height=0.18, color=BLUE, lw=0)
         # A thin stroke hides nothing of a narrow privacy part.
         shape, size, width = ("|", 15.0, 2.0) if bar.reliable else ("o", 6.0, 1.2)
-        axes.plot(bar.estimate, place, shape, ms=size, mew=width, mec=_INK, mfc="white", zorder=3)
+        axes.plot(bar.estimate, place, shape, ms=size, mew=width, mec=INK, mfc="white", zorder=3)
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.set_ylim(len(rows) - 0.45, -0.55)
     axes.set_xlim(edges)
@@ -185,8 +176,8 @@ def _quiet(axes: Axes) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#b8b8b8")
-    axes.tick_params(axis="y", length=0, pad=6, colors=_INK)
-    axes.tick_params(axis="x", length=3, color="#b8b8b8", labelcolor=_QUIET, labelsize=9)
+    axes.tick_params(axis="y", length=0, pad=6, colors=INK)
+    axes.tick_params(axis="x", length=3, color="#b8b8b8", labelcolor=QUIET, labelsize=9)
     figure = axes.get_figure(root=True)
     inches = axes.get_position().width * (figure.get_figwidth() if figure is not None else _WIDTH)
     longest = max(len(_tick(end, [])) for end in axes.get_xlim())
@@ -209,12 +200,12 @@ def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float
     from matplotlib.patches import Patch
 
     keys: list[Patch | Line2D] = [
-        Line2D([], [], marker="|", ls="", ms=11, mew=2.0, mec=_INK, label="estimate"),
-        Patch(facecolor=_INTERVAL, label=f"{100 * level:.6g} % interval"),
-        Patch(facecolor=_PRIVACY, label="its privacy part"),
+        Line2D([], [], marker="|", ls="", ms=11, mew=2.0, mec=INK, label="estimate"),
+        Patch(facecolor=PALE, label=f"{100 * level:.6g} % interval"),
+        Patch(facecolor=BLUE, label="its privacy part"),
     ]
     if any(not bar.reliable for bar in bars):
-        keys.append(Patch(facecolor="white", edgecolor=_INTERVAL, hatch="////", label="not reliable"))
+        keys.append(Patch(facecolor="white", edgecolor=PALE, hatch="////", label="not reliable"))
     figure.legend(
         handles=keys,
         loc="lower left",
@@ -224,7 +215,7 @@ def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float
         fontsize=9,
         columnspacing=1.4,
         handlelength=1.4,
-        labelcolor=_INK,
+        labelcolor=INK,
     )
 
 

@@ -11,22 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["PrivacyBound", "as_svg", "draw_privacy_bounds", "draw_privacy_curve"]
 
-# The same two blues as error bars, and a red that differs in lightness too.
-_ALLOWED, _ATTACK, _CROSSED, _INK, _QUIET = "#9ecae1", "#0072b2", "#b2182b", "#1a1a1a", "#6b6b6b"
+# A red that differs from the two blues in lightness too.
+_CROSSED = "#b2182b"
 _WIDTH, _ROW, _HEAD, _FOOT = 7.0, 0.30, 0.35, 0.75
-_STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "text.usetex": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "hedgerow",
-}
+_STYLE: Any = drawn_with(size=9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +61,8 @@ def draw_privacy_bounds(bounds: Sequence[PrivacyBound], *, title: str = "", ax: 
         finite = [end for bound in bounds for end in (bound.lower, bound.upper) if math.isfinite(end)]
         right = 1.08 * max(finite, default=1.0) or 1.0
         for place, bound in enumerate(bounds):
-            axes.barh(place, min(bound.upper, right), height=0.5, color=_ALLOWED, lw=0)
-            reached, colour = min(bound.lower, right), _CROSSED if bound.crossed else _ATTACK
+            axes.barh(place, min(bound.upper, right), height=0.5, color=PALE, lw=0)
+            reached, colour = min(bound.lower, right), _CROSSED if bound.crossed else BLUE
             axes.plot([0.0, reached], [place, place], color=colour, lw=2.0)
             axes.plot(reached, place, "D" if bound.crossed else "o", ms=5, color=colour, zorder=3)
         axes.set_yticks(range(len(bounds)), [_plain(bound.label) for bound in bounds])
@@ -97,9 +92,9 @@ def draw_privacy_curve(
     with matplotlib.rc_context(_STYLE):
         axes = ax or _new_axes(3.4)
         above = [delta if delta > 0.0 else math.nan for delta in upper]
-        axes.plot(epsilons, above, color=_ATTACK, lw=2.0, label="certificate: δ at most")
+        axes.plot(epsilons, above, color=BLUE, lw=2.0, label="certificate: δ at most")
         below = [delta if delta > 0.0 else math.nan for delta in lower]
-        axes.plot(epsilons, below, color=_INK, lw=1.5, ls="--", label="attack: δ at least")
+        axes.plot(epsilons, below, color=INK, lw=1.5, ls="--", label="attack: δ at least")
         axes.set_yscale("log")
         axes.set_xlabel("ε")
         axes.set_ylabel("δ")
@@ -142,8 +137,8 @@ def _quiet(axes: Axes, title: str) -> None:
     axes.grid(axis="x", color="#e4e4e4", lw=0.8)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0, colors=_INK)
-    axes.tick_params(axis="x", color="#b8b8b8", labelcolor=_QUIET)
+    axes.tick_params(axis="y", length=0, colors=INK)
+    axes.tick_params(axis="x", color="#b8b8b8", labelcolor=QUIET)
 
 
 def _plain(text: str) -> str:

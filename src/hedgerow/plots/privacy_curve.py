@@ -9,23 +9,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.style import BLUE, INK, PALE, QUIET, RULE, drawn_with
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_epsilon_of_delta"]
 
-# The colours of error bars: a page shows both.
-_HOLDS, _CURVE, _INK, _QUIET, _RULE = "#9ecae1", "#0072b2", "#1a1a1a", "#6b6b6b", "#e4e4e4"
 _WIDTH, _HEIGHT = 5.4, 2.9
 _LEAST_DELTA = 1e-12
-_STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "text.usetex": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "hedgerow",
-}
+_STYLE: Any = drawn_with()
 
 
 def draw_epsilon_of_delta(
@@ -60,8 +53,8 @@ def draw_epsilon_of_delta(
         axes = ax or _new_axes()
         axes.set_xscale("log")
         top = 1.18 * max([*up, stated[0] if math.isfinite(stated[0]) else 0.0], default=1.0) or 1.0
-        axes.fill_between(across, up, top, color=_HOLDS, alpha=0.35, lw=0)
-        axes.plot(across, up, color=_CURVE, lw=2.0)
+        axes.fill_between(across, up, top, color=PALE, alpha=0.35, lw=0)
+        axes.plot(across, up, color=BLUE, lw=2.0)
         axes.set_ylim(0.0, top)
         if across and across[0] < across[-1]:
             axes.set_xlim(across[0], across[-1])
@@ -74,17 +67,17 @@ def _mark(axes: Axes, epsilon: float, delta: float) -> None:
     if not math.isfinite(epsilon):
         return
     if delta < _LEAST_DELTA:
-        axes.axhline(epsilon, color=_INK, lw=1.2, ls=(0, (4, 3)))
+        axes.axhline(epsilon, color=INK, lw=1.2, ls=(0, (4, 3)))
         place = axes.get_xlim()[0]
     else:
-        axes.plot(delta, epsilon, "o", ms=7, mew=2.0, mec=_INK, mfc="white", zorder=3, clip_on=False)
+        axes.plot(delta, epsilon, "o", ms=7, mew=2.0, mec=INK, mfc="white", zorder=3, clip_on=False)
         place = delta
     axes.annotate(
         f"stated: ε = {epsilon:.3g} at δ = {delta:.3g}",
         (place, epsilon),
         xytext=(9, 7),
         textcoords="offset points",
-        color=_INK,
+        color=INK,
     )
 
 
@@ -101,7 +94,7 @@ def _quiet(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.set_axisbelow(True)
-    axes.grid(axis="y", color=_RULE, lw=0.8)
+    axes.grid(axis="y", color=RULE, lw=0.8)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#b8b8b8")
@@ -109,9 +102,9 @@ def _quiet(axes: Axes) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     # Powers as plain text: mathematics would be drawn as paths, which no screen reader can read.
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
-    axes.tick_params(axis="both", length=0, pad=7, labelcolor=_QUIET, labelsize=9)
-    axes.set_xlabel("δ", color=_QUIET, loc="right")
-    axes.set_ylabel("ε", color=_QUIET, rotation=0, labelpad=8, loc="top")
+    axes.tick_params(axis="both", length=0, pad=7, labelcolor=QUIET, labelsize=9)
+    axes.set_xlabel("δ", color=QUIET, loc="right")
+    axes.set_ylabel("ε", color=QUIET, rotation=0, labelpad=8, loc="top")
 
 
 def _power(value: float) -> str:

@@ -1,0 +1,196 @@
+"""Grouped bars with error bars: estimates from zero, their intervals as whiskers, the privacy part of them thicker.
+
+For estimates without a common zero, or without groups, see ``error_bars.py``. Numbers in, axes out; matplotlib is
+imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import ParameterError
+from hedgerow.plots.error_bars import ErrorBar
+from hedgerow.plots.style import INK, QUIET, RULE, drawn_with
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_grouped_bars"]
+
+# Okabe and Ito's colours, from pale to dark, so that neighbours differ in lightness too.
+_SERIES = ("#9ecae1", "#e69f00", "#0072b2", "#f0e442", "#009e73", "#cc79a7", "#d55e00", "#1a1a1a")
+_MOST = 300
+# Inches.
+_WIDTH, _BAR, _GAP, _HEAD, _FOOT = 6.4, 0.2, 0.16, 0.42, 0.5
+_STYLE: Any = drawn_with()
+
+
+def draw_grouped_bars(
+    bars: Sequence[ErrorBar], *, level: float, title: str = "", unit: str = "", ax: Axes | None = None
+) -> Axes:
+    """Draw one group of bars for each ``panel``, one bar of it for each ``label``; return the axes.
+
+    Bars of one label share a colour, up to eight; beyond, every bar has one colour and its label beside it. A bar that
+    is not reliable is hollow and hatched. An infinite end of an interval, and a missing one, is not drawn.
+
+    Parameters
+    ----------
+    bars : sequence of ErrorBar
+    level : float
+        Of the intervals; the thick part of a whisker is ±z·privacy_error at the same level, cut at the interval.
+    title, unit : str
+    ax : matplotlib Axes, optional
+        Without it a new figure is made, registered nowhere.
+
+    Raises
+    ------
+    ParameterError
+        HG164 more than 300 bars.
+
+    Examples
+    --------
+    >>> bars = [ErrorBar("north", 4.0, 3.0, 5.0, 0.2, True, "f"), ErrorBar("south", 2.0, 1.0, 3.0, 0.2, True, "f")]
+    >>> axes = draw_grouped_bars(bars, level=0.95, unit="persons")
+    >>> axes.get_xlabel(), [label.get_text() for label in axes.get_yticklabels()]
+    ('persons', ['f'])
+    """
+    import matplotlib
+
+    if len(bars) > _MOST:
+        raise ParameterError(
+            "HG164",
+            rule=f"A bar chart shows at most {_MOST} bars.",
+            finding=f"This table has {len(bars):,} cells.",
+            remedy="Draw a margin of it, or a heat map.",
+        )
+    with matplotlib.rc_context(_STYLE):
+        groups: dict[str, list[ErrorBar]] = {}
+        for bar in bars:
+            groups.setdefault(bar.panel, []).append(bar)
+        series = list(dict.fromkeys(bar.label for bar in bars))
+        places = _places(groups)
+        axes = ax if ax is not None else _new_axes(groups, places, few=len(series) <= len(_SERIES))
+        _draw_bars(axes, bars, series, places, level)
+        _label(axes, groups, series, places)
+        _quiet(axes, bars, places)
+        axes.set_xlabel(_plain(unit), color=QUIET, fontsize=9)
+        axes.set_title(_wrapped(title, 60), loc="left", fontsize=11, fontweight="bold", pad=10)
+        _legend(axes, bars, series, level)
+        return axes
+
+
+def _places(groups: dict[str, list[ErrorBar]]) -> list[float]:
+    """Return where each bar stands, in bars from the top."""
+    places, at = [], 0.0
+    for listed in groups.values():
+        places += [at + number for number in range(len(listed))]
+        at += len(listed) + _GAP / _BAR
+    return places
+
+
+def _draw_bars(axes: Axes, bars: Sequence[ErrorBar], series: list[str], places: list[float], level: float) -> None:
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    ordered = [bar for panel in dict.fromkeys(bar.panel for bar in bars) for bar in bars if bar.panel == panel]
+    for bar, place in zip(ordered, places, strict=True):
+        colour = _SERIES[series.index(bar.label)] if len(series) <= len(_SERIES) else _SERIES[0]
+        drawn = axes.barh(place, bar.estimate, height=0.86, color=colour if bar.reliable else "white", lw=0)
+        if not bar.reliable:
+            drawn.patches[0].set(edgecolor=colour, linewidth=1.0, hatch="////")
+        low, high = bar.low, bar.high
+        if math.isfinite(low) and math.isfinite(high) and high > low:
+            axes.plot([low, high], [place, place], color=INK, lw=1.0, solid_capstyle="butt", zorder=3)
+            if bar.privacy_error:
+                start, end = (
+                    max(low, bar.estimate - z * bar.privacy_error),
+                    min(high, bar.estimate + z * bar.privacy_error),
+                )
+                axes.plot([start, end], [place, place], color=INK, lw=3.0, solid_capstyle="butt", zorder=3)
+
+
+def _label(axes: Axes, groups: dict[str, list[ErrorBar]], series: list[str], places: list[float]) -> None:
+    if len(series) > len(_SERIES):
+        labels = [
+            f"{bar.panel}, {bar.label}" if bar.panel else bar.label for listed in groups.values() for bar in listed
+        ]
+        axes.set_yticks(places, [_wrapped(label, 30) for label in labels], fontsize=8)
+        return
+    middles, start = [], 0
+    for listed in groups.values():
+        middles.append(sum(places[start : start + len(listed)]) / len(listed))
+        start += len(listed)
+    axes.set_yticks(middles, [_wrapped(group, 22) for group in groups])
+
+
+def _quiet(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    ends = [end for bar in bars for end in (bar.low, bar.estimate, bar.high) if math.isfinite(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    room = 0.04 * (high - low) or 1.0
+    axes.set_xlim(low - room if low < 0 else 0.0, high + room if high > 0 else 0.0)
+    axes.set_ylim(max(places, default=0.0) + 0.9, -0.9)
+    axes.axvline(0.0, color="#8c8c8c", lw=1.0)
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color=RULE, lw=0.8)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color("#b8b8b8")
+    axes.tick_params(axis="y", length=0, pad=6, colors=INK)
+    axes.tick_params(axis="x", length=3, color="#b8b8b8", labelcolor=QUIET, labelsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value + 0.0:,.6g}".replace("-", "−")))
+
+
+def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: float) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    keys: list[Patch | Line2D] = []
+    if 1 < len(series) <= len(_SERIES):
+        keys = [
+            Patch(facecolor=colour, label=_wrapped(name, 24)) for name, colour in zip(series, _SERIES, strict=False)
+        ]
+    if any(bar.high > bar.low for bar in bars):
+        keys.append(Line2D([], [], color=INK, lw=1.0, label=f"{100 * level:.6g} % interval"))
+    if any(bar.privacy_error for bar in bars):
+        keys.append(Line2D([], [], color=INK, lw=3.0, label="its privacy part"))
+    if not all(bar.reliable for bar in bars):
+        keys.append(Patch(facecolor="white", edgecolor="#8c8c8c", hatch="////", label="not reliable"))
+    if keys:
+        axes.legend(
+            handles=keys,
+            loc="upper left",
+            bbox_to_anchor=(1.02, 1.0),
+            frameon=False,
+            fontsize=9,
+            handlelength=1.4,
+            labelcolor=INK,
+            borderaxespad=0.0,
+        )
+
+
+def _new_axes(groups: dict[str, list[ErrorBar]], places: list[float], *, few: bool) -> Axes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    names = list(groups) if few else [f"{bar.panel}, {bar.label}" for listed in groups.values() for bar in listed]
+    longest = max((len(line) for name in names for line in _wrapped(name, 22 if few else 30).split("\n")), default=0)
+    left, right = 0.3 + 0.083 * longest, 1.9
+    tall = max(_BAR * (max(places, default=0.0) + 1.8), 1.1)
+    figure = Figure(figsize=(_WIDTH + left, _HEAD + tall + _FOOT), facecolor="white")
+    FigureCanvasAgg(figure)
+    width, height = figure.get_figwidth(), figure.get_figheight()
+    return figure.add_axes((left / width, _FOOT / height, (width - left - right) / width, tall / height))
+
+
+def _wrapped(label: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(_plain(label), width, max_lines=2, placeholder="…")) or ""
+
+
+def _plain(text: str) -> str:
+    """Show names as they are: no mathematics between dollar signs, no control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")
