@@ -23,6 +23,7 @@ from hedgerow.release.frame import BACKENDS
 from hedgerow.release.plan import Plan
 from hedgerow.release.planned import planned
 from hedgerow.release.recorded import release_from_record
+from hedgerow.release.request import usual_delta
 from hedgerow.release.reservation import spending_in
 from hedgerow.release.result import Release
 from hedgerow.release.spend import spend
@@ -30,6 +31,9 @@ from hedgerow.release.told import Told, told_facts
 from hedgerow.release.total import within_total
 from hedgerow.resampling import statistic
 from hedgerow.resampling.statistic import Asked
+from hedgerow.tables.opened import Opened
+from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.route import release_table
 
 __all__ = ["HedgerowWarning", "Survey", "open"]
 
@@ -206,6 +210,8 @@ class Survey:
         other: bool | None = None,
         n_resamples: int | None = None,
         interval: str | None = None,
+        noise: str | None = None,
+        n_draws: int | None = None,
         request_id: str | None = None,
     ) -> Release:
         """Release statistics with standard errors, intervals and one certificate for the whole call.
@@ -236,6 +242,8 @@ class Survey:
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional
             ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
+        noise, n_draws : {"averaged-laplace"}, int, optional
+            An average of n_draws (10) Laplace releases: close to normal, and pure; counts, proportions, sums, means.
         request_id : str, optional
             With a ledger: the same request under the same id is answered from its record, at no further price.
 
@@ -264,8 +272,10 @@ class Survey:
             other=other,
             n_resamples=n_resamples,
             interval=interval,
+            noise=noise,
+            n_draws=n_draws,
         )
-        self._warn_about_delta(plan)
+        self._warn_about_delta(plan.request.budget.delta)
         if self.facts is not None:
             within_total(plan, self.facts.budget)
         certificate = certificate_of(plan)
@@ -307,16 +317,75 @@ class Survey:
         """Release counts: shorthand for ``release([hg.count()], …)``."""
         return self.release([statistic.count()], **options)
 
+    def magnitude_table(
+        self,
+        column: str,
+        *,
+        bounds: Any = None,
+        step: Any = None,
+        by: Mapping[str, Sequence[Scalar] | None] | Sequence[str],
+        guarantee: str = "dp",
+        **options: Any,
+    ) -> ProtectedTable:
+        """Release totals of a column by cells, with errors, one certificate and, if asked, margins.
+
+        Guarantee   that of `guarantee`, by name: ``"dp"`` is (ε, δ)-differential privacy, priced by its certificate.
+
+        Parameters
+        ----------
+        column, bounds, step, by
+            As in `hg.sum` and `release`; the first column is outermost.
+        guarantee : {"dp", "bootstrap-dp"}
+            The second is NOT differential privacy, and is had by name only.
+        **options
+            ``epsilon``, ``delta``, ``missing``, ``other``, ``request_id`` as in `release`; ``method``: ``"auto"``,
+            ``"whole-table"``, ``"public-membership"`` (the cell of every record is public: by naming it you declare
+            it); ``noise``: ``"auto"``, ``"geometric"``, ``"gaussian"``, ``"averaged-laplace"`` (with ``n_draws``);
+            ``margins``: add totals, at no further price; ``cell_bounds``: bounds by cell, see `tables.cell_bounds`.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> survey = open(pyarrow.table({"pay": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.magnitude_table("pay", bounds=(0, 100), step=1, by={"sex": [0, 1]}, epsilon=1.0)
+        >>> len(table), table[0].statistic, table.certificate.epsilon <= 1.0
+        (2, 'sum', True)
+        """
+        asked = statistic.sum(column, bounds=bounds, step=step)
+        return self._table(asked, guarantee=guarantee, by=by, **options)
+
+    def contingency_table(
+        self, *, by: Mapping[str, Sequence[Scalar] | None] | Sequence[str], guarantee: str = "dp", **options: Any
+    ) -> ProtectedTable:
+        """Release counts by cells: a contingency table; arguments and guarantee as in `magnitude_table`.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> survey = open(pyarrow.table({"sex": [0, 1] * 500}), relation="replace-one")
+        >>> table = survey.contingency_table(by={"sex": [0, 1]}, epsilon=1.0, margins=True)
+        >>> len(table), len(table.margin())
+        (2, 1)
+        """
+        return self._table(statistic.count(), guarantee=guarantee, by=by, **options)
+
+    def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
+        told = Told(self.relation, self.unit, self.target, self.overrides)
+        opened = Opened(self.source, told, self.facts, self.n, self.ledger, self._backend())
+        if guarantee == "dp":
+            given = options.get("delta")
+            self._warn_about_delta(usual_delta(self.facts) if given is None else given, frames=4)
+        return release_table(asked, opened, guarantee=guarantee, **options)
+
     def _backend(self) -> str | None:
         library = self.source.name.split(".")[0]
         return library if library in BACKENDS else None
 
-    def _warn_about_delta(self, plan: Plan) -> None:
-        delta = plan.request.budget.delta
-        if self.n and delta * self.n > 1.0:
+    def _warn_about_delta(self, delta: object, *, frames: int = 3) -> None:
+        if self.n and isinstance(delta, (int, float)) and delta * self.n > 1.0:
             warnings.warn(
                 f"delta={delta:.3g} exceeds 1/n: at this δ a mechanism may publish some record as it is. Take it below "
                 f"{1.0 / self.n:.1g}.",
                 HedgerowWarning,
-                stacklevel=3,
+                stacklevel=frames,
             )

@@ -6,6 +6,7 @@
 ``COL=VALUE``          split at the first ``=``
 ``COL``                a group whose categories the facts declare, or a column with its bounds from there
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
+``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
 ``1,2``                shares, one a statistic
 ``COL:sd=18,mean=45``  a guess: mean, sd, share, missing
 ``COL:0.5``            a target, split from the right
@@ -19,12 +20,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Scalar
 
 __all__ = [
     "parse_by",
+    "parse_cell_bounds",
     "parse_guess",
     "parse_on_grid",
     "parse_share",
@@ -129,6 +132,50 @@ def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar] | None] | None:
             )
         groups[column] = [parse_value(value) for value in values]
     return groups or None
+
+
+def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
+    """Return {(category, …): (lo, hi)} of each ``v1,v2:LO:HI``, and {COL: {category: (lo, hi)}} of ``COL=v1,v2:LO:HI``.
+
+    Raises
+    ------
+    ParameterError
+        HG116 what is written otherwise; HG152 a cell or category named twice. Whether the table has them is checked
+        with the table.
+
+    Examples
+    --------
+    >>> parse_cell_bounds(["owner,trad:0:4000", '"a, b",high:0:9.5'])
+    {('owner', 'trad'): (0, 4000), ('a, b', 'high'): (0, 9.5)}
+    >>> parse_cell_bounds(["status=share,mixed:0:9000", "status=owner:0:20000"])
+    {'status': {'share': (0, 9000), 'mixed': (0, 9000), 'owner': (0, 20000)}}
+    >>> parse_cell_bounds([])
+    """
+    found: dict[Any, Any] = {}
+    for text in texts:
+        column, equals, rest = text.partition("=")
+        listed, *ends = (rest if equals else text).rsplit(":", 2)
+        low, high = (_number(end) for end in ends) if len(ends) == 2 else (None, None)
+        names = [name.strip() for name in next(csv.reader([listed], skipinitialspace=True), [""])]
+        if low is None or high is None or not (column and names and all(names)):
+            raise ParameterError(
+                "HG116",
+                rule="`--cell-bounds` is written CAT,CAT:LO:HI, one category a group, or COL=CAT,CAT:LO:HI.",
+                finding=f"Found {text!r}.",
+                remedy="For example --cell-bounds share,trad:0:4000, or --cell-bounds status=share,mixed:0:9000.",
+            )
+        categories = tuple(parse_value(name) for name in names)
+        kept, keys = (found.setdefault(column, {}), categories) if equals else (found, (categories,))
+        for key in keys:
+            if key in kept:
+                raise ParameterError(
+                    "HG152",
+                    rule="Every cell is given bounds once.",
+                    finding=f"{text!r} names one again.",
+                    remedy="Leave one of them out.",
+                )
+            kept[key] = (low, high)
+    return found or None
 
 
 def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_unit
-from hedgerow.cli.terminal import OutputClosed, say, say_json, tell
-from hedgerow.errors import HedgerowError, ParameterError, SpentError
+from hedgerow.cli.spending import deliver, no_source, spending, warnings_told
+from hedgerow.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
     from hedgerow.privacy.declared import Facts
@@ -39,6 +39,8 @@ def release(
     method: options.Method = None,
     n_resamples: options.Replicates = None,
     interval: options.IntervalKind = None,
+    noise: options.Noise = None,
+    n_draws: options.Draws = None,
     missing: options.Policy = None,
     level: options.Level = 0.95,
     target: options.Target = None,
@@ -70,7 +72,7 @@ def release(
     from hedgerow.survey import open as open_survey
 
     if source is None and facts is None:
-        raise _no_source()
+        raise no_source("release")
     level = parse_level(level)
     asked = options.asked_of(mean, sum_, proportion, count)
     given = options.options_of(
@@ -83,13 +85,15 @@ def release(
         method=method,
         n_resamples=n_resamples,
         interval=interval,
+        noise=noise,
+        n_draws=n_draws,
     )
     declared = None if facts is None else Facts.read(facts)
     if request is not None:
         (one,) = options.requests_of(asked, given, declared, request)
         asked, given = list(one.statistics), dict(one.options)
     with ExitStack() as stack:
-        stack.enter_context(_warnings_told())
+        stack.enter_context(warnings_told())
         survey = open_survey(
             source, declared, relation=relation, target=target, unit=parse_unit(unit), table=table, ledger=ledger
         )
@@ -100,100 +104,30 @@ def release(
             result = survey.release(asked, request_id=request_id, **given)
             _deliver(result, folder, declared, level=level, as_json=as_json)
 
-        _spending(spend)
-
-
-def _no_source() -> ParameterError:
-    return ParameterError(
-        "HG116",
-        rule="A release names its source, or facts that name one.",
-        finding="Missing argument 'SOURCE'.",
-        remedy="See: hedgerow release --help",
-    )
-
-
-@contextmanager
-def _warnings_told() -> Iterator[None]:
-    """Tell hedgerow's own warnings in plain words, and no other: a library's may quote data."""
-    from hedgerow.survey import HedgerowWarning
-
-    def told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        tell(f"Warning: {message}")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", HedgerowWarning)
-        warnings.showwarning = told
-        yield
-
-
-def _spending(run: Callable[[], None]) -> None:
-    """Run what may spend; a failure without a code of its own may have come after the price was reserved."""
-    failure: SpentError
-    try:
-        run()
-        return
-    except HedgerowError:
-        raise
-    except KeyboardInterrupt:
-        failure = SpentError(
-            "HG605",
-            rule="A release that is interrupted after its price was reserved stays spent.",
-            finding="This one was interrupted, perhaps after the data were read.",
-            remedy="Count its price as spent, unless you are sure that it had not begun to read.",
-        )
-    except BaseException:
-        # Compiled libraries raise outside Exception too, and their words may quote data.
-        failure = SpentError(
-            "HG901",
-            rule="Every failure has a code and a page.",
-            finding="This one has none: it is a bug in hedgerow. The data may have been read.",
-            remedy="Count the price of this call as spent, and please report the command, without data.",
-        )
-    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote data.
-    raise failure
+        spending(spend)
 
 
 def _deliver(
     result: Release, folder: ReleaseFolder | None, facts: Facts | None, *, level: float, as_json: bool
 ) -> None:
-    """Write the files, then print: a failure of one does not keep back the other."""
-    written: tuple[str, ...] | None = ()
-    if folder is not None:
-        try:
-            from hedgerow.reports import add_report
+    def write(kept: ReleaseFolder) -> tuple[str, ...]:
+        from hedgerow.reports import add_report
 
-            files = folder.write(result, level=level)
-            head = result.ledger_head
-            written = (*files, *add_report(result, folder, level=level, facts=facts, ledger_head=head))
-        except Exception:
-            # The release is spent, so whatever stopped the files must not stop the printing.
-            written = None
-    try:
+        files = kept.write(result, level=level)
+        return (*files, *add_report(result, kept, level=level, facts=facts, ledger_head=result.ledger_head))
+
+    def show(written: Sequence[str]) -> None:
         if as_json:
             say_json(result.to_dict(level))
-        else:
-            say(_page(result, level=level))
-            if folder is not None and written:
-                say(f"Written to {folder.path}: {', '.join(written)}")
-    except (OutputClosed, ParameterError):
-        # With the files written nothing is lost, and closing a pipe early is nobody's mistake.
-        if not written:
-            raise _undelivered("It could not be printed to the end, and is written nowhere else.") from None
-    if written is None:
-        raise _undelivered("It was printed, but its files could not all be written.")
+            return
+        say(_page(result, level=level))
+        if folder is not None and written:
+            say(f"Written to {folder.path}: {', '.join(written)}")
+
+    deliver(None if folder is None else partial(write, folder), show)
 
 
 def _page(result: Release, *, level: float) -> str:
     from hedgerow.release.text_table import text_table
 
     return "\n".join([text_table(result, level=level), *result.notes])
-
-
-def _undelivered(finding: str) -> SpentError:
-    return SpentError(
-        "HG604",
-        rule="A release is spent once the data are read, wherever its result goes.",
-        finding=finding,
-        remedy="Count the price of this call as spent; keep what was printed, and make room before the next.",
-    )

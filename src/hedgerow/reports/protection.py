@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile, attack_success_upper
 from hedgerow.accounting.trade_off import attack_hits_upper
+from hedgerow.privacy.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, parts_of
 from hedgerow.privacy.relation import Relation
 from hedgerow.reports.numbers import at_most_percent
 
@@ -25,6 +26,7 @@ _NOT_COVERED = (
     "Whoever can read the data itself, or watch the process that released it.",
 )
 _PUBLIC_SIZE = "How many {} there are, and so whether a given person is among them: public under replace-one."
+_PUBLIC_CELLS = "Which cell each row belongs to, and how many rows each cell has: public, as was declared."
 _OUTSIDE = "Bounds, steps and categories were declared from outside the data, not read off it."
 _DRAWN = "What the record says is what ran, with noise that nobody saw: a record can be re-priced, not replayed."
 _ONE_ROW = "No person has more than one row: whoever has several is protected for each, not for all of them together."
@@ -86,9 +88,24 @@ def protection_of(certificate: Certificate, curve: Profile) -> Protection:
         attack=f"Someone who knows every other record and {asked}, both equally likely (50\N{NO-BREAK SPACE}%), "
         f"guesses right at most {at_most_percent(success)} of the time after reading the release.",
         assumptions=(*certificate.assumptions, _OUTSIDE, _DRAWN, *((_ONE_ROW,) if single else ())),
-        not_covered=(*((_PUBLIC_SIZE.format("rows" if single else "units"),) if replaced else ()), *_NOT_COVERED),
+        not_covered=(*_public(certificate), *_NOT_COVERED),
         success_upper=success,
         hits_upper=tuple((alarms, attack_hits_upper(curve, alarms)) for alarms in FALSE_ALARMS),
+    )
+
+
+def _public(certificate: Certificate) -> tuple[str, ...]:
+    """Return what is public by the relation, or by the mechanism: a record need not say it in words of its own."""
+    size = _PUBLIC_SIZE.format("rows" if certificate.unit == "row" else "units")
+    cells = any(
+        isinstance(part, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments))
+        and part.layout.presence == "public"
+        and part.layout.cells > 1
+        for part in parts_of(certificate.mechanism)
+    )
+    return (
+        *((size,) if certificate.relation is Relation.REPLACE_ONE else ()),
+        *((_PUBLIC_CELLS,) if cells else ()),
     )
 
 

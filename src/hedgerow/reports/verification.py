@@ -16,8 +16,9 @@ from hedgerow.accounting.certificate import Certificate, Point, holds, unreadabl
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.privacy.facts import MAX_STEPS
-from hedgerow.privacy.mechanism import MomentsGaussian, MomentsGeometric, as_record, parts_of
+from hedgerow.privacy.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
 from hedgerow.reports.protection import Protection, protection_of
+from hedgerow.reports.statement import refuse_statement
 from hedgerow.version import __version__
 
 __all__ = ["CheckedPoint", "Verification", "read_record", "verify_record"]
@@ -122,7 +123,8 @@ def verify_record(record: object) -> Verification:
     VerificationError
         HG502: the record is no certificate, or of a simulated release, which has none.
     ParameterError, UncertifiedError
-        HG406, HG401, HG403: the mechanism contradicts itself, or has no certified price.
+        HG406, HG401, HG403: the mechanism contradicts itself, or has no certified price; HG415: the record states
+        bootstrap differential privacy, which a record cannot prove.
 
     Examples
     --------
@@ -133,12 +135,13 @@ def verify_record(record: object) -> Verification:
     >>> verify_record(record).holds, verify_record({**record, "epsilon": 1.0}).holds
     (True, False)
     """
+    refuse_statement(record)
     stated: object = record
     about: object = None
     if isinstance(record, dict) and "certificate" in record:
         stated, about = record["certificate"], record.get("release", ())
         if stated is None:
-            raise unreadable_record("It is the record of a simulated release, which has no certificate.")
+            raise unreadable_record("It has no certificate: a simulated release, or a model fitted without privacy.")
     certificate = Certificate.from_dict(stated)
     points = (Point(certificate.epsilon, certificate.delta), *certificate.profile)
     if not all(math.isfinite(number) for point in points for number in (point.epsilon, point.delta)):
@@ -147,7 +150,7 @@ def verify_record(record: object) -> Verification:
         # A field that was passed over might change what the others mean to whoever reads it.
         raise unreadable_record("It has fields or values that the format does not have.")
     if any(
-        isinstance(part, (MomentsGaussian, MomentsGeometric)) and part.layout.steps > MAX_STEPS
+        isinstance(part, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)) and part.layout.steps > MAX_STEPS
         for part in parts_of(certificate.mechanism)
     ):
         # No release has that many, and pricing takes time and memory in proportion.
@@ -162,7 +165,7 @@ def verify_record(record: object) -> Verification:
         certificate=certificate,
         stated=checked[0],
         profile=tuple(checked[1:]),
-        consistent=certificate.bound == "upper" and _agrees(about, certificate),
+        consistent=certificate.bound == "upper" and _agrees(about, certificate) and _is_of_dp(record),
         protection=told,
     )
 
@@ -237,3 +240,11 @@ def _agrees(about: object, certificate: Certificate) -> bool:
         return True
     stated = {"relation": str(certificate.relation), "unit": certificate.unit}
     return isinstance(about, dict) and all(about.get(name) == value for name, value in stated.items())
+
+
+def _is_of_dp(record: object) -> bool:
+    """Whether a table around the certificate, where there is one, names the guarantee that a certificate prices."""
+    if not isinstance(record, dict) or "table" not in record:
+        return True
+    about = record["table"]
+    return isinstance(about, dict) and about.get("guarantee") == "dp"

@@ -148,3 +148,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing", tmp_path / "binary", tmp_path / "pipe", "nul\x00", Path("/dev/null")):
         with pytest.raises(hg.ParameterError, match="HG503"):
             read_record(path)
+
+
+@pytest.mark.parametrize("about", [{"guarantee": "dp for everybody, for ever"}, {"guarantee": None}, {}, ["dp"]])
+def test_a_table_of_another_guarantee_than_its_certificate_does_not_hold(record: dict[str, Any], about: object) -> None:
+    assert verify_record({**record, "table": {"guarantee": "dp", "statistic": "count"}}).holds
+    assert not verify_record({**record, "table": about}).holds

@@ -1,0 +1,106 @@
+"""What every verb that spends has to keep: warnings in plain words, failures that stay spent, results that arrive."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hedgerow.cli.terminal import OutputClosed, tell
+from hedgerow.errors import HedgerowError, ParameterError, SpentError
+
+__all__ = ["deliver", "no_source", "spending", "warnings_told"]
+
+
+def no_source(verb: str) -> ParameterError:
+    """Return the refusal of a command that names no data (HG116)."""
+    return ParameterError(
+        "HG116",
+        rule=f"A {verb} names its source, or facts that name one.",
+        finding="Missing argument 'SOURCE'.",
+        remedy=f"See: hedgerow {verb} --help",
+    )
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Tell hedgerow's own warnings in plain words, and no other: a library's may quote data."""
+    from hedgerow.survey import HedgerowWarning
+
+    def told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        tell(f"Warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", HedgerowWarning)
+        warnings.showwarning = told
+        yield
+
+
+def spending(run: Callable[[], None]) -> None:
+    """Run what may spend; a failure without a code of its own may have come after the price was reserved."""
+    failure: SpentError
+    try:
+        run()
+        return
+    except HedgerowError:
+        raise
+    except KeyboardInterrupt:
+        failure = SpentError(
+            "HG605",
+            rule="A release that is interrupted after its price was reserved stays spent.",
+            finding="This one was interrupted, perhaps after the data were read.",
+            remedy="Count its price as spent, unless you are sure that it had not begun to read.",
+        )
+    except BaseException:
+        # Compiled libraries raise outside Exception too, and their words may quote data.
+        failure = SpentError(
+            "HG901",
+            rule="Every failure has a code and a page.",
+            finding="This one has none: it is a bug in hedgerow. The data may have been read.",
+            remedy="Count the price of this call as spent, and please report the command, without data.",
+        )
+    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote data.
+    raise failure
+
+
+def deliver(write: Callable[[], Sequence[str]] | None, show: Callable[[Sequence[str]], None]) -> None:
+    """Write the files, then print: a failure of one does not keep back the other.
+
+    Parameters
+    ----------
+    write : callable or None
+        Writes the files and returns their names; None where none are wanted.
+    show : callable
+        Prints the result, given those names.
+
+    Raises
+    ------
+    SpentError
+        HG604: what was released could not be printed, or its files could not all be written.
+    """
+    written: Sequence[str] | None = ()
+    if write is not None:
+        try:
+            written = write()
+        except Exception:
+            # The release is spent, so whatever stopped the files must not stop the printing.
+            written = None
+    try:
+        show(written or ())
+    except (OutputClosed, ParameterError):
+        # With the files written nothing is lost, and closing a pipe early is nobody's mistake.
+        if not written:
+            raise _undelivered("It could not be printed to the end, and is written nowhere else.") from None
+    if written is None:
+        raise _undelivered("It was printed, but its files could not all be written.")
+
+
+def _undelivered(finding: str) -> SpentError:
+    return SpentError(
+        "HG604",
+        rule="A release is spent once the data are read, wherever its result goes.",
+        finding=finding,
+        remedy="Count the price of this call as spent; keep what was printed, and make room before the next.",
+    )

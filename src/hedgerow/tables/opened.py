@@ -1,0 +1,40 @@
+"""What a table needs of an opened survey: where to count, whom to protect, what is declared, where prices are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hedgerow.engines.source import Source
+from hedgerow.privacy.declared import Facts
+from hedgerow.release.told import Told
+
+__all__ = ["Opened"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An opened source with its public facts.
+
+    Attributes
+    ----------
+    source : Source
+        Where histograms are counted.
+    told : Told
+        Relation, unit and target in force.
+    facts : Facts or None
+        What is declared about the source.
+    n : int or None
+        The number of units, under replace-one.
+    ledger : Path or None
+        Where prices are reserved.
+    backend : str or None
+        The caller's own frame library.
+    """
+
+    source: Source
+    told: Told
+    facts: Facts | None
+    n: int | None
+    ledger: Path | None
+    backend: str | None

@@ -1,0 +1,44 @@
+"""Which guarantee a table is released under: chosen by name, and only by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hedgerow.errors import ParameterError
+from hedgerow.resampling.statistic import Asked
+from hedgerow.tables.bootstrap_release import bootstrap_table
+from hedgerow.tables.opened import Opened
+from hedgerow.tables.protected import GUARANTEES, ProtectedTable
+from hedgerow.tables.release_table import protected_table
+
+__all__ = ["release_table"]
+
+
+def release_table(asked: Asked, opened: Opened, *, guarantee: object = "dp", **options: Any) -> ProtectedTable:
+    """Return the table released under the guarantee that was named.
+
+    Raises
+    ------
+    ParameterError
+        HG154: there is no guarantee of that name.
+    HedgerowError
+        As `protected_table`.
+    """
+    if guarantee == "dp":
+        return protected_table(asked, opened, **options)
+    if options.get("cell_bounds") is not None and guarantee == "bootstrap-dp":
+        raise ParameterError(
+            "HG155",
+            rule="Bounds by cell are for totals under dp: bootstrap-dp scales its noise to the data themselves.",
+            finding=f"Found guarantee={guarantee!r}.",
+            remedy="Leave `cell_bounds` out.",
+        )
+    if guarantee == "bootstrap-dp":
+        options.pop("cell_bounds", None)
+        return bootstrap_table(asked, opened, guarantee=guarantee, **options)
+    raise ParameterError(
+        "HG154",
+        rule="`guarantee` of a table must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
+        finding=f"Found {guarantee!r}.",
+        remedy='"dp" is differential privacy; the other protects less, and says whom it does not.',
+    )

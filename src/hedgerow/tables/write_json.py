@@ -1,0 +1,131 @@
+"""A protected table as plain data: the contract's JSON, one line a cell, written in parts so that size is no matter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.inference.estimate import Estimate
+from hedgerow.release.readings import Readings
+from hedgerow.tables.cell_estimates import CellEstimates
+from hedgerow.tables.columns import columns_of
+from hedgerow.tables.disclosures import named_guarantee
+from hedgerow.tables.shape import TableShape
+from hedgerow.tables.write_file import write_lines
+
+if TYPE_CHECKING:
+    from hedgerow.tables.protected import ProtectedTable
+
+__all__ = ["table_as_dict", "table_columns", "table_json", "write_table_json"]
+
+_PART = 10_000
+_ERRORS = ("sampling_error", "bootstrap_error", "privacy_error")
+
+
+def table_as_dict(table: ProtectedTable, level: float) -> dict[str, Any]:
+    """Return plain JSON data: ``release``, ``table``, ``estimates``, ``certificate``."""
+    return {**_head(table, level), "estimates": [*_entries(table, table.estimates, table.shape, level)], **_tail(table)}
+
+
+def table_json(table: ProtectedTable, level: float) -> str:
+    """Return the JSON text."""
+    return "".join(_parts(table, level))
+
+
+def write_table_json(table: ProtectedTable, path: str | Path, level: float) -> None:
+    """Write the JSON text part by part (HG118 where it cannot be written)."""
+    write_lines(path, _parts(table, level))
+
+
+def table_columns(table: ProtectedTable, level: float) -> dict[str, list[Any]]:
+    """Return the cells as columns of equal length."""
+    found, size, groups = columns_of(table.estimates, level), len(table), table.shape.columns
+    labels = list(table.shape.cells())
+    columns: dict[str, list[Any]] = {"statistic": [table.statistic] * size, "column": [table.column] * size}
+    columns |= {f"by_{group}": [cell[group] for cell in labels] for group in groups}
+    columns |= {name: _numbers(getattr(found, name)) for name in ("estimate", "standard_error", *_ERRORS)}
+    columns |= {"low": _numbers(found.low), "high": _numbers(found.high), "level": [level] * size}
+    return (
+        columns
+        | {"method": [table.method] * size, "reliable": found.reliable.tolist()}
+        | {"guarantee": [named_guarantee(table)] * size}
+    )
+
+
+def _parts(table: ProtectedTable, level: float) -> Iterator[str]:
+    head = json.dumps(_head(table, level), indent=2, ensure_ascii=False, allow_nan=False)
+    yield head.removesuffix("\n}") + ',\n  "estimates": [\n'
+    lines: list[str] = []
+    last = len(table) - 1
+    for place, entry in enumerate(_entries(table, table.estimates, table.shape, level)):
+        lines.append(
+            "    " + json.dumps(entry, ensure_ascii=False, allow_nan=False) + (",\n" if place < last else "\n")
+        )
+        if len(lines) >= _PART:
+            yield "".join(lines)
+            lines = []
+    tail = json.dumps(_tail(table), indent=2, ensure_ascii=False, allow_nan=False)
+    yield "".join(lines) + "  ],\n" + tail.removeprefix("{\n") + "\n"
+
+
+def _head(table: ProtectedTable, level: float) -> dict[str, Any]:
+    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "target", "n", "missing")}
+    about |= {"methods": {table.method: table.reason}, "notes": list(table.notes)}
+    axes = [{"column": a.column, "categories": list(a.categories), "other": a.other} for a in table.shape.axes]
+    margins = [
+        {"by": list(kept), "estimates": [*_entries(table, table.margin(*kept), cells.shape, level)]}
+        for kept, cells in table.margins.items()
+    ]
+    return {
+        "release": {**about, "simulated": True} if table.simulated else about,
+        "table": {
+            "statistic": table.statistic,
+            "column": table.column,
+            "guarantee": table.guarantee,
+            "option": table.option,
+            "by": axes,
+            "margins": margins,
+        },
+    }
+
+
+def _tail(table: ProtectedTable) -> dict[str, Any]:
+    return {"certificate": None if table.certificate is None else table.certificate.to_dict()}
+
+
+def _entries(table: ProtectedTable, estimates: Sequence[Estimate], shape: TableShape, level: float) -> Iterator[Any]:
+    """Yield what `Estimate.to_dict` returns of each, without making it."""
+    if not isinstance(estimates, (Readings, CellEstimates)):
+        yield from (estimate.to_dict(level) for estimate in estimates)
+        return
+    found, cells = columns_of(estimates, level), shape.cells()
+    interval = {"level": level, "method": estimates.method, "covers": estimates.covers}
+    for start in range(0, len(estimates), _PART):
+        part = slice(start, start + _PART)
+        errors = [_numbers(getattr(found, name)[part]) for name in ("standard_error", *_ERRORS)]
+        columns = [_numbers(found.estimate[part]), *errors, _numbers(found.low[part]), _numbers(found.high[part])]
+        for place, (value, error, sampling, bootstrap, privacy, low, high) in enumerate(
+            zip(*columns, strict=True), start
+        ):
+            yield {
+                "statistic": table.statistic,
+                "column": table.column,
+                "cell": next(cells),
+                "estimate": value,
+                "standard_error": error,
+                "sampling_error": sampling,
+                "bootstrap_error": bootstrap,
+                "privacy_error": privacy,
+                "confidence_interval": {"low": low, "high": high, **interval},
+                "method": estimates.method,
+                "n_resamples": None,
+                "reliable": bool(found.reliable[place]),
+                "note": estimates.note(place),
+            }
+
+
+def _numbers(column: Any) -> list[float | None]:
+    return [number if math.isfinite(number) else None for number in column.tolist()]
