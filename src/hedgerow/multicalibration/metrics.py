@@ -1,0 +1,178 @@
+"""How far scores are from calibrated in every group, and how far chance alone would put them.
+
+======================  ========================================================================================
+max error               M = max over cells of |R| / n
+group-weighted error    W = Σ |R| / Σ |g|, over groups g and buckets: each group's calibration error by its size
+======================  ========================================================================================
+
+A cell is group × bucket of the prediction, R = Σ (y − p) over its records. Neither is 0 for a perfect model: labels
+scatter about p. The **noise floor** is what they come to on average when y is drawn from p itself; a value near it
+cannot be told from perfect multicalibration.
+
+`multicalibration_error` and its siblings read labels as they are and have no privacy; the same numbers read from a
+released table are in a private model's report, at no further price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import DataError, ParameterError
+from hedgerow.multicalibration.attribute import as_flags
+from hedgerow.multicalibration.columns import records_of
+from hedgerow.multicalibration.groups import family_of
+from hedgerow.multicalibration.residuals import Residuals
+
+__all__ = ["Kind", "brier_score", "error_of", "log_loss", "multicalibration_error", "noise_floor", "residuals_of"]
+
+Kind = Literal["max", "group-weighted"]
+Floats = NDArray[np.float64]
+
+
+def multicalibration_error(
+    y: object, p: object, groups: object = None, *, n_buckets: int = 10, kind: Kind = "max", X: object = None
+) -> float:
+    """Return M or W of scores p for labels y. No privacy: for data that may be looked at.
+
+    Parameters
+    ----------
+    y : array of 0 and 1, (records,)
+    p : array of float, (records,)
+        Scores in [0, 1].
+    groups : boolean array (records, groups), {name: mask}, or groups as `Multicalibrator` takes them together with `X`
+        Everybody is always one group.
+    n_buckets : int
+        k buckets of equal width.
+    kind : {"max", "group-weighted"}
+        M or W, see the module.
+    X : array or frame, optional
+        The records, where groups are declared by columns or predicates.
+
+    Raises
+    ------
+    ParameterError, DataError
+        HG165 for `kind`, HG166 for arrays that do not fit.
+
+    Examples
+    --------
+    >>> y, p = np.array([0, 1, 1, 1]), np.array([0.25, 0.25, 0.75, 0.75])
+    >>> multicalibration_error(y, p, {"first": [True, True, False, False]})
+    0.125
+    >>> round(multicalibration_error(y, p, kind="group-weighted"), 3)
+    0.25
+    """
+    return error_of(residuals_of(y, p, groups, n_buckets=n_buckets, X=X), kind)
+
+
+def error_of(residuals: Residuals, kind: Kind) -> float:
+    """Return M or W of residual sums, exact or noisy; at most 1, as both are by what they mean."""
+    if kind == "max":
+        return min(1.0, float(np.abs(residuals.residual).max(initial=0.0)) / max(residuals.n, 1.0))
+    if kind == "group-weighted":
+        return min(1.0, float(np.abs(residuals.residual).sum()) / max(float(residuals.count.sum()), 1.0))
+    raise ParameterError("HG165", rule='`kind` is "max" or "group-weighted".', finding=f"Found {kind!r}.")
+
+
+def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int = 10, X: object = None) -> Residuals:
+    """Return the exact residual sums by group and bucket; arguments as `multicalibration_error`."""
+    labels, scores = _labels_and_scores(y, p)
+    names, member = _membership(groups, X, len(labels))
+    bucket = np.minimum((scores * n_buckets).astype(np.int64), n_buckets - 1)
+    sums = np.zeros((3, len(names), n_buckets))
+    for place in range(len(names)):
+        inside = member[:, place]
+        for kind, values in enumerate((labels - scores, None, scores)):
+            weights = None if values is None else values[inside]
+            sums[kind, place] = np.bincount(bucket[inside], weights, minlength=n_buckets)
+    losses = {"log_loss": log_loss(y, p), "brier": brier_score(y, p)}
+    return Residuals.exact(names, sums[0], sums[1], sums[2], n=float(len(labels)), **losses)
+
+
+def noise_floor(
+    p: object,
+    groups: object = None,
+    *,
+    n_buckets: int = 10,
+    kind: Kind = "max",
+    X: object = None,
+    n_draws: int = 50,
+    rng: np.random.Generator | int | None = None,
+) -> float:
+    """Return the mean of M or W over labels redrawn from p itself: the error of a perfectly calibrated model.
+
+    >>> 0.003 < noise_floor(np.full(10_000, 0.5), rng=1) < 0.005  # E|N(0, 50²)| / 10,000 = .004
+    True
+    """
+    generator = np.random.default_rng(rng)
+    scores = np.asarray(p, dtype=np.float64).ravel()
+    drawn = (generator.random((n_draws, len(scores))) < scores).astype(np.int64)
+    errors = [multicalibration_error(y, scores, groups, n_buckets=n_buckets, kind=kind, X=X) for y in drawn]
+    return float(np.mean(errors))
+
+
+def log_loss(y: object, p: object) -> float:
+    """Return the mean log loss in nats; scores are kept 1e-15 away from 0 and 1.
+
+    >>> round(log_loss([1, 0], [0.5, 0.5]), 4)
+    0.6931
+    """
+    labels, scores = _labels_and_scores(y, p)
+    inside = np.clip(scores, 1e-15, 1.0 - 1e-15)
+    return float(-np.mean(labels * np.log(inside) + (1.0 - labels) * np.log1p(-inside)))
+
+
+def brier_score(y: object, p: object) -> float:
+    """Return the mean squared difference of label and score.
+
+    >>> brier_score([1, 0], [0.5, 0.0])
+    0.125
+    """
+    labels, scores = _labels_and_scores(y, p)
+    return float(np.mean((labels - scores) ** 2))
+
+
+def _labels_and_scores(y: object, p: object) -> tuple[Floats, Floats]:
+    labels, scores = np.asarray(y, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    fits = labels.ndim == 1 and labels.shape == scores.shape and len(labels) > 0
+    if not fits or not np.isin(labels, (0.0, 1.0)).all() or not ((scores >= 0.0) & (scores <= 1.0)).all():
+        raise DataError(
+            "HG166",
+            rule="Labels are 0 or 1 and scores lie in [0, 1], one of each a record.",
+            finding="These do not.",
+            remedy="Of more than two classes, look at one at a time: y == c and the probability of c.",
+        )
+    return labels, scores
+
+
+def _membership(groups: object, X: object, n: int) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    if X is not None or groups is None:
+        columns = records_of(np.zeros((n, 0)) if X is None else X)
+        family = family_of(groups)
+        return family.names, family.membership(family.classes(columns))
+    named = _masks(groups)
+    if any(len(mask) != n for mask in named.values()):
+        raise DataError(
+            "HG166",
+            rule="A mask has one entry a record.",
+            finding="One has another number.",
+            remedy="Groups declared by columns need the records too: X=….",
+        )
+    return ("all", *named), np.stack([np.ones(n, dtype=bool), *named.values()], axis=1)
+
+
+def _masks(groups: Any) -> dict[str, NDArray[np.bool_]]:
+    if isinstance(groups, Mapping):
+        return {str(name): as_flags(mask).ravel() for name, mask in groups.items()}
+    if isinstance(groups, np.ndarray) and groups.ndim == 2:
+        return {f"group {place + 1}": as_flags(mask) for place, mask in enumerate(groups.T)}
+    if isinstance(groups, Sequence) and not isinstance(groups, (str, bytes)):
+        return {f"group {place + 1}": as_flags(mask).ravel() for place, mask in enumerate(groups)}
+    raise ParameterError(
+        "HG165",
+        rule="Groups are masks, or are declared and come with the records `X`.",
+        finding=f"Found an object of type {type(groups).__name__!r} without `X`.",
+    )
