@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    AveragedLaplaceNoise,
     GaussianCounts,
     GaussianNoise,
     GeometricCounts,
@@ -49,11 +52,11 @@ def sample(
     """
     noise = SimulatedNoise(rng)
     match mechanism:
-        case GeometricCounts() | GaussianCounts():
+        case GeometricCounts() | GaussianCounts() | AveragedLaplaceCounts():
             counts = np.tile((data.cell_sums() + data.missing)[:, None], (n, 1))
             table = noisy_counts(counts, mechanism, noise, cells=({},), features=("count",))
             return table.values.reshape(n, data.cells, 1)
-        case MomentsGaussian() | MomentsGeometric():
+        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
             stacked = _repeated(data, n)
             values = noisy_moments(stacked, mechanism, noise, cells=({},)).values
             return values.reshape(n, data.cells, -1)
@@ -68,6 +71,11 @@ def sample(
                 else rng.laplace(0.0, mechanism.scale, n)
             )
             return (total + drawn).reshape(n, 1, 1)
+        case AveragedLaplaceNoise(scale=scale, draws=draws):
+            rng, outputs = noise.generator(), np.full(n, float(data.cell_sums(data.index)[0]))
+            for _ in range(draws):
+                outputs += rng.laplace(0.0, scale, n)
+            return outputs.reshape(n, 1, 1)
     raise TypeError(f"{mechanism.type} is sampled part by part")
 
 

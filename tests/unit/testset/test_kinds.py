@@ -1,0 +1,93 @@
+"""What would be scored as nothing is refused before a look is taken, from kinds alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hedgerow.errors import ParameterError
+from hedgerow.testset import TestSet, brier, from_function
+
+N = 400
+RNG = np.random.default_rng(20261120)
+Y = RNG.integers(0, 2, N)
+WORDS = np.where(Y == 1, "yes", "no")
+
+
+def opened(labels: object = Y, **options: object) -> TestSet:
+    given = {"relation": "replace-one", "epsilon": 2.0, "n_looks": 3, "mechanism": "gaussian"}
+    return TestSet(None, labels, **{**given, **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "chances",
+    [np.array(["0.5"] * N), ["a"] * N, 100.0 * Y, 6.0 * Y - 3.0, Y + np.inf,
+     np.array(["2020-01-01"] * N, dtype="M8[D]"), [0.5] * (N - 1) + ["x"]],
+)  # fmt: skip
+def test_chances_that_are_none_take_no_look(chances: object) -> None:
+    ts = opened(metric="brier")
+    with pytest.raises(ParameterError, match=r"HG170.*from 0 to 1.*No look was taken"):
+        ts.score(chances)
+    assert ts.remaining == 3
+
+
+@pytest.mark.parametrize(
+    "chances",
+    [Y, Y.astype(bool), Y.astype(np.float32) * np.float32(1.0000001), [*[0.5] * (N - 1), None], np.full(N, np.nan)],
+)
+def test_chances_of_any_numeric_kind_are_scored(chances: object) -> None:
+    assert 0.0 <= opened(metric="brier").score(chances).value <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "predicted"), [(Y, WORDS), (WORDS, Y), (Y, np.linspace(0.1, 0.9, N)), (Y.astype(bool), Y * 0.5)]
+)
+def test_labels_of_another_kind_take_no_look(labels: np.ndarray, predicted: np.ndarray) -> None:
+    ts = opened(labels)
+    with pytest.raises(ParameterError, match="HG170"):
+        ts.score(predicted)
+    assert ts.remaining == 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "predicted"),
+    [(Y, Y.astype(float)), (Y.astype(float), Y * 0.5), (Y.tolist(), WORDS), (Y, WORDS.astype(object)),
+     (Y, np.where(Y == 1, 1.0, np.nan)), (pd.Series(Y, dtype="category"), Y)],
+)  # fmt: skip
+def test_what_may_be_equal_is_scored(labels: object, predicted: object) -> None:
+    """Of a list one entry decides the kind: refusing by it would tell of that entry."""
+    assert opened(labels).score(predicted).look == 1
+
+
+def test_a_function_of_labels_takes_fractions_for_whole_numbers() -> None:
+    error = from_function("absolute error", lambda y, p: abs(y - p), bounds=(0, 1))
+    assert opened(metric=error).score(np.full(N, 0.5)).look == 1
+
+
+def test_a_positive_label_of_another_kind_is_refused_at_once() -> None:
+    with pytest.raises(ParameterError, match="HG171"):
+        opened(WORDS, metric="brier")
+    with pytest.raises(ParameterError, match="HG171"):
+        opened(metric=brier(positive="yes"))
+    assert opened(WORDS, metric=brier(positive="yes")).score(Y).value < 0.2
+
+
+def test_a_model_without_the_positive_label_says_so() -> None:
+    class Model:
+        classes_ = np.array(["no", "yes"])
+
+        def predict_proba(self, x: object) -> np.ndarray:
+            return np.column_stack([1.0 - Y, Y])
+
+    ts = TestSet(np.zeros((N, 1)), WORDS.tolist(), metric="brier", relation="replace-one", epsilon=2.0, n_looks=3)
+    with pytest.raises(ParameterError, match=r"HG174.*positive"):
+        ts.score(Model())
+    right = TestSet(None, WORDS, metric=brier(positive="yes"), relation="replace-one", epsilon=2.0, n_looks=3)
+    assert right.score(Model()).value < 0.2
+
+
+@pytest.mark.parametrize("x", [np.zeros((N - 1, 2)), pd.DataFrame({"a": np.zeros(N + 1)}), [[0.0]] * 3])
+def test_features_of_another_length_are_refused_at_once(x: object) -> None:
+    with pytest.raises(ParameterError, match="HG170"):
+        TestSet(x, Y, relation="replace-one", epsilon=1.0, n_looks=3)
