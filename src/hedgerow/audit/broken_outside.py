@@ -18,7 +18,7 @@ from hedgerow.audit.neighbours import worst_pairs
 from hedgerow.audit.score import Score, likelihood_ratio, summed
 from hedgerow.audit.specimens import bootstrap, mean_with_private_count
 from hedgerow.audit.verdict import sampler_of
-from hedgerow.privacy.mechanism import LatticeNoise, MomentsNoise
+from hedgerow.privacy.mechanism import LatticeNoise, MomentsNoise, Resample
 from hedgerow.privacy.relation import Relation
 from hedgerow.resampling.weights import multinomial_weights
 from hedgerow.testing.published import brawner_honaker_noise_sd
@@ -29,6 +29,7 @@ __all__ = [
     "noise_reused",
     "off_centre",
     "one_resample",
+    "resample_at_one_over_z",
     "scalar_price",
     "textbook_laplace",
     "weights_reused",
@@ -69,6 +70,17 @@ def one_resample(seed: int) -> Rejection:
 
     upper = GaussianProfile(1.0).epsilon_upper(1e-3)
     return _crossed(upper, (_chunked(with_record), _chunked(without)), _itself, delta=1e-3, runs=300_000)
+
+
+def resample_at_one_over_z(seed: int) -> Rejection:
+    """Score a tenth of a test set drawn with replacement, claimed to be private at ε = 1/10 (theory §3).
+
+    100 records, of which one may succeed; it is drawn with a chance of .0956, and then it shows.
+    """
+    drawn, far = Resample(n=100, draws=10), Relation.REPLACE_ONE
+    pair, noise = worst_pairs(drawn, far)[0], SimulatedNoise(seed)
+    first, second = (sampler_of(drawn, data, noise) for data in pair.histograms())
+    return _crossed(0.1, (first, second), likelihood_ratio(drawn, pair), delta=1e-3, runs=100_000)
 
 
 def scalar_price(seed: int) -> Rejection:

@@ -13,23 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.bound import greatest_epsilon
-from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts, Mechanism
+from hedgerow.privacy.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism
 from hedgerow.privacy.relation import Relation
 
 __all__ = ["exact_delta_lower", "exact_epsilon_lower", "is_small"]
 
+Counts = GeometricCounts | GaussianCounts | AveragedLaplaceCounts
 _MOST = 2000
 _ROUNDOFF = 1e-12
 
 
 def is_small(mechanism: Mechanism, relation: Relation) -> bool:
     """Whether the outputs that matter can be enumerated."""
-    if not isinstance(mechanism, (GeometricCounts, GaussianCounts)):
+    if not isinstance(mechanism, Counts):
         return False
     return 2 * _reach(mechanism) + 2 <= (_MOST if _touched(mechanism, relation) > 1 else _MOST**2)
 
 
-def exact_delta_lower(mechanism: GeometricCounts | GaussianCounts, relation: Relation, epsilon: float) -> float:
+def exact_delta_lower(mechanism: Counts, relation: Relation, epsilon: float) -> float:
     """Return a lower bound on δ(ε) of noisy counts, exact but for far tails: Σ max(0, p − e^ε q) over outputs.
 
     Under replace-one with two cells or more a record leaves one cell and enters another: P(z₁ − 1)P(z₂) against
@@ -48,7 +49,7 @@ def exact_delta_lower(mechanism: GeometricCounts | GaussianCounts, relation: Rel
     return max(0.0, float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum()) - _ROUNDOFF)
 
 
-def exact_epsilon_lower(mechanism: GeometricCounts | GaussianCounts, relation: Relation, delta: float) -> float:
+def exact_epsilon_lower(mechanism: Counts, relation: Relation, delta: float) -> float:
     """Return a lower bound on ε at δ by enumeration, within 1e-9 of the exact value where δ > 1e-11.
 
     >>> round(exact_epsilon_lower(GeometricCounts(2.0, cells=1), Relation.ADD_REMOVE, 1e-6), 4)
@@ -57,18 +58,20 @@ def exact_epsilon_lower(mechanism: GeometricCounts | GaussianCounts, relation: R
     return greatest_epsilon(lambda epsilon: exact_delta_lower(mechanism, relation, epsilon), delta)
 
 
-def _touched(mechanism: GeometricCounts | GaussianCounts, relation: Relation) -> int:
+def _touched(mechanism: Counts, relation: Relation) -> int:
     return min(2, mechanism.cells) if relation is Relation.REPLACE_ONE else 1
 
 
-def _reach(mechanism: GeometricCounts | GaussianCounts) -> int:
+def _reach(mechanism: Counts) -> int:
     if isinstance(mechanism, GeometricCounts):
         return math.ceil(40.0 * mechanism.scale) + 2
+    if isinstance(mechanism, AveragedLaplaceCounts):
+        return math.ceil((40.0 + 10.0 * math.sqrt(mechanism.draws)) * mechanism.scale) + 2
     return math.ceil(9.0 * mechanism.sd) + 2
 
 
 @lru_cache(maxsize=8)
-def _laws(mechanism: GeometricCounts | GaussianCounts, touched: int) -> tuple[NDArray[np.float64], ...]:
+def _laws(mechanism: Counts, touched: int) -> tuple[NDArray[np.float64], ...]:
     z = np.arange(-_reach(mechanism), _reach(mechanism) + 2, dtype=np.float64)
     moved, still = _law(mechanism, z - 1.0), _law(mechanism, z)
     if touched == 1:
@@ -76,10 +79,22 @@ def _laws(mechanism: GeometricCounts | GaussianCounts, touched: int) -> tuple[ND
     return np.outer(moved, still), np.outer(still, moved)
 
 
-def _law(mechanism: GeometricCounts | GaussianCounts, z: NDArray[np.float64]) -> NDArray[np.float64]:
+def _law(mechanism: Counts, z: NDArray[np.float64]) -> NDArray[np.float64]:
     if isinstance(mechanism, GeometricCounts):
         alpha = math.exp(-1.0 / mechanism.scale)
         return np.asarray((1.0 - alpha) / (1.0 + alpha) * np.exp(-np.abs(z) / mechanism.scale))
+    if isinstance(mechanism, AveragedLaplaceCounts):
+        return _convolved_law(mechanism, z)
     span = np.arange(-math.ceil(40.0 * mechanism.sd) - 2, math.ceil(40.0 * mechanism.sd) + 3, dtype=np.float64)
     total = np.exp(-(span**2) / (2.0 * mechanism.sd**2)).sum()
     return np.asarray(np.exp(-(z**2) / (2.0 * mechanism.sd**2)) / total)
+
+
+def _convolved_law(mechanism: AveragedLaplaceCounts, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities of whole numbers z, by convolving one draw's: no formula of the sum is used."""
+    reach = 2 * _reach(mechanism) + 2
+    one = _law(GeometricCounts(mechanism.scale, 1), np.arange(-reach, reach + 1.0))
+    total = one
+    for _ in range(mechanism.draws - 1):
+        total = np.convolve(total, one, mode="same")
+    return np.asarray(total[z.astype(np.int64) + reach])

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.privacy.mechanism import Mechanism, MomentsGaussian, MomentsGeometric, ResampledGaussian
+from hedgerow.audit.cell_totals import bits_of_cells
+from hedgerow.privacy.mechanism import (
+    AveragedLaplaceMoments,
+    CellTotals,
+    HistogramRounds,
+    Mechanism,
+    MomentsGaussian,
+    MomentsGeometric,
+    ResampledGaussian,
+)
 
 __all__ = ["off_lattice"]
 
@@ -23,10 +32,17 @@ def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
     1
     """
     bits = [0]
-    if isinstance(mechanism, (MomentsGaussian, MomentsGeometric)):
+    if isinstance(mechanism, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)):
         bits = [noise.bits for noise in mechanism.noise.coordinates().values()]
     elif isinstance(mechanism, ResampledGaussian):
         bits = [coordinate.noise.bits for coordinate in mechanism.coordinates]
+    elif isinstance(mechanism, HistogramRounds):
+        bits = [side.bits for side in (mechanism.residual, mechanism.count) for _ in range(outputs.shape[2] // 2)]
+    elif isinstance(mechanism, CellTotals):
+        return _off(outputs * np.exp2(bits_of_cells(mechanism).astype(np.float64)))
     shape = (1, 1, len(bits)) + (1,) * (outputs.ndim - 3)
-    scaled = outputs * np.exp2(np.array(bits, dtype=np.float64)).reshape(shape)
+    return _off(outputs * np.exp2(np.array(bits, dtype=np.float64)).reshape(shape))
+
+
+def _off(scaled: NDArray[np.float64]) -> int:
     return int(np.count_nonzero(~np.isfinite(scaled) | (scaled != np.rint(scaled))))

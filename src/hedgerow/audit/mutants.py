@@ -75,15 +75,18 @@ def mutants() -> tuple[Mutant, ...]:
     """Return all mutants in the order of the list in ``docs/promise.md``.
 
     >>> len(mutants())
-    12
+    14
     """
     from hedgerow.audit import broken_inside as inside
     from hedgerow.audit import broken_outside as outside
+    from hedgerow.audit import broken_sparse_vector as sparse
 
     return (
         Mutant("half noise", "noise is half as wide as priced", "attack", outside.half_noise),
         Mutant("noise 2 % low", "noise is .98 times as wide as priced", "law", inside.noise_two_per_cent_low),
         Mutant("BH at k = 1", "one textbook resample at the price of the plain query", "attack", outside.one_resample),
+        Mutant("resample at 1/Z", "the score of n/Z records drawn with replacement, claimed at ε = 1/Z", "attack",
+               outside.resample_at_one_over_z),
         Mutant("scalar price for a grouped mean", "cells of (sum, count) at the price of one sum", "attack",
                outside.scalar_price),
         Mutant("off-centre grid", "values are not centred at the midpoint before resampling", "attack",
@@ -99,6 +102,8 @@ def mutants() -> tuple[Mutant, ...]:
                inside.wrong_relation),
         Mutant("float noise off the lattice", "noise is a double, not a multiple of the step", "lattice",
                inside.float_noise),
+        Mutant("sparse vector, exact threshold", "the threshold of a sparse vector has no noise", "enumeration",
+               sparse.exact_threshold),
         Mutant("textbook NumPy Laplace", "a count plus numpy's Laplace draw in doubles", "attack",
                outside.textbook_laplace),
     )  # fmt: skip

@@ -20,16 +20,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.cell_totals import cell_contribution, farthest_records
+from hedgerow.audit.histogram_rounds import rounds_contribution
 from hedgerow.errors import UncertifiedError
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    AveragedLaplaceNoise,
+    CellTotals,
     GaussianCounts,
     GaussianNoise,
     GeometricCounts,
+    HistogramRounds,
     LaplaceNoise,
     Mechanism,
     MomentsGaussian,
     MomentsGeometric,
+    RandomisedRecords,
+    Resample,
     ResampledGaussian,
+    SmoothedResample,
+    SparseVector,
 )
 from hedgerow.privacy.relation import Relation
 from hedgerow.resampling.histogram import Histogram
@@ -37,6 +48,7 @@ from hedgerow.resampling.histogram import Histogram
 __all__ = ["Neighbours", "Record", "contribution", "worst_pairs"]
 
 Floats = NDArray[np.float64]
+Moments = MomentsGaussian | MomentsGeometric | AveragedLaplaceMoments
 _BRUTE = 1024  # grids up to here are searched over all pairs; finer ones over pairs that touch an end
 
 
@@ -77,14 +89,30 @@ def worst_pairs(mechanism: Mechanism, relation: Relation) -> tuple[Neighbours, .
     """
     replace = relation is Relation.REPLACE_ONE
     match mechanism:
-        case GaussianNoise() | LaplaceNoise():
+        case GaussianNoise() | LaplaceNoise() | AveragedLaplaceNoise():
             return (Neighbours("end values", Record(0, 1), Record(0, 0), 1),)
-        case GeometricCounts(cells=cells) | GaussianCounts(cells=cells):
+        case GeometricCounts(cells=cells) | GaussianCounts(cells=cells) | AveragedLaplaceCounts(cells=cells):
             return _across_or_one_sided(0, cells, across=replace and cells > 1)
-        case MomentsGaussian() | MomentsGeometric():
+        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
             return _moments_pairs(mechanism, replace=replace)
+        case CellTotals(kind_of=kind_of):
+            return tuple(
+                Neighbours(name, Record(*first), None if second is None else Record(*second), len(kind_of))
+                for name, first, second in farthest_records(mechanism, replace=replace)
+            )
         case ResampledGaussian() if mechanism.shape in ("value", "value-and-count", "count"):
             return _resampled_pairs(mechanism, replace=replace)
+        case Resample() | SmoothedResample() if replace:
+            return (Neighbours("one success among failures", Record(0, 1), Record(0, 0), 1),)
+        case SparseVector():
+            return (Neighbours("rising against falling", Record(0, 1), Record(0, 0), 1),)
+        case HistogramRounds() if replace:
+            other = Neighbours("other buckets", Record(0, 1), Record(1, 1), 2)
+            return other, Neighbours("same bucket", Record(0, 1), Record(0, 0), 2)
+        case HistogramRounds():
+            return (Neighbours("one-sided", Record(0, 1), None, 2),)
+        case RandomisedRecords() if replace:
+            return (Neighbours("another cell", Record(0, 0), Record(0, 1), 1),)
     raise UncertifiedError(
         "HG520",
         rule="An audit attacks single mechanisms whose worst neighbours are known as records.",
@@ -98,18 +126,24 @@ def contribution(mechanism: Mechanism, record: Record) -> tuple[Floats, Floats]:
     match mechanism:
         case GaussianNoise(noise_sd=width, sensitivity=distance) | LaplaceNoise(scale=width, sensitivity=distance):
             return np.array([float(record.index)]), np.array([width / distance])
-        case GeometricCounts(scale=width) | GaussianCounts(sd=width):
+        case AveragedLaplaceNoise(scale=width, sensitivity=distance):
+            return np.array([float(record.index)]), np.array([width / distance])
+        case GeometricCounts(scale=width) | GaussianCounts(sd=width) | AveragedLaplaceCounts(scale=width):
             return np.ones(1), np.array([width])
-        case MomentsGaussian() | MomentsGeometric():
+        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
             return _moments_of(mechanism, np.array([record.index]))[0], _moments_widths(mechanism)
+        case CellTotals():
+            return cell_contribution(mechanism, record.cell, record.index)
         case ResampledGaussian():
             value = 2.0 * record.index - mechanism.coordinates[0].reach
             vector = {"value": [value], "count": [1.0], "value-and-count": [value, 1.0]}[mechanism.shape]
             return np.array(vector), np.array([one.noise.in_units for one in mechanism.coordinates])
+        case HistogramRounds():
+            return rounds_contribution(mechanism, record.index)
     raise TypeError(mechanism.type)
 
 
-def _moments_pairs(mechanism: MomentsGaussian | MomentsGeometric, *, replace: bool) -> tuple[Neighbours, ...]:
+def _moments_pairs(mechanism: Moments, *, replace: bool) -> tuple[Neighbours, ...]:
     layout = mechanism.layout
     power = 2 if isinstance(mechanism, MomentsGaussian) else 1
     every = np.arange(layout.steps + 1)
@@ -142,7 +176,7 @@ def _across_or_one_sided(index: int, cells: int, *, across: bool) -> tuple[Neigh
     return (Neighbours("one-sided", Record(0, index), None, cells),)
 
 
-def _moments_of(mechanism: MomentsGaussian | MomentsGeometric, index: NDArray[np.int64]) -> Floats:
+def _moments_of(mechanism: Moments, index: NDArray[np.int64]) -> Floats:
     layout, noise = mechanism.layout, mechanism.noise
     y = (layout.start + layout.stride * index).astype(np.float64)
     offset = layout.offset if noise.count else 0
@@ -151,7 +185,7 @@ def _moments_of(mechanism: MomentsGaussian | MomentsGeometric, index: NDArray[np
     return np.stack(columns, axis=1)
 
 
-def _moments_widths(mechanism: MomentsGaussian | MomentsGeometric) -> Floats:
+def _moments_widths(mechanism: Moments) -> Floats:
     return np.array([noise.in_units for noise in mechanism.noise.coordinates().values()])
 
 

@@ -13,18 +13,32 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.audit.histogram_rounds import rounds_outputs
+from hedgerow.audit.randomised_records import record_outputs
+from hedgerow.audit.resample import resample_outputs
+from hedgerow.audit.sparse_vector import sparse_vector_outputs
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    AveragedLaplaceNoise,
+    CellTotals,
     GaussianCounts,
     GaussianNoise,
     GeometricCounts,
+    HistogramRounds,
     LaplaceNoise,
     Mechanism,
     MomentsGaussian,
     MomentsGeometric,
+    RandomisedRecords,
+    Resample,
     ResampledGaussian,
+    SmoothedResample,
+    SparseVector,
 )
 from hedgerow.release.draw import noisy_counts, noisy_moments
+from hedgerow.release.draw_cells import noisy_cell_totals
 from hedgerow.release.resample import noisy_replicates
 from hedgerow.resampling.histogram import Histogram
 
@@ -36,10 +50,26 @@ _NUMBERS = 8_000_000  # numbers in hand at once: 64 MB of doubles
 
 def chunks(mechanism: Mechanism, data: Histogram, runs: int) -> Iterator[int]:
     """Yield how many outputs to draw at a time, so that memory stays bounded whatever `runs` is."""
-    width = data.cells * (mechanism.n_resamples if isinstance(mechanism, ResampledGaussian) else 1)
+    width = data.cells * _width(mechanism)
     most = min(_CHUNK, max(1, _NUMBERS // (3 * width)))
     for start in range(0, runs, most):
         yield min(most, runs - start)
+
+
+def _width(mechanism: Mechanism) -> int:
+    """Return roughly how many times three numbers there are to a cell of one output."""
+    match mechanism:
+        case ResampledGaussian(n_resamples=k):
+            return k
+        case HistogramRounds(rounds=rounds, most_groups=groups):
+            return rounds * groups
+        case SparseVector(positives=positives):
+            return 4 + positives
+        case RandomisedRecords(views=views):
+            return views[0]
+        case Resample(draws=draws) | SmoothedResample(draws=draws):
+            return draws
+    return 1
 
 
 def draw_outputs(mechanism: Mechanism, data: Histogram, n: int, noise: NoiseSource) -> NDArray[np.float64]:
@@ -58,18 +88,34 @@ def draw_outputs(mechanism: Mechanism, data: Histogram, n: int, noise: NoiseSour
     (5, 2, 1)
     """
     match mechanism:
-        case GeometricCounts() | GaussianCounts():
+        case GeometricCounts() | GaussianCounts() | AveragedLaplaceCounts():
             counts = np.tile((data.cell_sums() + data.missing)[:, None], (n, 1))
             table = noisy_counts(counts, mechanism, noise, cells=({},), features=("count",))
             return table.values.reshape(n, data.cells, 1)
-        case MomentsGaussian() | MomentsGeometric():
+        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
             return noisy_moments(_copies(data, n), mechanism, noise, cells=({},)).values.reshape(n, data.cells, -1)
+        case CellTotals():
+            return noisy_cell_totals(_copies(data, n), mechanism, noise, cells=({},), copies=n).values.reshape(
+                n, data.cells, -1
+            )
         case ResampledGaussian():
             return _replicates(mechanism, data, n, noise)
+        case Resample() | SmoothedResample():
+            return resample_outputs(mechanism, int(data.index[0]), n, noise)
+        case SparseVector():
+            return sparse_vector_outputs(mechanism, int(data.index[0]), n, noise)
+        case HistogramRounds():
+            return rounds_outputs(mechanism, data, n, noise)
+        case RandomisedRecords():
+            return record_outputs(mechanism, int(data.index[0]), n, noise)
         case GaussianNoise(noise_sd=width, sensitivity=distance):
             drawn = noise.generator().normal(0.0, width / distance, n)
         case LaplaceNoise(scale=width, sensitivity=distance):
             drawn = noise.generator().laplace(0.0, width / distance, n)
+        case AveragedLaplaceNoise(scale=width, sensitivity=distance, draws=draws):
+            drawn = np.zeros(n)
+            for _ in range(draws):
+                drawn += noise.generator().laplace(0.0, width / distance, n)
         case _:
             raise TypeError(f"{mechanism.type} is drawn part by part")
     # Doubles near 0 lie denser than elsewhere, which alone tells neighbours apart (see the mutant "textbook NumPy

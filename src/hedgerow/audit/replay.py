@@ -23,6 +23,8 @@ from hedgerow.engines.query import Query
 from hedgerow.engines.source import Source
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
     GaussianCounts,
     GeometricCounts,
     Mechanism,
@@ -106,6 +108,8 @@ def public_functions() -> tuple[Function, ...]:
     ]
     bootstrap = {"method": "bootstrap", "epsilon": 1.0, "delta": 1e-6}
     functions.append(Function("mean, bootstrap", average, bootstrap))
+    averaged: dict[str, Any] = {**by, "noise": "averaged-laplace", "epsilon": 1.0, "delta": 1e-6}
+    functions += [Function(f"{s.name}, averaged Laplace by group", s, averaged) for s in (average, total, count())]
     functions.append(Function("mean, bootstrap by group", average, {**by, **bootstrap}))
     return tuple(functions)
 
@@ -192,13 +196,13 @@ def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.floa
     replaced = relation is Relation.REPLACE_ONE
     moved = np.abs(difference)
     match mechanism:
-        case GeometricCounts(cells=cells) | GaussianCounts(cells=cells):
+        case GeometricCounts(cells=cells) | GaussianCounts(cells=cells) | AveragedLaplaceCounts(cells=cells):
             touched = min(cells, 2) if replaced else 1
             return max(float(moved.sum()) / touched, float(moved.max(initial=0.0)))
         case MomentsGaussian(layout=layout, noise=noise):
             widths = np.array([one.in_units for one in noise.coordinates().values()])
             return float(np.sqrt(((moved / widths) ** 2).sum())) / layout.mu(relation, noise.widths())
-        case MomentsGeometric(layout=layout, noise=noise):
+        case MomentsGeometric(layout=layout, noise=noise) | AveragedLaplaceMoments(layout=layout, noise=noise):
             widths = np.array([one.in_units for one in noise.coordinates().values()])
             return float((moved / widths).sum()) / layout.pure(relation, noise.widths())
         case ResampledGaussian(coordinates=coordinates):

@@ -6,6 +6,7 @@ across coordinates, changes the log-density of its cell by
 =============  =====================================================================================
 Gaussian       Σ (x_i φ_i − φ_i²/2)/w_i²
 Laplace        Σ (|x_i| − |x_i − φ_i|)/w_i
+averaged       Σ log f(x_i − φ_i) − log f(x_i), f the law of a sum of Laplace numbers, read off a table
 resampled      log Σ_r p_r exp(r s − r² c²/2),  s = Σ x_i φ_i/w_i²,  c² = Σ φ_i²/w_i²,  p_r Poisson(λ)
 =============  =====================================================================================
 
@@ -22,8 +23,25 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.averaged_law import SummedLaplace, SummedLaw
 from hedgerow.audit.neighbours import Neighbours, Record, contribution
-from hedgerow.privacy.mechanism import GeometricCounts, LaplaceNoise, Mechanism, MomentsGeometric, ResampledGaussian
+from hedgerow.audit.randomised_records import record_change
+from hedgerow.audit.sparse_vector import sparse_vector_ratio
+from hedgerow.privacy.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    AveragedLaplaceNoise,
+    CellTotals,
+    GeometricCounts,
+    LaplaceNoise,
+    Mechanism,
+    MomentsGeometric,
+    RandomisedRecords,
+    Resample,
+    ResampledGaussian,
+    SmoothedResample,
+    SparseVector,
+)
 
 __all__ = ["HistogramScore", "Score", "likelihood_ratio", "summed"]
 
@@ -57,14 +75,36 @@ def summed(outputs: Floats) -> Floats:
 
 def _change(mechanism: Mechanism, record: Record) -> Score:
     """Return the change of a cell's log-density through one record, as a score of the cell (n, features[, k])."""
+    if isinstance(mechanism, (Resample, SmoothedResample)):
+        return lambda x: record.index * summed(x)
+    if isinstance(mechanism, SparseVector):
+        return sparse_vector_ratio(mechanism, float(record.index))
+    if isinstance(mechanism, RandomisedRecords):
+        return record_change(mechanism, record.index)
     moved, width = contribution(mechanism, record)
-    if isinstance(mechanism, (GeometricCounts, LaplaceNoise, MomentsGeometric)):
+    by_cell = isinstance(mechanism, CellTotals) and mechanism.law == "geometric"
+    if by_cell or isinstance(mechanism, (GeometricCounts, LaplaceNoise, MomentsGeometric)):
         return lambda x: np.asarray(((np.abs(x) - np.abs(x - moved)) / width).sum(axis=1))
+    if isinstance(mechanism, (AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise)):
+        tables = [_averaged_table(mechanism, float(f), float(w)) for f, w in zip(moved, width, strict=True)]
+        return lambda x: np.asarray(sum(np.interp(x[:, i], *table) for i, table in enumerate(tables)))
     slope, square = moved / width**2, float((moved**2 / width**2).sum())
     if not isinstance(mechanism, ResampledGaussian):
         return lambda x: np.asarray(x @ slope - square / 2.0)
     at, values = _resampled_table(square, mechanism.rate)
     return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
+
+
+@lru_cache(maxsize=64)
+def _averaged_table(
+    mechanism: AveragedLaplaceCounts | AveragedLaplaceMoments | AveragedLaplaceNoise, moved: float, width: float
+) -> tuple[Floats, Floats]:
+    far = np.ceil(60.0 * width * np.sqrt(mechanism.draws)) + abs(moved)
+    if isinstance(mechanism, AveragedLaplaceCounts):
+        whole = np.arange(-far, far + 1.0)
+        return whole, SummedLaw(mechanism.draws, width).log_ratio(whole, moved)
+    at = np.linspace(-far, far, _TABLE)
+    return at, SummedLaplace(mechanism.draws).log_ratio(at / width, moved / width)
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from hedgerow.audit.outputs import chunks, draw_outputs
 from hedgerow.audit.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts, Mechanism, as_record
+from hedgerow.privacy.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism, as_record
 from hedgerow.privacy.relation import Relation
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -153,7 +153,9 @@ def audit_mechanism(
     few = min(runs, _LEARNT_RUNS)
     attacks += [_learnt_attack(mechanism, pair, drawn_from, delta, few, alpha) for pair in learnt]
     exact: float | None = None
-    if isinstance(mechanism, (GeometricCounts, GaussianCounts)) and is_small(mechanism, relation):
+    if isinstance(mechanism, (GeometricCounts, GaussianCounts, AveragedLaplaceCounts)) and is_small(
+        mechanism, relation
+    ):
         exact = exact_epsilon_lower(mechanism, relation, delta)
     return Verdict(
         mechanism,
