@@ -22,6 +22,9 @@ test-long: $(VENV)/.dev
 # The papers' figures beside ours, from the public data in the folder that HEDGEROW_DATA names.
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproduction.brawner_honaker
+	$(BIN)/python -m reproduction.win_vector
+	$(BIN)/python -m reproduction.okeefe_charest
+	$(BIN)/python -m reproduction.multicalibration
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -21,8 +21,8 @@ import numpy as np
 from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
 from hedgerow.testing.prices import claimed_epsilon
 
-from .drawing import BLUE, INK, ORANGE, Drawing
-from .exhibit import Exhibit, Line
+from ..drawing import BLUE, INK, ORANGE, Drawing
+from ..exhibit import Exhibit, Line
 
 N, RUNS, BATCH, ALPHA = 500, 10_000_000, 1_000_000, 1e-3
 EXPECTED = {(0.5, 1e-2): 6.27, (0.5, 1e-3): 7.68, (0.125, 1e-3): 2.79}
@@ -116,7 +116,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "such amplification: a record that is drawn three times moves the answer three times as far, and no ρ at all "
         "holds. "
         "What is false of one replicate is false of k of them, by less as k grows: see the next exhibit.",
-        drawing.svg(),
+        drawing.finished(),
         "Bars of what is proven stand two to three times as long as those of what is allowed.",
         own=True,
     )

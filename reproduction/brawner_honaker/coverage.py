@@ -23,9 +23,9 @@ import numpy as np
 from hedgerow.testing.law import Law, simulated_means
 from hedgerow.testing.prices import claimed_epsilon
 
-from .drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
-from .exhibit import Exhibit, Line, Verdict, within
-from .published import data_file
+from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
+from ..exhibit import Exhibit, Line, Verdict, within
+from ..source import data_file
 
 SIZES, MUS, LEVEL, Z, DELTA, RUNS = (100, 1000, 10_000), (0.1, 0.5, 1.0), 0.9, 1.6448536269514722, 1e-6, 1000
 ANCHORS = {
@@ -192,7 +192,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "for statistics without a cheap second moment. The unbiased, conservative and most conservative intervals have "
         "Poisson weights, whose spread holds an offset from the midpoint that is subtracted too; on skewed data the "
         "unbiased one then covers far less than with multinomial weights.",
-        drawing.svg(),
+        drawing.finished(),
         "Each mark is a setting: moments close to width 1 and 90 %, calibrated to the right of it and above 88 %, the "
         "unbiased ones fall to under 60 %, the most conservative reach far to the right at 100 %.",
         own=True,

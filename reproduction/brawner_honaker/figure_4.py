@@ -13,8 +13,8 @@ import numpy as np
 
 from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
 
-from .drawing import BLUE, INK, Drawing
-from .exhibit import Exhibit, Line, within
+from ..drawing import BLUE, INK, Drawing
+from ..exhibit import Exhibit, Line, within
 
 N, MOST = 1000, 6
 EXPECTED = {0: 1 / 3, 1: 1 / 3, 5: 0.003}
@@ -54,7 +54,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "Figure 4: how often a record is drawn",
         tuple(lines),
         "None: this is arithmetic. A third is a round word for 36.8 %.",
-        drawing.svg(),
+        drawing.finished(),
         f"Bars fall from .37 at zero and one draw to .003 at five; simulated shares differ by at most "
         f"{np.abs(law - found).max():.4f}.",
     )

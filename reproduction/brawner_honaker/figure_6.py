@@ -11,8 +11,8 @@ import numpy as np
 
 from hedgerow.testing.brawner_honaker import published_intervals
 
-from .drawing import BLUE, GREEN, INK, ORANGE, Drawing
-from .exhibit import Exhibit, Line, within
+from ..drawing import BLUE, GREEN, INK, ORANGE, Drawing
+from ..exhibit import Exhibit, Line, within
 from .published import population, releases
 
 RUN = 4
@@ -54,7 +54,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
                  within(held.mean(), EXPECTED_BOTH, TOLERANCE, own=True)),
         ),
         "The example is one of ours, and four in five show the same. Ages stand in for the paper's unnamed law.",
-        drawing.svg(),
+        drawing.finished(),
         f"A histogram of replicates around {estimate:.2f} with an interval of {estimate - Z * error:.2f} to "
         f"{estimate + Z * error:.2f} that holds the sample mean and zero.",
     )  # fmt: skip

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .drawing import INK, SERIES, Drawing
-from .exhibit import Exhibit, Line
+from ..drawing import INK, Drawing
+from ..exhibit import Exhibit, Line
 from .published import releases
+from .series import SERIES
 
 LADDER = (5, 10, 20, 30, 50, 75, 100, 150, 200)
 RUNS, AT = 2000, 50
@@ -65,7 +66,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "The paper reads “never” off a figure of 90 % ranges, for a law that it does not name; on ages the lower edge "
         "of the conservative range lies under the truth at k = 50. It must now and then: α' = .05 bounds how small the "
         "noise's spread can be, not how small that of the replicates themselves.",
-        drawing.svg(),
+        drawing.finished(),
         "Means (lines) and 90 % ranges (dotted): the unbiased error stays at the truth while its range widens with k; "
         "the other two rise above it.",
     )

@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
-from .drawing import INK, SERIES, Drawing
-from .exhibit import Exhibit, Line, within
+from ..drawing import INK, Drawing
+from ..exhibit import Exhibit, Line, within
 from .figure_7a import AT, LADDER, RUNS
 from .published import population, releases
+from .series import SERIES
 
 WIDER, TOLERANCE_WIDER, LEVEL, SLACK = 1.5, 0.25, 0.95, 0.01
 
@@ -71,6 +72,6 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "With few replicates their own variance, which eq. 35 leaves out, and the few degrees of freedom show, so that "
         "no interval of the three is valid at every k; the paper's figure is read at k of about 50. "
         "A negative eq. 35 counts as an interval of width 0 here.",
-        drawing.svg(),
+        drawing.finished(),
         "The unbiased interval falls with k; the conservative one crosses 95 % between the smallest k and 50.",
     )

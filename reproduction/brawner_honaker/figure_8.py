@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
 
-from .drawing import BLUE, ORANGE, Drawing
-from .exhibit import Exhibit, Line, within
+from ..drawing import BLUE, ORANGE, Drawing
+from ..exhibit import Exhibit, Line, within
 from .published import BOUNDS, RHO, K, N, population, releases
 
 TOLERANCE, SURE, BATCH = 0.025, 1e-6, 500
@@ -76,6 +76,6 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "The noise is the same, but the average of k resamples differs from the sample's mean by a variance v/k, which "
         "Result 1 leaves out. Over fresh samples the sampling error hides it; for one sample it is in plain sight. "
         "And the two do not have the same privacy loss: see the price of standard errors.",
-        drawing.svg(),
+        drawing.finished(),
         "Two histograms for one sample, that of the average a little wider; two that coincide over fresh samples.",
     )

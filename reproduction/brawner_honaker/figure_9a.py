@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .drawing import INK, SERIES, Drawing
-from .exhibit import Exhibit, Line
+from ..drawing import INK, Drawing
+from ..exhibit import Exhibit, Line
 from .published import releases
+from .series import SERIES
 
 MODE, SHIFT = 0.03, 1.10
 
@@ -58,7 +59,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         lines,
         "The population is a public extract of 10,000 records of the file that the paper used. A negative eq. 35 is "
         "set to 0, of which the paper says nothing; its mode at zero agrees.",
-        drawing.svg(),
+        drawing.finished(),
         f"Three humps: unbiased around {plain:.2f} with a spike at zero, conservative at {cautious:.2f}, most "
         f"conservative at {most:.2f}; the truth is {truth:.2f}.",
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .drawing import INK, SERIES, Drawing
-from .exhibit import Exhibit, Line
+from ..drawing import INK, Drawing
+from ..exhibit import Exhibit, Line
 from .published import population, releases
+from .series import SERIES
 
 HEAVY, CONDENSED = 2.2, (1.5, 1.96)
 
@@ -57,7 +58,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         lines,
         "None in kind. A standard error of 0 makes the score infinite: where that happens in over 5 % of runs, no "
         "multiple of the unbiased standard error is a 95 % interval.",
-        drawing.svg(),
+        drawing.finished(),
         "Unbiased scores are flatter than the normal curve, conservative ones a little narrower, most conservative "
         "ones much narrower.",
     )

@@ -16,8 +16,8 @@ from hedgerow.testing.general_bound import WANG_CHENG_AWAN, certify_published
 from hedgerow.testing.multinomial import MultinomialBootstrap
 from hedgerow.testing.prices import attained_epsilon, bootstrap_epsilon, claimed_epsilon
 
-from .drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
-from .exhibit import Exhibit, Line, within
+from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
+from ..exhibit import Exhibit, Line, within
 
 RHO, DELTA, TOLERANCE, ROUNDING = 0.5, 1e-6, 0.01, 6e-4
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -103,7 +103,7 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "or more cost no more under replace-one than the plain release at this ρ and δ. With multinomial weights they "
         "cost more at every k shown, for what the pair (0, R) attains is a lower bound of the price. Under add-remove "
         "a record comes or goes with all its draws, and standard errors always cost something.",
-        drawing.svg(),
+        drawing.finished(),
         "ε against k: the attained price of the published mechanism falls from 34 to the line of the plain release, "
         "ours under replace-one lies on it from k = 10 on, under add-remove above its own line.",
         own=True,

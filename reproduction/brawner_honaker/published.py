@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import os
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +12,12 @@ from numpy.typing import NDArray
 from hedgerow.testing.brawner_honaker import PublishedIntervals, published_intervals
 from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
 
-__all__ = ["BOUNDS", "N", "RHO", "K", "Population", "Releases", "data_file", "population", "releases"]
+from ..source import data_file
+
+__all__ = ["BOUNDS", "N", "RHO", "K", "Population", "Releases", "population", "releases"]
 
 N, K, RHO, BOUNDS = 500, 50, 0.5, (0.0, 100.0)
 _EXTRACT = "PUMS5extract10000.csv"
-
-
-def data_file(name: str) -> Path:
-    """Return a file of the folder that ``HEDGEROW_DATA`` names."""
-    return Path(os.environ.get("HEDGEROW_DATA", ".")) / name
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,13 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.brawner_honaker import attack, coverage, figure_4, figure_8, figure_9a, price, run, section_8
-from reproduction.brawner_honaker.exhibit import Exhibit, Line
-from reproduction.brawner_honaker.page import write_page
-from reproduction.brawner_honaker.published import data_file, releases
+from reproduction.brawner_honaker.published import releases
+from reproduction.drawing import INK, Drawing
+from reproduction.exhibit import Exhibit, Line
+from reproduction.page import write_page
 
 needs_data = pytest.mark.skipif(
-    not all(data_file(name).is_file() for name in run.NEEDED),
+    bool(run.BRAWNER_HONAKER.missing),
     reason="PUMS extract and published intervals: set HEDGEROW_DATA to their folder",
 )
 
@@ -116,15 +117,17 @@ def test_intervals_of_one_setting() -> None:
 @needs_data
 def test_the_page_is_whole_and_self_contained(tmp_path: Path) -> None:
     exhibits = [make.exhibit(share=0.02) for make in (figure_4, section_8)]
-    marked = Exhibit("x", "<b>", (Line("a & b", "<i>", "1 %", "differs"),), "why", "<svg></svg>", "drawn")
-    text = write_page([*exhibits, marked], tmp_path).read_text(encoding="utf-8")
+    marked = Exhibit("x", "<b>", (Line("a & b", "<i>", "1 %", "differs"),), "why", Drawing.of("x").finished(), "drawn")
+    template = run.BRAWNER_HONAKER.folder
+    text = write_page([*exhibits, marked], tmp_path, template=template).read_text(encoding="utf-8")
     outside = set(re.findall(r"""(?:src|href)=["'](?!#)[^"']+""", text)) | set(re.findall(r"url\((?!#)[^)]*", text))
     assert not outside and "<script" not in text and "@import" not in text
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
     assert "&lt;b&gt;" in text and "a &amp; b" in text and "<b>" not in text.split("<main>")[1]
-    assert "#010101" not in text and "var(--ink)" in text
-    assert text == write_page([*exhibits, marked], tmp_path).read_text(encoding="utf-8")
+    svg = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
+    assert INK not in svg and "var(--ink)" in svg
+    assert text == write_page([*exhibits, marked], tmp_path, template=template).read_text(encoding="utf-8")
 
 
 def test_a_missing_folder_is_named(

@@ -1,4 +1,4 @@
-"""Inline SVG that follows the page's colours: every colour is drawn as a stand-in and replaced by a CSS variable."""
+"""Drawings as PNG, and as inline SVG that follows the page: each colour of the palette becomes a CSS variable."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "GREEN", "INK", "ORANGE", "PINK", "QUIET", "SERIES", "Drawing"]
+__all__ = ["BLUE", "GREEN", "INK", "ORANGE", "PINK", "QUIET", "Drawing", "Picture"]
 
-INK, QUIET, GRID = "#010101", "#020202", "#030303"
-BLUE, ORANGE, GREEN, PINK = "#040404", "#050505", "#060606", "#070707"
+# The page's light colours (exhibits.html.j2), which no other part of a drawing uses.
+INK, QUIET, GRID = "#1a1a1a", "#5f5f5f", "#dcdcdc"
+BLUE, ORANGE, GREEN, PINK = "#0072b2", "#b84d00", "#00785a", "#a8457f"
 _VARIABLES = {
     INK: "--ink",
     QUIET: "--quiet",
@@ -23,12 +24,6 @@ _VARIABLES = {
     ORANGE: "--orange",
     GREEN: "--green",
     PINK: "--pink",
-}
-# Colour, line and mark: any one of the three tells the series apart.
-SERIES: dict[str, dict[str, Any]] = {
-    "unbiased": {"color": ORANGE, "ls": "-", "marker": "o"},
-    "conservative": {"color": BLUE, "ls": "--", "marker": "s"},
-    "most conservative": {"color": GREEN, "ls": "-.", "marker": "^"},
 }
 _STYLE: Any = {
     "font.family": "sans-serif",
@@ -54,6 +49,14 @@ _STYLE: Any = {
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A finished drawing: an SVG element without size, so that the page decides it, and a PNG in light colours."""
+
+    svg: str
+    png: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """A figure of one or more panels, one above the other; `panels` holds the axes.
 
@@ -68,37 +71,44 @@ class Drawing:
     panels: tuple[Axes, ...]
 
     @classmethod
-    def of(cls, key: str, *, panels: int = 1, height: float = 2.9) -> Drawing:
-        """Return an empty drawing, as wide as a phone shows at full size."""
+    def of(cls, key: str, *, panels: int = 1, columns: int = 1, height: float = 2.9) -> Drawing:
+        """Return an empty drawing, as wide as a phone shows at full size; `height` of a row of panels, in inches."""
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
 
         with matplotlib.rc_context(_STYLE):
-            figure = Figure(figsize=(4.6, height * panels), layout="constrained")
+            rows = -(-panels // columns)
+            figure = Figure(figsize=(4.6, height * rows), layout="constrained")
             FigureCanvasSVG(figure)
-            axes = figure.subplots(panels, 1, squeeze=False)[:, 0]
+            axes = figure.subplots(rows, columns, squeeze=False).ravel()[:panels]
         figure.patch.set_alpha(0.0)
         for ax in axes:
             ax.patch.set_alpha(0.0)
         return cls(key, figure, tuple(axes))
 
-    def svg(self) -> str:
-        """Return the SVG element, without size, so that the page decides it."""
+    def finished(self) -> Picture:
+        """Return the drawing as it stands, its series named above each panel."""
+        for ax in self.panels:
+            if ax.get_legend_handles_labels()[1]:
+                # Above the panel: nothing that is drawn can lie under it.
+                ax.legend(
+                    loc="lower left", bbox_to_anchor=(-0.04, 1), ncols=2, labelcolor=INK, borderaxespad=0.2,
+                    columnspacing=1.0, handlelength=1.8, handletextpad=0.5, frameon=False, fontsize=9,
+                )  # fmt: skip
+        svg = self._saved(format="svg", transparent=True, metadata={"Date": None, "Creator": None}).decode()
+        png = self._saved(format="png", dpi=200, facecolor="white", metadata={"Software": None})
+        return Picture(self._themed(svg), png)
+
+    def _saved(self, **options: Any) -> bytes:
         import matplotlib
 
+        file = io.BytesIO()
         with matplotlib.rc_context({**_STYLE, "svg.hashsalt": self.key}):
-            for ax in self.panels:
-                # Above the panel: nothing that is drawn can lie under it.
-                names = ax.get_legend_handles_labels()[1]
-                if names:
-                    ax.legend(
-                        loc="lower left", bbox_to_anchor=(-0.04, 1), ncols=2, labelcolor=INK, borderaxespad=0.2,
-                        columnspacing=1.0, handlelength=1.8, handletextpad=0.5,
-                    )  # fmt: skip
-            text = io.StringIO()
-            self.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        svg = text.getvalue()
+            self.figure.savefig(file, **options)
+        return file.getvalue()
+
+    def _themed(self, svg: str) -> str:
         svg = svg[svg.index("<svg") :]
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .drawing import Picture
+
 __all__ = ["Exhibit", "Line", "Verdict", "within"]
 
-Verdict = Literal["reproduced", "differs", "refuted", "as expected", "not as expected"]
-"""`reproduced`, `differs`: a printed figure or statement, inside or outside the tolerance. `refuted`: a statement that
-is false here beyond chance. `as expected`, `not as expected`: an exhibit of our own beside the figures that we stated
-beforehand."""
+Verdict = Literal["reproduced", "differs", "differs as stated", "refuted", "as expected", "not as expected"]
+"""`reproduced`, `differs`: a printed figure or statement, inside or outside the tolerance. `differs as stated`: outside
+it, but at our own figure that stands in the exhibit's file, with what is known of the reason. `refuted`: a statement
+that is false here beyond chance. `as expected`, `not as expected`: an exhibit of our own beside the figures that stand
+at the top of its file, stated beforehand unless it says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Exhibit:
     lines : tuple of Line
     reason : str
         Why ours differs where it does.
-    drawing : str
-        Inline SVG.
+    drawing : Picture or None
+        None where the lines say it all.
     drawn : str
         What the drawing shows, in words, for those who do not see it.
     own : bool
@@ -46,8 +49,8 @@ class Exhibit:
     title: str
     lines: tuple[Line, ...]
     reason: str
-    drawing: str
-    drawn: str
+    drawing: Picture | None
+    drawn: str = ""
     own: bool = False
 
 
