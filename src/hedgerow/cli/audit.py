@@ -36,6 +36,9 @@ def audit(
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")] = None,
     n_resamples: Annotated[int | None, typer.Option(metavar="K", help="Replicates, for the bootstrap.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")] = None,
+    n_draws: Annotated[
+        int | None, typer.Option(metavar="K", help="Draws to a number, for averaged Laplace noise.")
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(metavar="N", help="Outputs on each neighbour. [default: 1000000; 50000 for all]")
     ] = None,
@@ -59,6 +62,7 @@ def audit(
         "delta": delta,
         "n_resamples": n_resamples,
         "rate": rate,
+        "n_draws": n_draws,
     }
     if mechanism is None:
         _everything(options, runs, as_json=as_json, report=report)

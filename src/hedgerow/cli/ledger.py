@@ -29,17 +29,22 @@ def create(
     path: Annotated[str, typer.Argument(metavar="LEDGER", help="The new file; nothing may be there.")],
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="The custodian's name of the data.")] = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for everything ever released.")] = None,
-    delta: Annotated[float, typer.Option(metavar="D", help="δ of that total.")] = 1e-6,
+    delta: Annotated[
+        float | None, typer.Option(metavar="D", help="δ of that total. [default: 1e-6; 0 for bootstrap-dp]")
+    ] = None,
     relation: Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove.")] = None,
     unit: Annotated[str, typer.Option(metavar="U", help="The unit of protection.")] = "row",
     gaussian_only: Annotated[
         bool, typer.Option("--gaussian-only", help="Take Gaussian noise only: the total then holds for adaptive noise.")
     ] = False,
+    guarantee: Annotated[
+        str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not dp: one ledger never holds both.")
+    ] = "dp",
     as_json: AsJson = False,
 ) -> None:
     """Make a new ledger with nothing spent."""
     from hedgerow.ledger.store import Ledger
-    from hedgerow.privacy.budget import Budget
+    from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
     from hedgerow.privacy.relation import parse_relation
 
     if epsilon is None:
@@ -47,9 +52,12 @@ def create(
             "HG101", rule="A ledger has a budget.", finding="`--epsilon` was not given.", remedy="Try --epsilon 1."
         )
     name = Path(path).stem if dataset is None else dataset
-    budget, whom = Budget(epsilon, delta), parse_relation(relation)
+    usual = 0.0 if guarantee == "bootstrap-dp" else DEFAULT_DELTA
+    budget, whom = Budget(epsilon, usual if delta is None else delta), parse_relation(relation)
     family: Any = "gaussian" if gaussian_only else "any"
-    with Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=unit, family=family) as made:
+    kept: Any = guarantee
+    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=unit, family=family, guarantee=kept)
+    with made:
         _print(made, as_json)
 
 
@@ -111,11 +119,20 @@ def _print(kept: Ledger, as_json: bool) -> None:
         say_json(record)
         return
     say(f"{record['dataset']}: {record['relation']}, unit {record['unit']}, δ = {record['delta']:.3g}")
+    if record["guarantee"] != "dp":
+        say("  bootstrap differential privacy, which is NOT differential privacy: for rows of D among one another")
+        if record["public_columns"]:
+            say(f"  rows that agree on {', '.join(record['public_columns'])}, which entries take as public")
     say(f"  spent ε ≤ {record['spent']:.6g} of {record['epsilon']:.6g}; left {record['remaining']:.6g}")
     for entry in record["entries"]:
         alone = f"ε ≤ {entry['epsilon']:.6g} at δ = {entry['delta']:.3g} alone"
         say(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
     say(f"  head {record['head']}")
+
+
+def _public_columns(kept: Ledger) -> list[str]:
+    columns = (name for entry in kept.entries() for name in getattr(entry.mechanism, "public_columns", ()))
+    return list(dict.fromkeys(columns))
 
 
 def _record(kept: Ledger) -> dict[str, Any]:
@@ -126,6 +143,8 @@ def _record(kept: Ledger) -> dict[str, Any]:
         "epsilon": kept.budget.epsilon,
         "delta": kept.budget.delta,
         "family": kept.family,
+        "guarantee": kept.guarantee,
+        "public_columns": _public_columns(kept),
         "spent": kept.spent(),
         "remaining": kept.remaining(),
         "head": str(kept.head),

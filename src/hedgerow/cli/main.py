@@ -1,4 +1,7 @@
-"""The command line: `hedgerow init | plan | release | price | audit | verify | ledger | demo | schema | explain`.
+"""The command line, one verb after `hedgerow`.
+
+    init | plan | release | table | price | audit | verify | multicalibrate | apply | ledger | testset | demo |
+    schema | explain
 
 Verbs parse, call and print.
 
@@ -14,17 +17,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from hedgerow.cli.apply import apply
 from hedgerow.cli.audit import audit
 from hedgerow.cli.demo import demo
 from hedgerow.cli.explain import explain
 from hedgerow.cli.init import init
 from hedgerow.cli.ledger import ledger
+from hedgerow.cli.multicalibrate import multicalibrate
 from hedgerow.cli.plan import plan
 from hedgerow.cli.price import price
 from hedgerow.cli.refusal import exit_code_of
 from hedgerow.cli.release import release
 from hedgerow.cli.schema import schema
+from hedgerow.cli.table import table
 from hedgerow.cli.terminal import say
+from hedgerow.cli.testset import testset
 from hedgerow.cli.verify import verify
 
 __all__ = ["app", "main"]
@@ -52,10 +59,14 @@ app = typer.Typer(
 app.command()(init)
 app.command()(plan)
 app.command()(release)
+app.command()(table)
 app.command()(price)
 app.command()(audit)
 app.command()(verify)
+app.command()(multicalibrate)
+app.command()(apply)
 app.add_typer(ledger, name="ledger")
+app.add_typer(testset, name="testset")
 app.command()(demo)
 app.command()(schema)
 app.command()(explain)

@@ -37,6 +37,8 @@ Shares = Annotated[
 Method = Annotated[str | None, typer.Option(metavar="M", help="auto, moments, bootstrap, gaussian or geometric.")]
 Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Replicates, for the bootstrap.")]
 IntervalKind = Annotated[str | None, typer.Option(metavar="I", help="The bootstrap's kind of interval.")]
+Noise = Annotated[str | None, typer.Option(metavar="NAME", help="averaged-laplace, instead of a method.")]
+Draws = Annotated[int | None, typer.Option("--n-draws", metavar="K", help="Laplace draws to a number. [default: 10]")]
 Policy = Annotated[str | None, typer.Option(metavar="P", help="drop, midpoint or error-if-declared-complete.")]
 Level = Annotated[float, typer.Option(metavar="L", help="Level of the intervals.")]
 Target = Annotated[str | None, typer.Option(metavar="T", help="population, or file for a census.")]
@@ -75,11 +77,13 @@ def options_of(
     method: str | None,
     n_resamples: int | None,
     interval: str | None,
+    noise: str | None = None,
+    n_draws: int | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
     given: dict[str, Any] = {"by": parse_by(by or ()), "other": other, "share": parse_share(share)}
     given |= {"epsilon": epsilon, "delta": delta, "missing": missing, "method": method}
-    given |= {"n_resamples": n_resamples, "interval": interval}
+    given |= {"n_resamples": n_resamples, "interval": interval, "noise": noise, "n_draws": n_draws}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -43,6 +43,8 @@ def plan(
     method: options.Method = None,
     n_resamples: options.Replicates = None,
     interval: options.IntervalKind = None,
+    noise: options.Noise = None,
+    n_draws: options.Draws = None,
     missing: options.Policy = None,
     level: options.Level = 0.95,
     target: options.Target = None,
@@ -85,6 +87,8 @@ def plan(
         method=method,
         n_resamples=n_resamples,
         interval=interval,
+        noise=noise,
+        n_draws=n_draws,
     )
     declared = None if facts is None else Facts.read(facts)
     told = told_facts(declared, relation=relation, target=target)

@@ -19,7 +19,8 @@ __all__ = ["price"]
 
 def price(
     mechanism: Annotated[
-        str | None, typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace or geometric.")
+        str | None,
+        typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace, averaged-laplace or geometric."),
     ] = None,
     relation: Annotated[
         str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")
@@ -31,6 +32,9 @@ def price(
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")] = None,
     n_resamples: Annotated[int | None, typer.Option(metavar="K", help="Replicates, for the bootstrap.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")] = None,
+    n_draws: Annotated[
+        int | None, typer.Option(metavar="K", help="Draws to a number, for averaged Laplace noise.")
+    ] = None,
     table: Annotated[bool, typer.Option("--table", help="The price of standard errors against k.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
@@ -58,6 +62,7 @@ def price(
         delta=delta,
         n_resamples=n_resamples,
         rate=rate,
+        n_draws=n_draws,
     )
     rows = _table(found, rho, mu, rate) if table else None
     if as_json:
