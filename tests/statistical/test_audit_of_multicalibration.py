@@ -119,7 +119,7 @@ def one_record(label: int, score: int) -> Records:
 
 
 def residuals(fitted: object) -> float:
-    released = fitted.released[0]  # type: ignore[attr-defined]
+    released = fitted.released[0]
     return float(released.column("residual").sum()) if len(released.cells) else -1e9
 
 

@@ -36,7 +36,7 @@ def covered(relation: str, target: str, noise: str, epsilon: float, *, sabotage:
         "cell_bounds": {"size": {s: (0, t) for s, t in TOPS.items()}},
     }
     choice = choose_by_cell(hg.sum("value", bounds=(0, TOP), step=1), told, None, n=N if fixed else None, **options)
-    query = choice.plan.items[0].design.query  # type: ignore[union-attr]
+    query = choice.plan.items[0].design.query
     value = np.minimum(np.arange(TOP + 1), np.repeat(list(TOPS.values()), 4)[:, None])
     law, rng, found = SHARES[:, None] * value_laws(), np.random.default_rng([20261122, seed]), np.zeros(12, dtype=int)
     expected, source = N * (law * value).sum(axis=1), SimulatedNoise(rng)

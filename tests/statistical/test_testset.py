@@ -140,7 +140,7 @@ def test_equal_models_are_seldom_told_apart_under_laplace_noise(delta: float) ->
     look, noise, rng = choose("laplace", conditions, Options()), SimulatedNoise(SEED), np.random.default_rng(3)
     one = look.answer(Question(binary(8000, 10_000)), noise).estimate
     sampling, other = one.sampling_error or 0.0, one.privacy_error or 0.0
-    drawn = noise.two_sided_geometric(look.described.scale, 400 * looks).reshape(400, looks) / 10_000  # type: ignore[union-attr]
+    drawn = noise.two_sided_geometric(look.described.scale, 400 * looks).reshape(400, looks) / 10_000
     widest = np.ptp(rng.binomial(10_000, 0.8, (400, looks)) / 10_000 + drawn, axis=1)
     wrong = int((widest > critical_difference(looks, "laplace", 2 * sampling, (other, other))).sum())
     naive = int((widest > critical_value(looks) * math.hypot(2 * sampling, other, other)).sum())

@@ -110,17 +110,23 @@ def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism
         HG401, HG403, HG431: it does not serve under these conditions.
     """
     if name != "auto":
-        return _kind(name).fitted(conditions, options)  # type: ignore[no-any-return]
+        return _fitted(name, conditions, options)
     served = [row for row in compare(conditions, options) if row.standard_error and row.name not in _BY_NAME_ONLY]
     if not served:
         # Nothing serves: let the plainest mechanism say why.
         served = [Compared("gaussian", None, None, "")]
-    return _kind(served[0].name).fitted(conditions, options)  # type: ignore[no-any-return]
+    return _fitted(served[0].name, conditions, options)
 
 
 def mechanism_of(name: str, conditions: Conditions, described: Single, options: Options) -> LookMechanism:
     """Return the mechanism of a recorded description."""
-    return _kind(name).of(conditions, described, options)  # type: ignore[no-any-return]
+    look: LookMechanism = _kind(name).of(conditions, described, options)
+    return look
+
+
+def _fitted(name: str, conditions: Conditions, options: Options) -> LookMechanism:
+    look: LookMechanism = _kind(name).fitted(conditions, options)
+    return look
 
 
 def _kind(name: str) -> Any:

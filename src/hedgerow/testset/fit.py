@@ -23,7 +23,7 @@ from hedgerow.accounting.resampled import resampled_curve
 from hedgerow.accounting.smoothed_resample import smoothed_curve
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.privacy.mechanism import ResampledGaussian, Single, SmoothedResample
+from hedgerow.privacy.mechanism import Composition, ResampledGaussian, Single, SmoothedResample
 from hedgerow.testset.conditions import Conditions
 
 __all__ = ["all_looks", "excess", "fit", "fits"]
@@ -110,16 +110,18 @@ def fit(build: Callable[[float], Single], conditions: Conditions, *, checked: bo
             profile = all_looks(mechanism, conditions)
         except (UncertifiedError, ParameterError):
             # Beyond what is certified or can be drawn: dearer than every budget.
-            return Calibrated(None, PureProfile(np.inf), precision, np.inf)  # type: ignore[arg-type]
+            return Calibrated(Composition(()), PureProfile(np.inf), precision, np.inf)
         return Calibrated(mechanism, profile, precision, profile.epsilon_upper(budget.delta))
 
     limit = budget.epsilon - max(3e-6, 0.1 * tolerance)
     for _ in range(_SHAVINGS):
         found = most_precise(price, lambda tried: tried.epsilon_upper, limit, tolerance)
         mechanism = found.mechanism
-        over = excess(mechanism, conditions) if checked else 0.0  # type: ignore[arg-type]  # build makes single ones
+        if isinstance(mechanism, Composition):
+            break
+        over = excess(mechanism, conditions) if checked else 0.0
         if over <= 0.0:
-            return mechanism  # type: ignore[return-value]
+            return mechanism
         # The ledger's bound lies above the search's by about as much at the next try.
         limit = min(limit, found.epsilon_upper) - (
             over + 0.1 * tolerance if math.isfinite(over) else max(tolerance, 1e-4 * budget.epsilon)

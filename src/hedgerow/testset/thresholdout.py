@@ -164,9 +164,10 @@ def checked_training(training: object) -> float:
     >>> checked_training(0.93)
     0.93
     """
-    number = isinstance(training, (int, float, np.floating, np.integer)) and not isinstance(training, bool)
-    if number and math.isfinite(training):  # type: ignore[arg-type]
-        return float(training)  # type: ignore[arg-type]
+    if isinstance(training, (int, float, np.floating, np.integer)) and not isinstance(training, bool):
+        number = float(training)
+        if math.isfinite(number):
+            return number
     raise ParameterError(
         "HG176",
         rule="`thresholdout` compares the test score with the training score.",

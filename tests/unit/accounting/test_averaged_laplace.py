@@ -249,7 +249,7 @@ def test_wide_noise_is_priced_as_quickly_as_narrow_noise_is() -> None:
 @pytest.mark.parametrize("draws", [0, 501, True, 2.0])
 def test_a_number_of_draws_is_whole_and_bounded(draws: object) -> None:
     with pytest.raises(ParameterError, match="HG406"):
-        AveragedLaplaceCounts(1.0, draws, 1)  # type: ignore[arg-type]
+        AveragedLaplaceCounts(1.0, draws, 1)
 
 
 def test_noise_that_would_leave_64_bits_is_refused_and_wide_noise_is_priced() -> None:

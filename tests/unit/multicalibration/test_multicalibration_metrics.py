@@ -62,7 +62,7 @@ def test_the_floor_of_a_report_lies_above_simulation_but_not_far() -> None:
     _, p, _ = people(20_000)
     X = np.arange(20_000).reshape(-1, 1) % 2
     most, weighted = floor_of(residuals_of((p > 0.5).astype(int), p, {0: [0, 1]}, X=X))
-    drawn = [noise_floor(p, {0: [0, 1]}, X=X, kind=kind, rng=3) for kind in ("max", "group-weighted")]  # type: ignore[arg-type]
+    drawn = [noise_floor(p, {0: [0, 1]}, X=X, kind=kind, rng=3) for kind in ("max", "group-weighted")]
     assert drawn[0] < most < 1.25 * drawn[0]
     assert drawn[1] * 0.97 < weighted < 1.1 * drawn[1]
 

@@ -54,7 +54,7 @@ class _Seen:
 
     def run(self, setting: Setting, described: object, records: Records, noise: object) -> object:
         self.records = records
-        return Table().run(setting, described, records, SimulatedNoise(1))  # type: ignore[arg-type]
+        return Table().run(setting, described, records, SimulatedNoise(1))
 
 
 @pytest.mark.parametrize("odd", ["x", True])
@@ -93,7 +93,7 @@ def test_a_record_that_is_left_out_is_randomised_like_any_other(views: float) ->
         described = mechanism.describe(setting, Budget(1.0, 0.0))
         records = records_from(source, family, ScoredColumns("y", "p"))
         (first, *_) = mechanism.run(setting, described, records, SimulatedNoise(seed)).released
-        q = described.chance  # type: ignore[union-attr]
+        q = described.chance
         return list(np.ravel(first.values) * (0.5 - q) + 6 * q)
 
     for seed in range(20):
@@ -143,10 +143,10 @@ def test_one_record_moves_the_cells_of_rounds_by_what_is_priced() -> None:
             for one in classes:
                 records = Records.of(family, np.array([one]), np.array([score]), np.array([label]))
                 cells = exact_cells(records, records.score, 3).reshape(-1, 2, 3)
-                widths = np.array([described.residual.in_units, described.count.in_units])  # type: ignore[union-attr]
+                widths = np.array([described.residual.in_units, described.count.in_units])
                 moved.append((cells / widths[None, :, None]).ravel())
     table = np.array(moved)
     largest = float(np.sqrt(((table[:, None] - table[None, :]) ** 2).sum(axis=2)).max())
-    stated = described.mu(Relation.REPLACE_ONE)  # type: ignore[union-attr]
+    stated = described.mu(Relation.REPLACE_ONE)
     assert 0.95 * stated < largest <= stated
-    assert float(np.sqrt((table**2).sum(axis=1)).max()) <= described.mu(Relation.ADD_REMOVE)  # type: ignore[union-attr]
+    assert float(np.sqrt((table**2).sum(axis=1)).max()) <= described.mu(Relation.ADD_REMOVE)

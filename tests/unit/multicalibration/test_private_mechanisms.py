@@ -136,7 +136,7 @@ def test_rounds_have_no_price_at_delta_zero() -> None:
 )
 def test_impossible_parameters_are_refused(make: object, code: str) -> None:
     with pytest.raises(ParameterError, match=code):
-        make()  # type: ignore[operator]
+        make()
 
 
 # What is learnt -------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_input_perturbation_calibrates_everybody_and_no_more_at_this_size() -> N
     records = some_records(60_000)
     public = setting(FAR, records)
     described = InputPerturbation().describe(public, Budget(2.0, 0.0))
-    assert described.views == (20,)  # type: ignore[union-attr]
+    assert described.views == (20,)
     fitted = InputPerturbation().run(public, described, records, SimulatedNoise(11))
     moved = fitted.calibration.apply(FAMILY, records.patterns[records.pattern], records.scores)
     assert worst_error(records, moved) < 0.5 * worst_error(records, records.scores)
@@ -168,7 +168,7 @@ def test_input_perturbation_calibrates_everybody_and_no_more_at_this_size() -> N
 def test_input_perturbation_shows_columns_where_there_are_enough_records() -> None:
     public = Setting(FAMILY, FAR, 10**9)
     described = InputPerturbation().describe(public, Budget(1.0, 0.0))
-    assert described.views == (20, 60, 40, 40)  # type: ignore[union-attr]
+    assert described.views == (20, 60, 40, 40)
     records = some_records(5_000)
     asked = InputPerturbation(everybody=0.4)
     few = asked.describe(setting(FAR, records), Budget(1.0, 0.0))
@@ -197,7 +197,7 @@ def test_the_model_takes_the_steps_that_the_fit_took() -> None:
     one = first.run(public, replace(described, rounds=1), records, SimulatedNoise(4))
     two = second.run(public, described, records, SimulatedNoise(4))
     assert np.array_equal(one.released[0].values, two.released[0].values)
-    wide = replace(one.calibration, low=0.0, high=1.0)  # type: ignore[type-var]
+    wide = replace(one.calibration, low=0.0, high=1.0)
     moved = wide.apply(FAMILY, records.patterns[records.pattern], records.scores)
     exact = exact_cells(records, np.rint(moved * STEPS).astype(np.int64), 10)
     noise = two.released[1].column("residual").reshape(-1, 10) - exact[:, :10] / STEPS

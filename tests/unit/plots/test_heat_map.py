@@ -28,7 +28,7 @@ VALUES = np.array([140.0, 2500.0, -3.0, 130.0, 4400.0, 9.0])
 
 def publication(**options: object) -> Publication:
     cells = TableCells.counts(SHAPE, VALUES, privacy_variance=4.0)
-    return Publication("People", consistent_table(cells), "", **{"unit": "persons", **options})  # type: ignore[arg-type]
+    return Publication("People", consistent_table(cells), "", **{"unit": "persons", **options})
 
 
 def lightness(shade: tuple[float, float, float]) -> float:
@@ -129,14 +129,14 @@ def test_infinite_and_missing_ends_are_not_drawn() -> None:
 def test_hostile_names_are_drawn_as_they_are(kind: str) -> None:
     shape = TableShape((Axis("$\\frac{1}{0}$", ("$x$", "<script>")), Axis("b", ("a\x07b\u202e", "y" * 200))))
     cells = TableCells.counts(shape, [1.0, 2.0, 3.0, 4.0], privacy_variance=4.0)
-    svg = as_svg(draw_publication(Publication("$t$", ConsistentTable(cells), ""), kind=kind))  # type: ignore[arg-type]
+    svg = as_svg(draw_publication(Publication("$t$", ConsistentTable(cells), ""), kind=kind))
     assert "<script>" not in svg
     xml.etree.ElementTree.fromstring(svg)
 
 
 @pytest.mark.parametrize("kind", ["heat", "bar"])
 def test_the_same_table_draws_the_same_picture(kind: str) -> None:
-    first, second = (as_svg(draw_publication(publication(), kind=kind)) for _ in range(2))  # type: ignore[arg-type]
+    first, second = (as_svg(draw_publication(publication(), kind=kind)) for _ in range(2))
     assert first == second
 
 
@@ -153,9 +153,9 @@ def test_what_a_picture_cannot_show_is_refused(kind: str, side: int) -> None:
     shape = TableShape((Axis("a", tuple(range(side))), Axis("b", tuple(range(side)))))
     cells = TableCells.counts(shape, np.ones(side * side), privacy_variance=4.0)
     with pytest.raises(ParameterError, match="HG164"):
-        draw_publication(Publication("", ConsistentTable(cells), ""), kind=kind)  # type: ignore[arg-type]
+        draw_publication(Publication("", ConsistentTable(cells), ""), kind=kind)
 
 
 def test_another_kind_is_refused() -> None:
     with pytest.raises(ParameterError, match="HG164"):
-        draw_publication(publication(), kind="pie")  # type: ignore[arg-type]
+        draw_publication(publication(), kind="pie")

@@ -36,7 +36,7 @@ def cases(draw: st.DrawFn) -> BoundedCells:
     return BoundedCells(low, high, stride, np.array(draw_all(draw, widths, cells)), square)
 
 
-def draw_all(draw: st.DrawFn, strategy: st.SearchStrategy, size: int) -> list:  # type: ignore[type-arg]
+def draw_all(draw: st.DrawFn, strategy: st.SearchStrategy, size: int) -> list:
     return [draw(strategy) for _ in range(size)]
 
 
@@ -57,7 +57,7 @@ def brute(cells: BoundedCells, relation: Relation, power: int) -> float:
 @settings(max_examples=300, deadline=None)
 def test_declared_cost_is_the_brute_force_maximum(cells: BoundedCells, relation: Relation, power: int) -> None:
     """Of this very formula, within rounding: neither too cheap nor dearer than a pair that exists."""
-    assert cells.farthest(relation, power=power) == pytest.approx(brute(cells, relation, power), rel=1e-12)  # type: ignore[arg-type]
+    assert cells.farthest(relation, power=power) == pytest.approx(brute(cells, relation, power), rel=1e-12)
 
 
 def scaled(bounds: list[tuple[int, int]], law: str, factor: float, relation: Relation, *, reach: bool = True) -> float:
@@ -65,7 +65,7 @@ def scaled(bounds: list[tuple[int, int]], law: str, factor: float, relation: Rel
     low, high = np.array(bounds, dtype=float).T
     size = np.maximum(np.abs(low), np.abs(high)) if reach else high - low
     power = 2 if law == "gaussian" else 1
-    return BoundedCells(low, high, 1, factor * size, None).farthest(relation, power=power) ** (1 / power)  # type: ignore[arg-type]
+    return BoundedCells(low, high, 1, factor * size, None).farthest(relation, power=power) ** (1 / power)
 
 
 def test_twice_the_reach_is_enough_for_laplace_and_root_two_is_not_for_gaussian_noise_where_signs_differ() -> None:
@@ -80,7 +80,7 @@ def test_twice_the_reach_is_enough_for_laplace_and_root_two_is_not_for_gaussian_
 
 def totals(bounds: list[tuple[int, int]], widths: list[float], law: str = "geometric") -> CellTotals:
     kinds = tuple(CellKind(*pair, lattice_noise(width), None) for pair, width in zip(bounds, widths, strict=True))
-    return CellTotals(law, 0, 1, kinds, tuple(range(len(bounds))))  # type: ignore[arg-type]
+    return CellTotals(law, 0, 1, kinds, tuple(range(len(bounds))))
 
 
 def attacked(mechanism: CellTotals, *, runs: int = 200_000, seed: int = 5) -> float:
@@ -121,7 +121,7 @@ def test_the_audit_finds_a_pair_as_far_apart_as_was_priced(law: str, relation: R
         CellKind(low, high, lattice_noise(3.0 * high), lattice_noise(7.0 * high**2))
         for low, high in ((-40, 30), (0, 12), (-21, 21))
     )
-    mechanism = CellTotals(law, -42, 1, kinds, (0, 1, 2, 2))  # type: ignore[arg-type]
+    mechanism = CellTotals(law, -42, 1, kinds, (0, 1, 2, 2))
     power = 2 if law == "gaussian" else 1
     costs = []
     for pair in worst_pairs(mechanism, relation):
@@ -166,6 +166,6 @@ KIND = CellKind(0, 10, LatticeNoise(2000, 0), None)
         {"kinds": (KIND, replace(KIND, square=LatticeNoise(2000, 0))), "kind_of": (0, 1)},
     ],
 )
-def test_a_description_that_says_nothing_is_refused(wrong: dict) -> None:  # type: ignore[type-arg]
+def test_a_description_that_says_nothing_is_refused(wrong: dict) -> None:
     with pytest.raises(ParameterError, match="HG406"):
         CellTotals(**({"law": "geometric", "start": 0, "stride": 1, "kinds": (KIND,), "kind_of": (0,)} | wrong))

@@ -39,7 +39,7 @@ class Once:
 
 
 def ask(spending: object, run: object, *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
-    return spend(spending, price(), {"what": what}, request_id=request_id, run=run, write=str, read=int)  # type: ignore[arg-type]
+    return spend(spending, price(), {"what": what}, request_id=request_id, run=run, write=str, read=int)
 
 
 def spent(path: Path) -> float:

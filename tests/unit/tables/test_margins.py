@@ -24,7 +24,7 @@ WHOLE = np.arange(24.0) * 7 % 11 - 2.0
 
 
 def counts(**options: object) -> TableCells:
-    return TableCells.counts(SHAPE, WHOLE, **{"privacy_variance": 2.0, **options})  # type: ignore[arg-type]
+    return TableCells.counts(SHAPE, WHOLE, **{"privacy_variance": 2.0, **options})
 
 
 def test_with_cells_alone_totals_are_plain_sums_and_cells_unchanged() -> None:
@@ -49,7 +49,7 @@ def test_a_hierarchy_adds_up_by_its_groups() -> None:
     expected = np.stack([grid[:, [0, 2]].sum(axis=(0, 1)), grid[:, 1].sum(axis=0)])
     assert by_region.shape.columns == ("region", "age")
     assert np.array_equal(by_region.values, expected.ravel())
-    assert by_region.noise_variance.tolist() == [8.0] * 4 + [4.0] * 4  # type: ignore[union-attr]
+    assert by_region.noise_variance.tolist() == [8.0] * 4 + [4.0] * 4
 
 
 def test_sampling_variances_of_totals_follow_from_the_records_not_from_the_cells() -> None:
@@ -143,7 +143,7 @@ def test_weighted_sums_of_laplace_numbers_are_covered_by_what_they_are_read_as(
 )
 def test_what_cannot_add_up_is_refused(code: str, options: dict[str, list[object]]) -> None:
     with pytest.raises(ParameterError) as failed:
-        consistent_table(counts(), **options)  # type: ignore[arg-type]
+        consistent_table(counts(), **options)
     assert failed.value.code == code
 
 

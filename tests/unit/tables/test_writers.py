@@ -38,7 +38,7 @@ SCRIPT = "<script>alert(1)</script>"
 def publication(*, hierarchies: tuple[Hierarchy, ...] = (), **options: object) -> Publication:
     cells = TableCells.counts(SHAPE, VALUES, privacy_variance=4.0)
     table = consistent_table(cells, hierarchies=hierarchies)
-    return Publication("People", table, GUARANTEE, **{"unit": "persons", **options})  # type: ignore[arg-type]
+    return Publication("People", table, GUARANTEE, **{"unit": "persons", **options})
 
 
 def hostile() -> Publication:
@@ -263,7 +263,7 @@ def test_without_openpyxl_a_spreadsheet_is_refused_and_nothing_else(
 @pytest.mark.parametrize("write", [write_csv, write_xlsx, write_html])
 def test_a_path_that_cannot_be_written_is_said(write: object, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="HG118"):
-        write(publication(), tmp_path / "no such folder" / "table")  # type: ignore[operator]
+        write(publication(), tmp_path / "no such folder" / "table")
 
 
 def test_text_spans_cuts_and_adds_up() -> None:
@@ -327,5 +327,5 @@ def test_a_table_too_large_to_be_read_is_refused(render: object) -> None:
     shape = TableShape((Axis("a", tuple(range(500))), Axis("b", tuple(range(500)))))
     cells = TableCells.counts(shape, np.zeros(250_000), privacy_variance=4.0)
     with pytest.raises(ParameterError, match="HG164"):
-        render(Publication("", ConsistentTable(cells), ""))  # type: ignore[operator]
+        render(Publication("", ConsistentTable(cells), ""))
     assert replace(publication(), level=0.9).level == 0.9

@@ -21,7 +21,7 @@ Y = np.random.default_rng(20261120).integers(0, 2, N)
 
 def opened(ledger: Path | None = None, **options: object) -> TestSet:
     given = {"relation": "replace-one", "epsilon": 2.0, "n_looks": 4, "mechanism": "gaussian"}
-    return TestSet(None, Y, ledger=ledger, **{**given, **options})  # type: ignore[arg-type]
+    return TestSet(None, Y, ledger=ledger, **{**given, **options})
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -29,7 +29,7 @@ def opened(ledger: Path | None = None, **options: object) -> TestSet:
 def test_an_id_that_is_no_name_takes_no_look(name: object, kept: bool, tmp_path: Path) -> None:
     ts = opened(tmp_path / "ts.ledger" if kept else None)
     with pytest.raises(ParameterError, match="HG314"):
-        ts.score(Y, request_id=name)  # type: ignore[arg-type]
+        ts.score(Y, request_id=name)
     assert ts.remaining == 4
 
 
@@ -46,7 +46,7 @@ def test_whole_and_real_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     assert opened(tmp_path / "ts.ledger", n_looks=np.int64(4)).remaining == 4
     assert opened(tmp_path / "ts.ledger").remaining == 4
     ts = TestSet(None, Y, relation="replace-one", epsilon=2.0, n_looks=np.int32(4), mechanism="thresholdout")
-    assert ts.score(Y, training_score=np.float32(1.0)).look == 1  # type: ignore[arg-type]
+    assert ts.score(Y, training_score=np.float32(1.0)).look == 1
 
 
 def test_what_cannot_be_detected_at_all_is_said() -> None:

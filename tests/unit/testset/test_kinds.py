@@ -17,7 +17,7 @@ WORDS = np.where(Y == 1, "yes", "no")
 
 def opened(labels: object = Y, **options: object) -> TestSet:
     given = {"relation": "replace-one", "epsilon": 2.0, "n_looks": 3, "mechanism": "gaussian"}
-    return TestSet(None, labels, **{**given, **options})  # type: ignore[arg-type]
+    return TestSet(None, labels, **{**given, **options})
 
 
 @pytest.mark.parametrize(

@@ -74,14 +74,14 @@ def test_a_function_of_another_length_is_refused() -> None:
         lambda: parse_metric(3),
         lambda: log_loss(clip=0.5),
         lambda: from_function("", max, bounds=(0, 1)),
-        lambda: from_function("x", "no function", bounds=(0, 1)),  # type: ignore[arg-type]
+        lambda: from_function("x", "no function", bounds=(0, 1)),
     ],
 )
 def test_what_is_no_metric_is_refused(wrong: object) -> None:
     with pytest.raises(ParameterError, match="HG171"):
-        wrong()  # type: ignore[operator]
+        wrong()
 
 
 def test_a_function_needs_declared_bounds() -> None:
     with pytest.raises(ParameterError, match="HG104"):
-        from_function("x", max, bounds=None)  # type: ignore[arg-type]
+        from_function("x", max, bounds=None)

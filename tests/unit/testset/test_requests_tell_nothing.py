@@ -17,7 +17,7 @@ def test_exchanged_predictions_are_another_request_whoever_they_belong_to(kept: 
     """Were the digest that of the multiset of (record, prediction), a replay would say that two labels are equal."""
     labels = np.array([0, 0, 1, 1, 0, 1])
     where = {"ledger": tmp_path / "ts.ledger"} if kept else {}
-    test_set = TestSet(None, labels, relation="replace-one", epsilon=1.0, n_looks=2, **where)  # type: ignore[arg-type]
+    test_set = TestSet(None, labels, relation="replace-one", epsilon=1.0, n_looks=2, **where)
     predicted = np.arange(6)
     test_set.score(predicted, request_id="mine")
     assert test_set.score(predicted.astype(float), request_id="mine").replayed

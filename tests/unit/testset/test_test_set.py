@@ -28,7 +28,7 @@ MODEL = LogisticRegression().fit(X, Y)
 
 def opened(ledger: Path | None = None, **options: object) -> TestSet:
     given = {"metric": "accuracy", "relation": "replace-one", "epsilon": 2.0, "n_looks": 4, "mechanism": "gaussian"}
-    return TestSet(X, Y, ledger=ledger, **{**given, **options})  # type: ignore[arg-type]
+    return TestSet(X, Y, ledger=ledger, **{**given, **options})
 
 
 def test_a_score_has_a_value_its_errors_and_what_is_left(tmp_path: Path) -> None:
