@@ -168,7 +168,7 @@ def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
     bar = figure.colorbar(picture, cax=place, orientation="horizontal", extend="min" if below else "neither")
     bar.outline.set_edgecolor(_RULE)
     bar.ax.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-    bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}".replace("-", "−")))
+    bar.ax.xaxis.set_major_formatter(FuncFormatter(_tick))
     bar.ax.tick_params(length=2, color=_RULE, labelcolor=QUIET, labelsize=8)
     bar.ax.set_xlabel(_plain(heat.unit), color=QUIET, fontsize=8, loc="left")
     keys = []
@@ -181,6 +181,16 @@ def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
         figure.legend(
             handles=keys, loc="lower left", bbox_to_anchor=start, ncols=2, frameon=False, fontsize=8, labelcolor=INK
         )
+
+
+def _tick(value: float, _: object = None) -> str:
+    """Return a number of the scale as a table prints it; millions by their letter, since four must stand in a row.
+
+    >>> _tick(-2500.0), _tick(25_000_000.0)
+    ('−2,500', '25 M')
+    """
+    text = f"{value / 1e6:,g} M" if abs(value) >= 1e6 else f"{value:,.6g}"
+    return text.replace("-", "−")
 
 
 def _new_axes(heat: HeatMap) -> Axes:
