@@ -116,10 +116,9 @@ class CellTotalsDesign:
     def moments(self, table: AdditiveTable) -> NoisyMoments:
         """Return the cells' moments in units of y, with errors of their own.
 
-        Intervals add half the sd of Σ y² to it. That sd is given as √(s² + 4H⁴), s that of the noise, so that no less
-        than one record at the bound is added: where noise is as narrow as the cell's own bounds it no longer hides that
-        a handful of records says little of its own variance. Without it cells of four records covered as rarely as .90
-        of the time (nominal .95, ε = 16), with it .94; large cells become 2 to 6 % wider.
+        The sd of Σ y² is given as √(s² + 4H⁴), for the reason that `hedgerow.release.read_moments` states. Without it
+        cells of four records covered as rarely as .90 of the time (nominal .95, ε = 16), with it .94; large cells
+        become 2 to 6 % wider.
         """
         total, squared = table.column("total"), "square" in table.features
         reach = np.abs(self.limits).max(axis=1).astype(np.float64)

@@ -160,10 +160,13 @@ def consistent_table(
     # A mixture of laws is read by the widest: Laplace's critical values are never below the others'.
     law = "gaussian" if laws == {"gaussian"} else "laplace"
     interior = cells.with_values(found.values.reshape(-1), _spread(found.variance(leaf), cells.shape), noise_law=law)
+    known = {margin.levels: margin.values for margin in given if margin.variance == 0.0}
     margins = {}
     for levels in wanted:
         shape = _shape(axes, levels)
-        margins[_named(levels)] = _summed(interior, axes, levels, _spread(found.variance(levels), shape))
+        summed = _summed(interior, axes, levels, _spread(found.variance(levels), shape))
+        # What is known is printed as it is known, not as the last digits of a sum.
+        margins[_named(levels)] = summed.with_values(known[levels], 0.0) if levels in known else summed
     return ConsistentTable(interior, margins, tuple(hierarchies), (ADJUSTED,))
 
 

@@ -221,3 +221,15 @@ def test_letters_are_those_of_the_bands() -> None:
 def test_bands_that_are_none_are_refused(bands: tuple[tuple[tuple[str, float, str], ...], tuple[str, str]]) -> None:
     with pytest.raises(ParameterError, match="HG164"):
         ReliabilityBands(*bands)
+
+
+def test_a_known_total_is_published_to_the_last_digit() -> None:
+    """Adding the adjusted cells up leaves the last digits of a float."""
+    rng = np.random.default_rng(20261120)
+    for _ in range(50):
+        table = consistent_table(
+            TableCells.counts(SHAPE, rng.normal(100.0, 30.0, SHAPE.size), privacy_variance=2.0, noise_law="laplace"),
+            released=[ReleasedMargin((), np.array([1017.0]), 0.0)],
+        )
+        assert table.margin(()).published.tolist() == [1017.0]
+        assert table.interior.values.sum() == pytest.approx(1017.0, rel=1e-12)
