@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,12 +64,18 @@ class BootstrapBasis:
         return (self.default, *(name for name in INTERVALS if name != self.default))
 
     def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level by a method, cut to what is possible."""
+        """Return the interval at a level by a method, cut to what is possible.
+
+        One about an estimate that is not possible is first moved to the nearest possible one, as score intervals are:
+        that is nearer to every possible truth, and no interval shrinks to a point at the end of what is possible.
+        """
         if not self.reliable:
             return self.low, self.high
         compute = file_target.interval if self.census else INTERVALS[method]
         low, high = compute(self.replicates, level=level)
-        low, high = low - self.margin, high + self.margin
+        centre = (low + high) / 2.0
+        moved = min(max(centre, self.low), self.high) - centre if math.isfinite(centre) else 0.0
+        low, high = low + moved - self.margin, high + moved + self.margin
         return min(max(low, self.low), self.high), max(min(high, self.high), self.low)
 
     def parts(self) -> StandardErrorParts:

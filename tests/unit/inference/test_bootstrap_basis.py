@@ -1,0 +1,31 @@
+"""A bootstrap interval about an impossible estimate: moved to what is possible, never shrunk to a point."""
+
+import pytest
+
+from hedgerow.inference.bootstrap_basis import INTERVALS, BootstrapBasis
+from hedgerow.inference.replicate_summary import Replicates
+
+
+def basis(mean: float, *, census: bool = False) -> BootstrapBasis:
+    replicates = Replicates(mean=mean, spread=400.0, n_resamples=20, noise_variance=100.0, weights="multinomial")
+    return BootstrapBasis(replicates, 0.0, 1000.0, True, "calibrated", census)
+
+
+@pytest.mark.parametrize("method", INTERVALS)
+def test_an_impossible_estimate_is_read_as_the_nearest_possible_one(method: str) -> None:
+    low, high = basis(-500.0).interval(0.95, method)
+    assert (low, high) == pytest.approx(basis(0.0).interval(0.95, method))
+    assert low == 0.0 < high
+    low, high = basis(1500.0).interval(0.95, method)
+    assert (low, high) == pytest.approx(basis(1000.0).interval(0.95, method))
+    assert low < 1000.0 == high
+
+
+@pytest.mark.parametrize("method", INTERVALS)
+def test_a_possible_estimate_keeps_its_interval(method: str) -> None:
+    one = basis(500.0)
+    assert one.interval(0.95, method) == pytest.approx(INTERVALS[method](one.replicates, level=0.95), rel=1e-15)
+
+
+def test_the_interval_of_a_census_is_moved_too() -> None:
+    assert basis(-500.0, census=True).interval(0.95, "student")[1] > 0.0
