@@ -43,7 +43,7 @@ def half_width(table: ProtectedTable, gamma: float) -> float:
     """
     mechanism = table.certificate.mechanism if isinstance(table.certificate, Certificate) else None
     cells, unit = len(table), table.unit_value
-    if table.drawn is not None and not np.array_equal(table.drawn.values, table.cells.values):
+    if table.drawn is not None and table.known_total is not None:
         # |Z_i − mean(Z)| ≤ (1 − 1/k)·h + (1 − 1/k)·h where every |Z| ≤ h.
         unit *= 2.0 * (1.0 - 1.0 / cells)
     match mechanism:
