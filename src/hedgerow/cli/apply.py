@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
 
@@ -22,7 +23,7 @@ def apply(
     ] = None,
     column: Annotated[str, typer.Option(metavar="NAME", help="Name of the new column.")] = "calibrated",
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows with the new column there.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score your own rows, of a CSV or Parquet file; they come back with one column more. Nothing is spent."""
     from hedgerow.multicalibration.apply_file import apply_to_file

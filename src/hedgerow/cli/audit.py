@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError, VerificationError
 
@@ -42,7 +43,7 @@ def audit(
     runs: Annotated[
         int | None, typer.Option(metavar="N", help="Outputs on each neighbour. [default: 1000000; 50000 for all]")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.AsJson = False,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page with a picture there.")] = None,
 ) -> None:
     """Attack a mechanism on its worst neighbours. Exit 5 where ε certified from outside crosses its price.

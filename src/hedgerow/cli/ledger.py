@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
 
@@ -21,7 +22,6 @@ ledger = typer.Typer(
 )
 
 Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 @ledger.command()
@@ -40,7 +40,7 @@ def create(
     guarantee: Annotated[
         str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not dp: one ledger never holds both.")
     ] = "dp",
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Make a new ledger with nothing spent."""
     from hedgerow.ledger.store import Ledger
@@ -62,7 +62,7 @@ def create(
 
 
 @ledger.command()
-def show(path: Place, as_json: AsJson = False) -> None:
+def show(path: Place, as_json: options.AsJson = False) -> None:
     """Show the budget, what was spent, each entry, and the head."""
     from hedgerow.ledger.store import Ledger
 
@@ -74,7 +74,7 @@ def show(path: Place, as_json: AsJson = False) -> None:
 def verify(
     path: Place,
     head: Annotated[str | None, typer.Option(metavar="HEAD", help="A head that a report prints.")] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Recompute every hash and every total; with --head, see that the chain still passes through it. Exit 5 if not."""
     from hedgerow.ledger.store import Ledger
@@ -94,7 +94,7 @@ def reserve(
     path: Place,
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="A certificate.json or release.json.")],
     request_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="A name for the entry.")] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Enter the price of something released elsewhere: it is spent from here on."""
     from uuid import uuid4

@@ -44,15 +44,11 @@ def multicalibrate(
     depth: Annotated[int, typer.Option(metavar="D", help="Columns that a group joins at most.")] = 2,
     table: options.Table = None,
     facts: options.FactsPath = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Reserve the price there first. [default: the facts' ledger]")
-    ] = None,
+    ledger: options.LedgerPath = None,
     n_fits: Annotated[int, typer.Option(metavar="N", help="Fits that the ledger may hold in all.")] = 1,
-    request_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
-    ] = None,
+    request_id: options.RequestId = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the model there, as JSON.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Make scores right in every group, with privacy; write a model that scores new rows.
 

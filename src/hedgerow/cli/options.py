@@ -1,4 +1,4 @@
-"""The options that `release` and `plan` share, and what they ask for together."""
+"""The options that verbs share, and what `release` and `plan` ask for together."""
 
 from __future__ import annotations
 
@@ -44,6 +44,17 @@ Level = Annotated[float, typer.Option(metavar="L", help="Level of the intervals.
 Target = Annotated[str | None, typer.Option(metavar="T", help="population, or file for a census.")]
 Table = Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")]
 FactsPath = Annotated[str | None, typer.Option(metavar="TOML", help="The public facts; options override them.")]
+Unit = Annotated[
+    str | None, typer.Option(metavar="COL:MAX", help="All rows of a person, MAX of them at most. [default: row]")
+]
+LedgerPath = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Reserve the price there first. [default: the facts' ledger]")
+]
+RequestId = Annotated[
+    str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 RequestName = Annotated[str | None, typer.Option(metavar="NAME", help="One [[release]] of the facts, by its name.")]
 
 

@@ -66,7 +66,7 @@ def plan(
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE", help="What was spent before. [default: the facts' ledger]")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Tell the price and the expected errors of a release. Reads no value and spends nothing.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
 
@@ -36,7 +37,7 @@ def price(
         int | None, typer.Option(metavar="K", help="Draws to a number, for averaged Laplace noise.")
     ] = None,
     table: Annotated[bool, typer.Option("--table", help="The price of standard errors against k.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Price a mechanism, in units where the range U − L is 1. Reads no data.
 

@@ -45,22 +45,16 @@ def release(
     level: options.Level = 0.95,
     target: options.Target = None,
     table: options.Table = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="COL:MAX", help="All rows of a person, MAX of them at most. [default: row]")
-    ] = None,
+    unit: options.Unit = None,
     facts: options.FactsPath = None,
     request: options.RequestName = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Reserve the price there first. [default: the facts' ledger]")
-    ] = None,
-    request_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
-    ] = None,
+    ledger: options.LedgerPath = None,
+    request_id: options.RequestId = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write report, CSV, JSON, certificate, pictures there.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Release private statistics with standard errors, intervals and one certificate.
 

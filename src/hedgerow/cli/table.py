@@ -62,22 +62,16 @@ def table(
     table_name: Annotated[
         str | None, typer.Option("--table", metavar="NAME", help="Which table of a DuckDB file.")
     ] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="COL:MAX", help="All rows of a person, MAX of them at most. [default: row]")
-    ] = None,
+    unit: options.Unit = None,
     facts: options.FactsPath = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Reserve the price there first. [default: the facts' ledger]")
-    ] = None,
-    request_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
-    ] = None,
+    ledger: options.LedgerPath = None,
+    request_id: options.RequestId = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The caption.")] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write CSV, JSON, HTML, XLSX and certificate there.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Release a table of counts or totals, with standard errors, consistent margins and its price.
 

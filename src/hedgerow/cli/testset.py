@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.cli import options
 from hedgerow.cli.spending import deliver, spending
 from hedgerow.cli.terminal import say, say_json, tell
 from hedgerow.errors import ParameterError, VerificationError
@@ -22,7 +23,6 @@ testset = typer.Typer(
 )
 
 Place = Annotated[str, typer.Option("--ledger", metavar="FILE", help="The test set's ledger.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 @testset.command()
@@ -44,7 +44,7 @@ def create(
     thinning: Annotated[float, typer.Option(metavar="Z", help="Of resamples: n/Z records are drawn.")] = 10.0,
     threshold: Annotated[float, typer.Option(metavar="X", help="Of thresholdout: how near is agreement.")] = 0.02,
     answers: Annotated[int, typer.Option(metavar="N", help="Of thresholdout: answers that are paid for.")] = 20,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Count a test set's labels, choose the noise, make its ledger; say what differences it will detect."""
     from hedgerow.cli.grammar import parse_by, parse_value
@@ -101,7 +101,7 @@ def score(
     request_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="The same file under the same id takes no second look.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Take one look. With --min or --max, exit 5 unless the whole 95 % interval lies on the wanted side."""
     from hedgerow.testset.from_file import FileTestSet
@@ -120,7 +120,7 @@ def score(
 
 
 @testset.command()
-def show(ledger: Place, as_json: AsJson = False) -> None:
+def show(ledger: Place, as_json: options.AsJson = False) -> None:
     """Show the settings, what is left, and every score so far."""
     from hedgerow.testset.from_file import FileTestSet
 

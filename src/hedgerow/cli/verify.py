@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _WIDTH, _INDENT = 100, "  "
 
 def verify(
     record: Annotated[str, typer.Argument(metavar="RECORD", help="certificate.json, release.json or report.html.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Price a record's mechanism anew. Exit 5 where a stated price does not hold.
 

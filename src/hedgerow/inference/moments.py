@@ -20,6 +20,7 @@ __all__ = [
     "NoisyMoments",
     "mean_errors",
     "mean_interval_basis",
+    "least_square_sd",
     "sum_interval_basis",
     "sum_variance",
 ]
@@ -145,6 +146,16 @@ def sum_variance(moments: NoisyMoments, n: float | None) -> tuple[Floats, Floats
         noise = noise + (2.0 * moments.total * moments.total_sd / max(n, 1.0)) ** 2
     variance = np.maximum(moments.square - taken, 0.0)
     return variance, variance + 0.5 * np.sqrt(noise)
+
+
+def least_square_sd(noise_sd: Floats | float, reach: Floats | float = 1.0) -> Floats:
+    """Return the sd with which a second moment is read in intervals of sums: √(s² + 4H⁴), s that of its noise.
+
+    Intervals add half of it to the second moment, so no less than one record at the bound H is added: little noise does
+    not hide that a handful of skewed records says little of its own variance. Without it cells of twenty covered .936
+    (nominal .95, add-remove, pure ε = 4), and cells of four with bounds of their own .90 (ε = 16).
+    """
+    return np.asarray(np.hypot(noise_sd, 2.0 * np.square(reach)), dtype=np.float64)
 
 
 def sum_interval_basis(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.moments import (
     NoisyMoments,
+    least_square_sd,
     mean_errors,
     mean_interval_basis,
     sum_interval_basis,
@@ -93,22 +94,19 @@ def _possible_sum(each: float, records: Floats | float | None) -> Floats | float
 def noisy_moments_of(design: MomentsDesign, table: AdditiveTable) -> NoisyMoments:
     """Return the cells' moments in units of the reach; a public n stands in for a count that was not released.
 
-    Intervals add half the sd of the second moment to it. For a sum about zero that sd is given as √(s² + 4), s that of
-    the noise, so that no less than one record at the bound is added: little noise does not hide that a handful of
-    skewed records says little of its own variance. Without it cells of twenty covered .936 (nominal .95, add-remove,
-    pure ε = 4).
+    The second moment of a sum about zero is read with `least_square_sd`.
     """
     reach = float(design.layout.reach)
     counted, squared = "count" in table.features, "square" in table.features
     total = table.column("total") / reach
-    least = 2.0 if design.about_zero else 0.0
+    square_sd = table.sd("square") / reach**2 if squared else 0.0
     return NoisyMoments(
         count=table.column("count") if counted else np.full_like(total, float(design.facts.n or 0)),
         total=total,
         square=table.column("square") / reach**2 if squared else None,
         count_sd=table.sd("count") if counted else 0.0,
         total_sd=table.sd("total") / reach,
-        square_sd=math.hypot(table.sd("square") / reach**2, least) if squared else 0.0,
+        square_sd=float(least_square_sd(square_sd)) if squared and design.about_zero else square_sd,
         offset=design.layout.offset / reach**2 if counted else 0.0,
     )
 

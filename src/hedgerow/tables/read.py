@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.moments import NoisyMoments
 from hedgerow.release.cell_totals import CellTotalsDesign
 from hedgerow.release.counts import CountsDesign
 from hedgerow.release.moments import MomentsDesign
@@ -52,25 +53,21 @@ def cells_of(plan: Plan, table: AdditiveTable, estimates: Sequence[Estimate]) ->
 
 
 def _totals(design: MomentsDesign, shape: TableShape, table: AdditiveTable, law: str) -> TableCells:
-    grid, moments, n = design.statistic.grid, noisy_moments_of(design, table), design.facts.n
+    grid = design.statistic.grid
     unit = float(grid.about_zero()[2]) * design.layout.reach
-    low, high = (min(grid.as_bounds()[0], 0.0), max(grid.as_bounds()[1], 0.0))
-    return TableCells.totals(
-        shape,
-        unit * moments.total,
-        privacy_variance=(unit * moments.total_sd) ** 2,
-        second_moment=None if moments.square is None else unit**2 * moments.square,
-        second_moment_variance=(unit**2 * moments.square_sd) ** 2,
-        noise_law=law,
-        n=n,
-        low=-np.inf if n is None and low < 0.0 else low * (n or 0),
-        high=np.inf if n is None and high > 0.0 else high * (n or 0),
-    )
+    return _sums(shape, noisy_moments_of(design, table), unit, grid.as_bounds(), design.facts.n, law)
 
 
 def _by_cell(design: CellTotalsDesign, shape: TableShape, table: AdditiveTable, law: str) -> TableCells:
-    moments, unit, n = design.moments(table), design.unit, design.facts.n
-    low, high = unit * min(int(design.limits.min()), 0), unit * max(int(design.limits.max()), 0)
+    ends = (design.unit * int(design.limits.min()), design.unit * int(design.limits.max()))
+    return _sums(shape, design.moments(table), design.unit, ends, design.facts.n, law)
+
+
+def _sums(
+    shape: TableShape, moments: NoisyMoments, unit: float, ends: tuple[float, float], n: int | None, law: str
+) -> TableCells:
+    """Return sums about zero of records that may be in a cell or not, and whose values lie between `ends`."""
+    low, high = min(ends[0], 0.0), max(ends[1], 0.0)
     return TableCells.totals(
         shape,
         unit * moments.total,
