@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.bootstrap_variance import StandardErrorParts
+from hedgerow.inference.bootstrap_variance import StandardErrorParts, standard_error_parts
 from hedgerow.inference.replicate_summary import Replicates
 
 __all__ = ["INTERVALS", "BootstrapBasis"]
@@ -17,14 +17,6 @@ INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
     "conservative": conservative.interval,
     "unbiased": unbiased.interval,
     "most-conservative": most_conservative.interval,
-}
-# A standard error has no level to hold, but one of 0 for the sampling part, where the noise happens to swamp the
-# spread, would mislead: beside the calibrated interval stands the conservative estimate, rarely too small.
-_PARTS: dict[str, Callable[[Replicates], StandardErrorParts]] = {
-    "calibrated": conservative.standard_error_parts,
-    "conservative": conservative.standard_error_parts,
-    "unbiased": unbiased.standard_error_parts,
-    "most-conservative": most_conservative.standard_error_parts,
 }
 _CENSUS = "student"
 
@@ -79,7 +71,7 @@ class BootstrapBasis:
         return min(max(low, self.low), self.high), max(min(high, self.high), self.low)
 
     def parts(self) -> StandardErrorParts:
-        """Return the three parts of the standard error."""
+        """Return the three parts of the standard error: the same whatever the interval beside it."""
         if self.census:
             return file_target.standard_error_parts(self.replicates)
-        return _PARTS[self.default](self.replicates)
+        return standard_error_parts(self.replicates)

@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.inference import bootstrap_variance
 from hedgerow.inference.calibrated_programme import CAPS, CriticalCurve, knots, solve
 from hedgerow.inference.level import parse_level
 from hedgerow.inference.replicate_summary import Replicates
 
-__all__ = ["critical_curve", "interval", "standard_error_parts"]
+__all__ = ["critical_curve", "interval"]
 
 _GUARD = 2.0  # standard errors by which the offset is kept low where it sharpens the cap
 
@@ -122,17 +121,3 @@ def _table() -> dict[str, Any]:
     text = files("hedgerow.inference").joinpath("calibrated_table.json").read_text(encoding="utf-8")
     curves: dict[str, Any] = json.loads(text)["curves"]
     return curves
-
-
-def standard_error_parts(replicates: Replicates) -> bootstrap_variance.StandardErrorParts:
-    """Return the parts of the standard error with the noise subtracted in full.
-
-    The sampling part is an estimate, 0 where the noise swamps the spread; what is known for certain about it is in
-    `interval`, which may therefore be much wider than z standard errors.
-
-    Examples
-    --------
-    >>> standard_error_parts(Replicates(0.0, 18.0, 2, 2.0)).sampling_error
-    4.0
-    """
-    return bootstrap_variance.standard_error_parts(replicates)

@@ -12,7 +12,7 @@ from hedgerow.inference import bootstrap_variance
 from hedgerow.inference.level import normal_quantile
 from hedgerow.inference.replicate_summary import Replicates
 
-__all__ = ["ALPHA", "interval", "standard_error_parts"]
+__all__ = ["ALPHA", "interval"]
 
 ALPHA = 0.05  # α' of the paper: how often the spread of the noise alone is smaller than what is subtracted
 
@@ -38,15 +38,3 @@ def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     variance = bootstrap_variance.sampling_variance(replicates, noise_share=share) + replicates.privacy_variance
     half = normal_quantile(level) * math.sqrt(variance)
     return replicates.mean - half, replicates.mean + half
-
-
-def standard_error_parts(replicates: Replicates) -> bootstrap_variance.StandardErrorParts:
-    """Return the parts of the standard error with the conservative share of the noise subtracted.
-
-    Examples
-    --------
-    >>> round(standard_error_parts(Replicates(0.0, 18.0, 50, 2.0)).sampling_error, 3)
-    4.076
-    """
-    share = bootstrap_variance.chi_square_share(replicates.n_resamples, alpha=ALPHA)
-    return bootstrap_variance.standard_error_parts(replicates, noise_share=share)

@@ -97,6 +97,9 @@ class Estimate:
         False where the noise swamps the cell; the interval is then everything that is possible.
     note : str or None
         What a reader must know about this number.
+    replicates : tuple of float or None
+        The noisy replicates behind a bootstrap's estimate, in the column's unit; None for any other method, and where
+        the noise swamps the cell. They were paid for with the estimate: drawing or combining them costs nothing more.
     """
 
     statistic: str
@@ -112,6 +115,7 @@ class Estimate:
     note: str | None
     covers: str
     basis: IntervalBasis = field(repr=False, compare=False)
+    replicates: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cell", MappingProxyType(dict(self.cell)))
@@ -151,7 +155,7 @@ class Estimate:
         return Interval(low, high, level, chosen, self.covers)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data, with the interval at `level`."""
+        """Return plain JSON data, with the interval at `level`, and the replicates where there are any."""
         return {
             "statistic": self.statistic,
             "column": self.column,
@@ -166,6 +170,7 @@ class Estimate:
             "n_resamples": self.n_resamples,
             "reliable": self.reliable,
             "note": self.note,
+            **({} if self.replicates is None else {"replicates": list(self.replicates)}),
         }
 
     def label(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from hedgerow.inference.bootstrap_variance import StandardErrorParts
+from hedgerow.inference.bootstrap_variance import StandardErrorParts, mean_of_root
 from hedgerow.inference.level import parse_level
 from hedgerow.inference.replicate_summary import Replicates
 
@@ -45,8 +45,9 @@ def standard_error_parts(replicates: Replicates) -> StandardErrorParts:
 
     Examples
     --------
-    >>> standard_error_parts(Replicates(0.0, 6.0, 4, 2.0)).bootstrap_error
-    1.0
+    >>> round(standard_error_parts(Replicates(0.0, 6.0, 50, 2.0)).bootstrap_error, 3)
+    0.287
     """
-    resampling = max(0.0, replicates.spread - replicates.noise_variance) / replicates.n_resamples
+    spread = replicates.spread / mean_of_root(replicates.n_resamples) ** 2
+    resampling = max(0.0, spread - replicates.noise_variance) / replicates.n_resamples
     return StandardErrorParts(0.0, math.sqrt(resampling), math.sqrt(replicates.privacy_variance))

@@ -44,6 +44,8 @@ class Replicates:
     variance_cap : float or None
         A public cap on v: ((U − L)/2)²/n for a mean of values in [L, U]. With a centre c it must cap v' as well,
         which that one does for c = (L + U)/2.
+    estimates : tuple of float
+        The k replicate estimates themselves, in order, where `of` summarised them; no interval reads them.
 
     Raises
     ------
@@ -66,6 +68,7 @@ class Replicates:
     centre: float | None = None
     n: float | None = None
     variance_cap: float | None = None
+    estimates: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not (isinstance(self.n_resamples, int) and self.n_resamples >= 2):
@@ -109,6 +112,7 @@ class Replicates:
             centre=centre,
             n=n,
             variance_cap=variance_cap,
+            estimates=tuple(values.tolist()),
         )
 
     @property

@@ -13,7 +13,7 @@ from hedgerow.inference import bootstrap_variance
 from hedgerow.inference.level import normal_quantile
 from hedgerow.inference.replicate_summary import Replicates
 
-__all__ = ["interval", "standard_error_parts"]
+__all__ = ["interval"]
 
 
 def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
@@ -37,14 +37,3 @@ def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     variance = bootstrap_variance.sampling_variance(replicates) + replicates.privacy_variance
     half = normal_quantile(level) * math.sqrt(variance)
     return replicates.mean - half, replicates.mean + half
-
-
-def standard_error_parts(replicates: Replicates) -> bootstrap_variance.StandardErrorParts:
-    """Return the parts of the standard error with the noise subtracted in full.
-
-    Examples
-    --------
-    >>> standard_error_parts(Replicates(0.0, 18.0, 2, 2.0)).sampling_error
-    4.0
-    """
-    return bootstrap_variance.standard_error_parts(replicates)

@@ -47,4 +47,5 @@ def bootstrap_estimate(
         note=" ".join([*said, *notes]) or None,
         covers=covers(statistic, facts),
         basis=basis,
+        replicates=read.replicates.estimates or None,
     )

@@ -69,4 +69,10 @@ def _estimate(entry: dict[str, Any]) -> Estimate:
     low = -math.inf if interval["low"] is None else float(interval["low"])
     high = math.inf if interval["high"] is None else float(interval["high"])
     basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]))
-    return Estimate(**{name: entry[name] for name in _ESTIMATE}, covers=str(interval["covers"]), basis=basis)
+    drawn = entry.get("replicates")
+    return Estimate(
+        **{name: entry[name] for name in _ESTIMATE},
+        covers=str(interval["covers"]),
+        basis=basis,
+        replicates=None if drawn is None else tuple(float(one) for one in drawn),
+    )
