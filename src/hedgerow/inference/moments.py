@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.score import Quadratics, ScoreArrays
+from hedgerow.inference.skewness import POISSON, skewness_range
 
 __all__ = [
     "MeanErrors",
     "NoisyMoments",
     "mean_errors",
     "mean_interval_basis",
+    "mean_skewness",
     "least_square_sd",
     "sum_interval_basis",
+    "sum_skewness",
     "sum_variance",
 ]
 
@@ -115,6 +118,7 @@ def mean_interval_basis(
 ) -> ScoreArrays:
     """Return the intervals' numbers for centre + H·Σu/N."""
     spread = np.where(moments.reliable, errors.variance_upper, 0.0)
+    skew = mean_skewness(errors, spread > 0.0, reach)
     return ScoreArrays(
         a=reach * moments.total,
         b=moments.count,
@@ -128,7 +132,15 @@ def mean_interval_basis(
         reliable=moments.reliable,
         method=method,
         margin=margin,
+        skew=skew[0],
+        skew_unsure=skew[1],
     )
+
+
+def mean_skewness(errors: MeanErrors, sampled: NDArray[np.bool_], unit: float) -> tuple[Floats, Floats]:
+    """Return μ₃/v of the records, and how far it may lie to either side; 0 where nothing is known or sampled."""
+    skew, unsure = skewness_range(errors.mean, errors.variance, -1.0, 1.0)
+    return np.where(sampled, unit * skew, 0.0), np.where(sampled, unit * unsure, 0.0)
 
 
 def sum_variance(moments: NoisyMoments, n: float | None) -> tuple[Floats, Floats]:
@@ -146,6 +158,22 @@ def sum_variance(moments: NoisyMoments, n: float | None) -> tuple[Floats, Floats
         noise = noise + (2.0 * moments.total * moments.total_sd / max(n, 1.0)) ** 2
     variance = np.maximum(moments.square - taken, 0.0)
     return variance, variance + 0.5 * np.sqrt(noise)
+
+
+def sum_skewness(
+    moments: NoisyMoments, variance: Floats, n: float | None, low: Floats | float, high: Floats | float
+) -> tuple[Floats, Floats]:
+    """Return μ₃/μ₂ of what records add to a sum about zero, values in [low, high], and how far it may be off.
+
+    A record outside the cell adds 0, so 0 is a value as well; under add-remove nearly all add 0.
+    """
+    if moments.square is None:
+        none = np.zeros_like(moments.total)
+        return none, none
+    records = POISSON if n is None else max(n, 1.0)
+    least, most = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    mean = np.minimum(np.maximum(moments.total / records, least), most)
+    return skewness_range(mean, variance / records, least, most)
 
 
 def least_square_sd(noise_sd: Floats | float, reach: Floats | float = 1.0) -> Floats:
@@ -168,6 +196,7 @@ def sum_interval_basis(
     freedom: Floats | float,
     noise_law: str,
     method: str,
+    skew: tuple[Floats, Floats] | tuple[float, float] = (0.0, 0.0),
 ) -> ScoreArrays:
     """Return the intervals' numbers for noisy totals with known variances, in the column's unit."""
     return ScoreArrays(
@@ -182,4 +211,6 @@ def sum_interval_basis(
         noise_law=noise_law,
         reliable=True,
         method=method,
+        skew=skew[0],
+        skew_unsure=skew[1],
     )

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.laplace_quantile import noise_quantile
 from hedgerow.inference.noise_law import quantiles_of
+from hedgerow.inference.skewness import correction
 
 __all__ = ["Quadratic", "Quadratics", "ScoreArrays", "ScoreBasis", "noise_quantile"]
 
@@ -81,6 +82,9 @@ class ScoreBasis:
     margin : float
         Added at both ends: the farthest that rounding to an undeclared grid can have moved the target, or half a step
         of noise in whole numbers.
+    skew, skew_unsure : float
+        μ₃/v of what A adds up, and how far it may lie to either side (`hedgerow.inference.skewness`). 0 where the
+        sampling variance is a function of θ already.
     """
 
     a: float
@@ -95,6 +99,8 @@ class ScoreBasis:
     reliable: bool
     method: str
     margin: float = 0.0
+    skew: float = 0.0
+    skew_unsure: float = 0.0
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -121,6 +127,8 @@ class ScoreBasis:
             reliable=self.reliable,
             method=self.method,
             margin=self.margin,
+            skew=self.skew,
+            skew_unsure=self.skew_unsure,
         )
 
 
@@ -143,6 +151,8 @@ class ScoreArrays:
     reliable: NDArray[np.bool_] | bool
     method: str
     margin: Floats | float = 0.0
+    skew: Floats | float = 0.0
+    skew_unsure: Floats | float = 0.0
 
     def row(self, place: int) -> ScoreBasis:
         """Return the numbers of one cell."""
@@ -159,6 +169,8 @@ class ScoreArrays:
             reliable=bool(_at(self.reliable, place)),
             method=self.method,
             margin=_at(self.margin, place),
+            skew=_at(self.skew, place),
+            skew_unsure=_at(self.skew_unsure, place),
         )
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
@@ -169,10 +181,16 @@ class ScoreArrays:
         were known there.
         """
         share, z = self._critical_values(level)
+        theta = self._theta()
+        sampling = np.maximum(0.0, self.sampling.at(theta))
+        noise = np.maximum(0.0, self.noise.at(theta))
+        growth, wider = correction(z, self.skew, self.skew_unsure, sampling, sampling + noise)
         constant, linear, square = (
-            share * getattr(self.sampling, part) + getattr(self.noise, part)
+            share * wider * getattr(self.sampling, part) + getattr(self.noise, part)
             for part in ("constant", "linear", "square")
         )
+        slope = growth * self.b
+        constant, linear = constant - slope * theta, linear + slope
         leading = np.square(self.b) - z**2 * square
         a = self._nearest_possible()
         middle = a * self.b + 0.5 * z**2 * linear
@@ -184,6 +202,12 @@ class ScoreArrays:
         low = np.where(solved, self.shift + (middle - root) / divisor - self.margin, self.low)
         high = np.where(solved, self.shift + (middle + root) / divisor + self.margin, self.high)
         return np.minimum(np.maximum(low, self.low), self.high), np.maximum(np.minimum(high, self.high), self.low)
+
+    def _theta(self) -> Floats:
+        """Return A/B, moved to what is possible; 0 where B is 0."""
+        b = np.asarray(self.b, dtype=np.float64)
+        theta = np.where(b != 0.0, self.a / np.where(b != 0.0, b, 1.0), 0.0)
+        return np.minimum(np.maximum(theta, self.low - self.shift), self.high - self.shift)
 
     def _nearest_possible(self) -> Floats:
         """Return A moved to the nearest B·θ with a possible θ, where B > 0."""
@@ -201,9 +225,7 @@ class ScoreArrays:
         student = stdtrit(np.where(known, np.maximum(self.freedom, 1.0), 1.0), 0.5 + level / 2)
         factor = np.where(known, np.square(student / z), 1.0)
         if self.noise_law != "gaussian":
-            b = np.asarray(self.b, dtype=np.float64)
-            theta = np.where(b != 0.0, self.a / np.where(b != 0.0, b, 1.0), 0.0)
-            theta = np.minimum(np.maximum(theta, self.low - self.shift), self.high - self.shift)
+            theta = self._theta()
             sampling = np.sqrt(np.maximum(0.0, self.sampling.at(theta)))
             noise = np.sqrt(np.maximum(0.0, self.noise.at(theta)))
             total = np.hypot(sampling, noise)

@@ -13,7 +13,9 @@ from hedgerow.inference.moments import (
     least_square_sd,
     mean_errors,
     mean_interval_basis,
+    mean_skewness,
     sum_interval_basis,
+    sum_skewness,
     sum_variance,
 )
 from hedgerow.inference.score import ScoreArrays
@@ -59,6 +61,8 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
         unit = float(grid.about_zero()[2]) * design.layout.reach
         value = unit * moments.total
         variance, upper = sum_variance(moments, n)
+        skew = sum_skewness(moments, variance, n, *(end / unit for end in grid.as_bounds()))
+        skew = (unit * skew[0], unit * skew[1])
     else:
         # The number of records of each cell is public: it divides, and multiplies the result again.
         unit, records = grid.half_range, moments.count
@@ -66,6 +70,7 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
         errors = mean_errors(moments)
         variance = np.where(moments.reliable, records * errors.variance, 0.0)
         upper = np.where(moments.reliable, records * errors.variance_upper, 0.0)
+        skew = mean_skewness(errors, upper > 0.0, unit)
         if moments.square is not None:
             freedom = np.where(moments.reliable, records - 1.0, math.inf)
     noise_sd = unit * moments.total_sd
@@ -79,6 +84,7 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
         freedom=freedom,
         noise_law=table.noise_law,
         method=design.method,
+        skew=skew,
     )
     inside = np.minimum(np.maximum(value, basis.low), basis.high)
     spread = (unit * np.sqrt(variance), np.full_like(value, noise_sd))

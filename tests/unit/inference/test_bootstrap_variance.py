@@ -37,11 +37,17 @@ def test_multinomial_spread_needs_no_offset() -> None:
 def test_parts_add_up_to_the_variance_of_the_mean() -> None:
     summary = Replicates(3.0, 1.0, 20, 0.5, rate=0.5, centre=1.0, n=50)
     parts = variance.standard_error_parts(summary)
-    sampling = 0.5 * (1.0 - 0.5) - 4 / 50
+    root = math.sqrt(2 / 19) * math.gamma(10) / math.gamma(9.5)  # E s/√(E s²) of 20 normal replicates
+    sampling = (0.5 * (1.0 - 0.5) - 4 / 50) / root**2
     assert parts.sampling_error**2 == pytest.approx(sampling)
     assert parts.bootstrap_error**2 == pytest.approx((sampling + 4 / 50) / (0.5 * 20))
     assert parts.privacy_error**2 == pytest.approx(0.5 / 20)
     assert parts.standard_error**2 == pytest.approx(sampling + (sampling + 4 / 50) / 10 + 0.025)
+
+
+@pytest.mark.parametrize("k", [2, 3, 20, 1000])
+def test_the_mean_of_a_root_is_that_of_the_chi_law(k: int) -> None:
+    assert variance.mean_of_root(k) == pytest.approx(stats.chi(k - 1).mean() / math.sqrt(k - 1), rel=1e-9)
 
 
 def test_a_swamped_spread_gives_0_and_a_large_one_the_cap() -> None:

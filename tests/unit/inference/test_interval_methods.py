@@ -9,6 +9,7 @@ from scipy import stats
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.bootstrap_basis import INTERVALS, BootstrapBasis
 from hedgerow.inference.replicate_summary import Replicates
 
 METHODS = [unbiased, conservative, most_conservative, calibrated, file_target]
@@ -40,9 +41,11 @@ def test_it_is_never_narrower_than_the_noise_alone(method: ModuleType) -> None:
         assert (high - low) / 2 >= stats.norm.ppf(0.95) * (2.0 / 50) ** 0.5 * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_parts_are_parts_of_its_own_standard_error(method: ModuleType) -> None:
-    parts = method.standard_error_parts(SUMMARY)
+@pytest.mark.parametrize("census", [False, True])
+@pytest.mark.parametrize("name", INTERVALS)
+def test_the_standard_error_is_the_same_beside_every_interval(name: str, census: bool) -> None:
+    parts = BootstrapBasis(SUMMARY, 0.0, 100.0, True, name, census).parts()
+    assert parts == BootstrapBasis(SUMMARY, 0.0, 100.0, True, "calibrated", census).parts()
     squares = parts.sampling_error**2 + parts.bootstrap_error**2 + parts.privacy_error**2
     assert parts.standard_error**2 == pytest.approx(squares)
     assert parts.privacy_error**2 == pytest.approx(2.0 / 50)
