@@ -154,7 +154,9 @@ def simulate(setting: Setting, runs: int, rng: np.random.Generator) -> Result:
     share = float(np.mean(privacy**2) / exact.var()) if not census else math.nan
     ratio = float(error.mean() / sd)
     uncertain = ratio * math.sqrt(spread**2 / runs + 0.5 / runs)
-    return Result(share, ratio, uncertain, float(np.mean(sampling == 0)), float(np.mean((low <= truth) & (truth <= high))))
+    return Result(
+        share, ratio, uncertain, float(np.mean(sampling == 0)), float(np.mean((low <= truth) & (truth <= high)))
+    )
 
 
 def main(report: Callable[[str], None] = print) -> None:

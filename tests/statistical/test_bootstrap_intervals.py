@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.bootstrap_variance import brawner_honaker_total_variance
+from hedgerow.inference.bootstrap_variance import brawner_honaker_total_variance, standard_error_parts
 from hedgerow.inference.level import normal_quantile
 from hedgerow.inference.replicate_summary import Replicates
 
@@ -193,3 +193,35 @@ def test_the_file_interval_covers_the_file_itself() -> None:
 
     assert not_below(summaries, ones / n, lambda r: file_target.interval(r, level=0.95), 0.95) > 1e-6
     assert not_below(summaries, ones / n, with_z, 0.95) < 1e-12
+
+
+def mean_error_over_sd(
+    summaries: list[Replicates], sd: float, error: Callable[[Replicates], float]
+) -> tuple[float, float]:
+    """Return the mean standard error over the true sd of m*, and its own standard error."""
+    errors = np.array([error(replicates) for replicates in summaries]) / sd
+    return float(errors.mean()), float(errors.std() / math.sqrt(len(errors)))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "mu", "k"), [("normal", 5000, 0.1, 50), ("0.5", 5000, 0.1, 20), ("0.05", 5000, 1.0, 100)]
+)
+def test_the_standard_error_is_the_sd_of_the_estimate(name: str, n: int, mu: float, k: int) -> None:
+    """Mean s.e. within 10 % of the true sd where τ² ≤ .2 v; sabotage: the conservative variance beside it, as before.
+
+    The true variance is v + (v + (x̄ − c)²/n)/k + τ². The conservative one is read off its own 95 % interval.
+    """
+    summaries, truth, variance = draw(name, n=n, mu=mu, k=k)
+    noise = 1 / (n * mu) ** 2
+    sampling = variance - noise
+    assert noise <= 0.2 * sampling
+    sd = math.sqrt(variance + (sampling + (truth - 0.5) ** 2 / n) / k)
+    ratio, error = mean_error_over_sd(summaries, sd, lambda r: standard_error_parts(r).standard_error)
+    assert stats.norm.cdf((ratio - 0.9) / error) > 1e-6 and stats.norm.sf((ratio - 1.1) / error) > 1e-6
+
+    def conservative_error(replicates: Replicates) -> float:
+        low, high = conservative.interval(replicates, level=0.95)
+        return (high - low) / (2 * normal_quantile(0.95))
+
+    before, before_error = mean_error_over_sd(summaries, sd, conservative_error)
+    assert stats.norm.sf((before - 1.1) / before_error) < 1e-12

@@ -10,7 +10,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.privacy.facts import Missing
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.resampled_statistic import ReadCell
-from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, SMALL_COUNT, covers
+from hedgerow.release.wording import HIDDEN, MIDPOINT, NOT_RELIABLE, SMALL_COUNT, covers
 from hedgerow.resampling.statistic import Count, Statistic
 
 __all__ = ["bootstrap_estimate"]
@@ -32,6 +32,7 @@ def bootstrap_estimate(
     parts = basis.parts() if read.defined else None
     counted = isinstance(statistic, Count)
     said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]
+    said += [HIDDEN] if parts and parts.sampling_error == 0.0 and not facts.census else []
     said += [MIDPOINT] if missing is Missing.MIDPOINT and not counted else []
     return Estimate(
         statistic=statistic.name,
