@@ -19,7 +19,9 @@ from hedgerow.privacy.relation import Relation, Target
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
+from hedgerow.release.recorded import release_from_record
 from hedgerow.release.request import parse_request
+from hedgerow.release.wording import HIDDEN
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
 
@@ -68,6 +70,30 @@ def test_every_statistic_by_the_bootstrap_with_a_certificate_that_reprices(relat
         assert estimate.method == "bootstrap" and isinstance(estimate.n_resamples, int)
         interval = estimate.confidence_interval()
         assert interval.method == "calibrated" and interval.low <= estimate.estimate <= interval.high
+
+
+def test_the_replicates_are_on_the_result_and_in_its_record() -> None:
+    asked = {"epsilon": 8.0, "missing": "error-if-declared-complete"}
+    release = opened().release([MEAN, RATIO], method="bootstrap", n_resamples=20, **asked)
+    again = release_from_record(release.to_json())
+    for one, read in zip(release, again, strict=True):
+        assert one.replicates is not None and len(one.replicates) == 20
+        assert np.mean(one.replicates) == pytest.approx(one.estimate)
+        assert read.replicates == one.replicates
+    assert all(isinstance(number, float) for number in release[0].replicates or ())
+    plain = opened().release([MEAN], **asked)
+    assert plain[0].replicates is None and "replicates" not in plain.to_dict()["estimates"][0]
+
+
+def test_a_sampling_error_that_the_noise_hides_is_said_to_be_hidden() -> None:
+    """Equal values have no sampling error: about half of the spreads fall below what the noise explains."""
+    table = pa.table({"x": [50.0] * 400})
+    survey = hg.open(table, relation="replace-one")
+    asked = [hg.mean("x", bounds=(0, 100), step=1)] * 12
+    found = list(survey.release(asked, epsilon=1.0, method="bootstrap", n_resamples=20))
+    hidden = [one for one in found if one.sampling_error == 0.0]
+    assert hidden and all(HIDDEN in (one.note or "") for one in hidden)
+    assert not any(HIDDEN in (one.note or "") for one in found if one.sampling_error)
 
 
 def test_estimates_land_on_the_truth_when_noise_is_small() -> None:
