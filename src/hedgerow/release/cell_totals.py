@@ -21,13 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.inference.moments import (
-    NoisyMoments,
-    least_square_sd,
-    sum_interval_basis,
-    sum_skewness,
-    sum_variance,
-)
+from hedgerow.inference.moments import NoisyMoments, least_square_sd, sum_interval_basis, sum_variance
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.cell_totals import BoundedCells, CellKind, CellTotals
@@ -142,7 +136,6 @@ class CellTotalsDesign:
         variance, upper = sum_variance(moments, n)
         noise_sd = unit * np.asarray(moments.total_sd)
         low, high = unit * np.minimum(self.limits[:, 0], 0), unit * np.maximum(self.limits[:, 1], 0)
-        skew, unsure = sum_skewness(moments, variance, n, *np.transpose(self.limits).astype(np.float64))
         basis = sum_interval_basis(
             unit * moments.total,
             sampling_variance=upper * unit**2,
@@ -152,7 +145,6 @@ class CellTotalsDesign:
             freedom=math.inf,
             noise_law=table.noise_law,
             method=self.method,
-            skew=(unit * skew, unit * unsure),
         )
         every = np.ones(len(noise_sd), dtype=bool)
         return Readings(

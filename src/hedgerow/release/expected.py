@@ -167,10 +167,18 @@ def _over_spread(design: BootstrapDesign, read: ReadCell, level: float) -> Readi
         low, high = basis.interval(level, basis.methods[0])
         widths.append(high - low)
         parts.append(basis.parts())
+    # The root of the squares is to be the mean standard error, which the means of the parts are not: where the noise
+    # hides the sampling error it is 0 in some releases and large in others.
+    error = math.fsum(part.standard_error for part in parts) / len(parts)
+    privacy = parts[0].privacy_error
+    sampling, bootstrap = (
+        math.fsum(getattr(part, name) ** 2 for part in parts) for name in ("sampling_error", "bootstrap_error")
+    )
+    rest = math.sqrt(max(0.0, error**2 - privacy**2) / ((sampling + bootstrap) or 1.0))
     return Reading(
-        math.fsum(part.sampling_error for part in parts) / len(parts),
-        math.fsum(part.bootstrap_error for part in parts) / len(parts),
-        math.fsum(part.privacy_error for part in parts) / len(parts),
+        rest * math.sqrt(sampling),
+        rest * math.sqrt(bootstrap),
+        privacy,
         math.fsum(widths) / len(widths),
         read.reliable,
     )
