@@ -1,0 +1,316 @@
+"""29 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+
+Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
+is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
+The exit status is 1 where a mutant survives, or its text is not found. The tree itself is never written to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("src", "tests", "benchmarks", "docs", "examples", "reproduction", "pyproject.toml", "README.md")
+NOISE = "tests/statistical/test_released_noise.py"
+STORE = "tests/unit/ledger/test_ledger_store.py"
+DURABLE = "tests/unit/ledger/test_ledger_durability.py"
+ENGINES = "tests/contracts/test_engines.py"
+PRICES = "tests/unit/accounting/test_certificate.py tests/references/test_accounting.py"
+TOTAL = "tests/unit/ledger/test_ledger_total.py tests/laws/test_ledger.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: what it is, the file under ``src/hedgerow``, the text replaced, and the tests that should see it."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = (
+    Mutant(
+        "the generator of bootstrap weights has a constant key",
+        "noise/secure.py",
+        'key = int.from_bytes(os.urandom(16), "little")\n        counter = int.from_bytes(os.urandom(16), "little")',
+        "key = 7\n        counter = 9",
+        "tests/statistical/test_noise_law.py",
+    ),
+    Mutant(
+        "which rows of a unit are kept depends on a constant key",
+        "engines/priority.py",
+        "return os.urandom(32)",
+        "return bytes(32)",
+        "tests/contracts/test_unit_engines.py tests/unit/release/test_unit_release.py tests/unit/engines",
+    ),
+    Mutant(
+        "the ledger does not wait for the disk",
+        "ledger/connection.py",
+        '"PRAGMA synchronous = FULL"',
+        '"PRAGMA synchronous = OFF"',
+        DURABLE,
+    ),
+    Mutant(
+        "a writer reads the ledger before it has the lock",
+        "ledger/connection.py",
+        '"BEGIN IMMEDIATE" if write else "BEGIN"',
+        '"BEGIN"',
+        "tests/unit/ledger/test_ledger_races.py",
+    ),
+    Mutant(
+        "data are read before the price is reserved",
+        "release/spend.py",
+        "    reservation = spending.reserve(certificate, request, request_id)\n    if isinstance",
+        "    early = whatever_fails_is_spent(run)\n"
+        "    reservation = spending.reserve(certificate, request, request_id)\n    if isinstance",
+        "tests/unit/release/test_spend.py tests/unit/release/test_ledger_in_release.py",
+    ),
+    Mutant(
+        "a replaced record touches one cell of a table of counts",
+        "accounting/additive.py",
+        "return min(cells, 2) if relation is Relation.REPLACE_ONE else 1",
+        "return 1",
+        PRICES,
+    ),
+    Mutant(
+        "a replaced record changes one cell of a table of moments",
+        "privacy/layout.py",
+        "max(same, 2 * one if self.cells > 1 else one)",
+        "max(same, one)",
+        "tests/unit/privacy/test_layout.py tests/references/test_accounting.py",
+    ),
+    Mutant(
+        "Gaussian noise on moments is 3 % too narrow",
+        "release/draw.py",
+        "            return source.discrete_gaussian(width, size)",
+        "            return source.discrete_gaussian(0.97 * width, size)",
+        NOISE,
+    ),
+    Mutant(
+        "geometric noise on counts is 3 % too narrow",
+        "release/draw.py",
+        "noise = source.two_sided_geometric(scale, counts.size)",
+        "noise = source.two_sided_geometric(0.97 * scale, counts.size)",
+        NOISE,
+    ),
+    Mutant(
+        "values are clamped one step above the upper bound",
+        "engines/frames.py",
+        ".clip(0.0, float(grid.steps))",
+        ".clip(0.0, float(grid.steps) + 1.0)",
+        ENGINES,
+    ),
+    Mutant(
+        "NaN counts as a value",
+        "engines/frames.py",
+        "return value * 0.0 == 0.0",
+        "return ~value.is_null()",
+        ENGINES,
+    ),
+    Mutant(
+        "a unit keeps a row too many",
+        "engines/frames.py",
+        "return frame.filter(place <= most)",
+        "return frame.filter(place <= most + 1)",
+        "tests/contracts/test_unit_engines.py",
+    ),
+    Mutant(
+        "the largest of the Gaussian costs in a ledger counts, not their sum",
+        "ledger/total.py",
+        "_squares=_added(self._squares, *(_square(term) or 0.0 for term in terms if isinstance(term, Gaussian))),",
+        "_squares=max([self._squares, *(_square(term) or 0.0 for term in terms if isinstance(term, Gaussian))]),",
+        TOTAL,
+    ),
+    Mutant(
+        "the largest of the Gaussian costs of a composition counts, not their root sum of squares",
+        "accounting/compose.py",
+        "mu = math.sqrt(sum(term.mu**2 for term in terms if isinstance(term, Gaussian)))",
+        "mu = max([term.mu for term in terms if isinstance(term, Gaussian)], default=0.0)",
+        PRICES,
+    ),
+    Mutant(
+        "normal quantiles are .5 % too small",
+        "inference/level.py",
+        "return NormalDist().inv_cdf((1 + parse_level(level)) / 2)",
+        "return 0.995 * NormalDist().inv_cdf((1 + parse_level(level)) / 2)",
+        "tests/unit/inference tests/laws/test_intervals.py",
+    ),
+    Mutant(
+        "intervals of means leave out the noise on the total",
+        "release/read_moments.py",
+        'total_sd=table.sd("total") / reach,',
+        "total_sd=0.0,",
+        "tests/unit/release/test_release.py tests/statistical/test_coverage.py",
+    ),
+    Mutant(
+        "a forked child uses its parent's connection",
+        "ledger/connection.py",
+        "(self._owner, self._file) == (os.getpid(), found)",
+        "self._file == found",
+        "tests/unit/ledger tests/unit/release/test_ledger_in_release.py",
+    ),
+    Mutant(
+        "a ledger with a second name is taken", "ledger/connection.py", "if found.st_nlink != 1:", "if False:", STORE
+    ),
+    Mutant(
+        "a new ledger is made beside the journal of an old one",
+        "ledger/create.py",
+        "if journal_of(path).exists():",
+        "if False:",
+        STORE,
+    ),
+    Mutant(
+        "an error after spending carries its cause",
+        "release/spend.py",
+        "    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.\n"
+        "    raise failure",
+        "    try:\n        run()\n    except Exception:\n        raise failure\n    raise failure",
+        "tests/unit/release/test_spend.py tests/unit/release/test_release.py",
+    ),
+    Mutant(
+        "a test set grants a look too many",
+        "testset/ask.py",
+        "if past.used >= looks:",
+        "if past.used > looks:",
+        "tests/unit/testset/test_test_set.py tests/unit/testset/test_careless_use.py",
+    ),
+    Mutant(
+        "the width of lattice noise is rounded down",
+        "noise/lattice.py",
+        "LatticeNoise(math.ceil(width * 2.0**bits), bits)",
+        "LatticeNoise(math.floor(width * 2.0**bits), bits)",
+        "tests/statistical/test_noise_law.py tests/unit/noise tests/references/test_accounting.py",
+    ),
+    Mutant(
+        "what a ledger spent is rounded down",
+        "ledger/total.py",
+        "return round(round_up(epsilon) * 1e6) if",
+        "return int(epsilon * 1e6) if",
+        f"{TOTAL} {STORE}",
+    ),
+    Mutant(
+        "verifying a ledger leaves out its head",
+        "ledger/store.py",
+        "            check_head(chain, wanted)\n",
+        "",
+        f"tests/unit/cli/test_ledger.py {STORE}",
+    ),
+    Mutant(
+        "data that changed meanwhile are released",
+        "release/execute.py",
+        "if n is not None and n != (histogram.total()",
+        "if False and n != (histogram.total()",
+        "tests/unit/release/test_release.py tests/unit/release/test_facts_in_release.py tests/unit/engines",
+    ),
+    Mutant(
+        "everybody may read the secret of a test set",
+        "testset/secret.py",
+        "os.open(path, flags, 0o600)",
+        "os.open(path, flags, 0o644)",
+        f"{DURABLE} tests/unit/testset/test_fingerprints.py",
+    ),
+    Mutant(
+        "everybody may read and write a ledger",
+        "ledger/create.py",
+        "os.close(os.open(path, flags, 0o600))",
+        "os.close(os.open(path, flags, 0o666))",
+        DURABLE,
+    ),
+    Mutant(
+        "DuckDB may reach files after the data are loaded",
+        "engines/files.py",
+        '_LOCKED: dict[str, Any] = {"enable_external_access": False, "lock_configuration": True}',
+        "_LOCKED: dict[str, Any] = {}",
+        "tests/unit/engines/test_engine_files.py",
+    ),
+    Mutant(
+        "Poisson weights have a rate 2 % too low",
+        "resampling/weights.py",
+        "    means = rate * count\n",
+        "    means = 0.98 * rate * count\n",
+        "tests/statistical/test_resampling.py tests/unit/resampling",
+    ),
+)
+
+
+def mutated(mutant: Mutant, root: Path = ROOT) -> str | None:
+    """Return the text of the mutant's file with the fault in it; None where the old text is not there exactly once."""
+    text = (root / "src" / "hedgerow" / mutant.file).read_text(encoding="utf-8")
+    return text.replace(mutant.old, mutant.new) if text.count(mutant.old) == 1 else None
+
+
+def copied(folder: Path) -> Path:
+    """Copy what tests need into a folder."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "out"))
+        elif source.exists():
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def main(wanted: list[int], *, timeout: float = 600.0) -> int:
+    """Print each mutant with the test that failed, and how many were caught; return the exit status."""
+    caught = 0
+    with tempfile.TemporaryDirectory() as name:
+        root = copied(Path(name))
+        for place in wanted:
+            mutant, start = MUTANTS[place], time.monotonic()
+            seen = _tested(mutant, root, timeout)
+            caught += seen[0]
+            print(f"{place:2}  {mutant.name}: {seen[1]}  ({time.monotonic() - start:.0f} s)", flush=True)
+    print(f"{caught} of {len(wanted)} caught")
+    return int(caught < len(wanted))
+
+
+def _tested(mutant: Mutant, root: Path, timeout: float) -> tuple[bool, str]:
+    """Run the tests on a copy with the fault in it, and take the fault out again."""
+    text, path = mutated(mutant, root), root / "src" / "hedgerow" / mutant.file
+    if text is None:
+        return False, "NOT APPLICABLE: its text is not there exactly once"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not long", "--no-header"]
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *mutant.tests.split()],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"NO ANSWER in {timeout:.0f} s"
+    finally:
+        path.write_text(before, encoding="utf-8")
+    failed = re.search(r"^FAILED (\S+)", run.stdout, re.MULTILINE)
+    if run.returncode == 1 and failed:
+        return True, f"caught by {failed[1]}"
+    return False, f"SURVIVED (pytest ended with {run.returncode})"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("places", nargs="*", type=int, metavar="NUMBER", help="which mutants; all by default")
+    parser.add_argument("--list", action="store_true", help="print them, and run nothing")
+    given = parser.parse_args()
+    if given.list:
+        print("\n".join(f"{place:2}  {mutant.name}" for place, mutant in enumerate(MUTANTS)))
+        sys.exit(0)
+    sys.exit(main(given.places or list(range(len(MUTANTS)))))
