@@ -12,6 +12,7 @@ from typing import Any
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.record_text import record_of, unreadable_record
 from hedgerow.errors import VerificationError
 from hedgerow.privacy.mechanism import Mechanism, as_record
 from hedgerow.privacy.relation import Relation
@@ -140,10 +141,7 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Read JSON text back: a certificate, or a release that holds one."""
-        try:
-            record = json.loads(text)
-        except ValueError:
-            raise unreadable_record("It is no JSON.") from None
+        record = record_of(text)
         if isinstance(record, dict) and "certificate" in record:
             record = record["certificate"]
         return cls.from_dict(record)
@@ -213,16 +211,6 @@ def _numbers_alike(record: object) -> object:
     if isinstance(record, list):
         return [_numbers_alike(value) for value in record]
     return float(record) if isinstance(record, int) and not isinstance(record, bool) else record
-
-
-def unreadable_record(finding: str) -> VerificationError:
-    """Return the refusal of what is no certificate (HG502)."""
-    return VerificationError(
-        "HG502",
-        rule="A certificate is a JSON record with exactly the fields of the format.",
-        finding=finding,
-        remedy="Use the file that the release wrote.",
-    )
 
 
 @cache

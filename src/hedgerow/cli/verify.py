@@ -20,10 +20,13 @@ _WIDTH, _INDENT = 100, "  "
 
 
 def verify(
-    record: Annotated[str, typer.Argument(metavar="RECORD", help="certificate.json, release.json or report.html.")],
+    record: Annotated[
+        str,
+        typer.Argument(metavar="RECORD", help="certificate.json, release.json, table.json, a model or report.html."),
+    ],
     as_json: options.AsJson = False,
 ) -> None:
-    """Price a record's mechanism anew. Exit 5 where a stated price does not hold.
+    """Price a record's mechanism anew. Exit 5 where a price does not hold, or the record contradicts itself.
 
     Needs the record alone: no data, no network. Says who is protected against what, and what is assumed.
     """
@@ -40,6 +43,8 @@ def verify(
 
 
 def _page(found: Verification) -> str:
+    from hedgerow.reports.consistency import NOT_CHECKED
+
     told, certificate = found.protection, found.certificate
     holding = sum(point.holds for point in found.profile)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
@@ -52,12 +57,14 @@ def _page(found: Verification) -> str:
             f"{1 * found.stated.holds + holding} of {1 + len(found.profile)} stated prices hold for the recorded "
             f"mechanism: {certificate.mechanism.type}.",
             "",
+            *_titled("The record contradicts itself", found.contradictions),
             *_titled("Who is protected", [told.who]),
             *_titled("Against whom", [told.against, told.attack]),
             *_titled("What this rests on", told.assumptions),
             *_titled("What it does not cover", told.not_covered),
+            *_titled("What a record cannot show about itself", NOT_CHECKED),
             f"Made by: {versions}.",
-            "The price follows from the record alone; the estimates beside it are not checked by it.",
+            "The price follows from the record alone.",
         ]
     )
 
@@ -68,5 +75,7 @@ def _point(point: CheckedPoint) -> str:
 
 
 def _titled(title: str, texts: Sequence[str]) -> list[str]:
+    if not texts:
+        return []
     filled = [textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in texts]
     return [title, *filled, ""]

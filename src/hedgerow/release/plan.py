@@ -17,7 +17,7 @@ from hedgerow.release.counts import Family
 from hedgerow.release.design import Design, PublicFacts
 from hedgerow.release.noise import AVERAGED_LAPLACE
 from hedgerow.release.request import Request
-from hedgerow.release.wording import LEFT_OUT, PUBLIC_MEMBERSHIP
+from hedgerow.release.wording import END_PAIR, LEFT_OUT, PUBLIC_MEMBERSHIP, declared_complete
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic
 
@@ -132,8 +132,7 @@ class Plan:
         complete = dict.fromkeys(
             statistic.column for statistic, policy in pairs if statistic.column and policy is Missing.DECLARED_COMPLETE
         )
-        declared = (f"column {column} holds no missing value, as declared" for column in complete)
-        return (*declared, *self._computed(), *self.request.notes)
+        return (*map(declared_complete, complete), *self._computed(), *self.request.notes)
 
     def _computed(self) -> Iterator[str]:
         """Yield what the price rests on beside proofs."""
@@ -144,7 +143,7 @@ class Plan:
             for item in self.items
         )
         if scanned:
-            yield "that the end pair is the worst among values of equal sign was computed on a grid, not proven"
+            yield END_PAIR
         if any(isinstance(s, Smooth) and any(f.function for f in s.features) for s in self.request.statistics):
             yield "the functions of columns that define features keep nothing from one record to the next"
 

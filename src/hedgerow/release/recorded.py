@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 from hedgerow.accounting.certificate import Certificate
+from hedgerow.accounting.record_text import record_of
 from hedgerow.errors import VerificationError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.recorded import RecordedBasis
@@ -37,7 +37,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
     True
     """
     try:
-        record = json.loads(text)
+        record = record_of(text)
         about = record["release"]
         certificate = Certificate.from_dict(record["certificate"])
         estimates = tuple(_estimate(entry) for entry in record["estimates"])

@@ -8,6 +8,7 @@ from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
 
 __all__ = [
     "HIDDEN",
+    "END_PAIR",
     "LEFT_OUT",
     "MIDPOINT",
     "NOT_RELIABLE",
@@ -15,6 +16,7 @@ __all__ = [
     "PUBLIC_MEMBERSHIP",
     "SMALL_COUNT",
     "covers",
+    "declared_complete",
 ]
 
 HIDDEN = "The noise hides the sampling error: 0 stands for too small to see, and the interval allows for it."
@@ -26,6 +28,16 @@ PUBLIC_MEMBERSHIP = (
     "which cell every record belongs to is public, as declared: only a value within its cell is protected"
 )
 MIDPOINT = "Missing values count as the midpoint of the bounds."
+END_PAIR = "that the end pair is the worst among values of equal sign was computed on a grid, not proven"
+
+
+def declared_complete(column: str) -> str:
+    """Return what a certificate says of a column whose values are taken as complete.
+
+    >>> declared_complete("age")
+    'column age holds no missing value, as declared'
+    """
+    return f"column {column} holds no missing value, as declared"
 
 
 def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -> str:

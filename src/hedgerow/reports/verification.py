@@ -1,29 +1,32 @@
 """A record re-priced from itself alone, off-line: does the stated price hold, whom does it protect, what is assumed.
 
-A record is what a release wrote: ``certificate.json``, ``release.json``, or ``report.html``, which holds the second.
+A record is what a release wrote: ``certificate.json``, ``release.json``, ``table.json``, a model, a score, or
+``report.html``, which holds the second. Its parts must fit one another (`hedgerow.reports.consistency`).
 """
 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate, Point, holds, unreadable_record
+from hedgerow.accounting.certificate import Certificate, Point, holds
 from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.record_text import check_numbers, record_of, unreadable_record
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.privacy.facts import MAX_STEPS
 from hedgerow.privacy.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
+from hedgerow.reports.consistency import NOT_CHECKED, contradictions
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.statement import refuse_statement
 from hedgerow.version import __version__
 
 __all__ = ["CheckedPoint", "Verification", "read_record", "verify_record"]
 
-_LARGEST = 256 * 2**20
+_LARGEST = 64 * 2**20
+_MOST_POINTS = 100  # a certificate has four, and pricing each takes time
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,8 @@ class Verification:
         The (ε, δ) of the certificate.
     profile : tuple of CheckedPoint
         The points of its curve.
-    consistent : bool
-        False where a release around the certificate names another relation or unit, or the bound is no upper one.
+    contradictions : tuple of str
+        In what the record contradicts itself.
     protection : Protection
         Who is protected against what, what is assumed.
     """
@@ -61,8 +64,13 @@ class Verification:
     certificate: Certificate
     stated: CheckedPoint
     profile: tuple[CheckedPoint, ...]
-    consistent: bool
+    contradictions: tuple[str, ...]
     protection: Protection
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the parts of the record fit one another."""
+        return not self.contradictions
 
     @property
     def holds(self) -> bool:
@@ -85,7 +93,7 @@ class Verification:
             rule="Every (ε, δ) on a certificate must hold for the mechanism that it records.",
             finding=f"{wrong} of {1 + len(self.profile)} do not."
             if wrong
-            else "They do, but the record contradicts itself on its bound, its relation or its unit.",
+            else "They do, but the record contradicts itself. " + " ".join(self.contradictions),
             remedy="Do not rely on this record: it was altered, or made by a faulty version.",
         )
 
@@ -97,6 +105,7 @@ class Verification:
             "stated": self.stated.to_dict(),
             "profile": [point.to_dict() for point in self.profile],
             "consistent": self.consistent,
+            "contradictions": list(self.contradictions),
             "mechanism": as_record(certificate.mechanism),
             "relation": str(certificate.relation),
             "unit": certificate.unit,
@@ -105,6 +114,7 @@ class Verification:
             "attack_success_upper": told.success_upper,
             "assumptions": list(told.assumptions),
             "not_covered": list(told.not_covered),
+            "not_checked": list(NOT_CHECKED),
             "made_by": dict(certificate.versions),
             "verified_by": {"hedgerow": __version__},
         }
@@ -116,7 +126,7 @@ def verify_record(record: object) -> Verification:
     Parameters
     ----------
     record : object
-        JSON data: a certificate, or a release that holds one.
+        JSON data: a certificate, or a release, table, score or model that holds one.
 
     Raises
     ------
@@ -135,17 +145,17 @@ def verify_record(record: object) -> Verification:
     >>> verify_record(record).holds, verify_record({**record, "epsilon": 1.0}).holds
     (True, False)
     """
+    check_numbers(record)
     refuse_statement(record)
     stated: object = record
-    about: object = None
     if isinstance(record, dict) and "certificate" in record:
-        stated, about = record["certificate"], record.get("release", ())
+        stated = record["certificate"]
         if stated is None:
             raise unreadable_record("It has no certificate: a simulated release, or a model fitted without privacy.")
     certificate = Certificate.from_dict(stated)
     points = (Point(certificate.epsilon, certificate.delta), *certificate.profile)
-    if not all(math.isfinite(number) for point in points for number in (point.epsilon, point.delta)):
-        raise unreadable_record("One of its prices is no finite number.")
+    if len(points) > _MOST_POINTS:
+        raise unreadable_record(f"Its curve has more than {_MOST_POINTS} points.")
     if json.loads(json.dumps(certificate.to_dict())) != stated:
         # A field that was passed over might change what the others mean to whoever reads it.
         raise unreadable_record("It has fields or values that the format does not have.")
@@ -165,7 +175,7 @@ def verify_record(record: object) -> Verification:
         certificate=certificate,
         stated=checked[0],
         profile=tuple(checked[1:]),
-        consistent=certificate.bound == "upper" and _agrees(about, certificate) and _is_of_dp(record),
+        contradictions=contradictions(record, certificate),
         protection=told,
     )
 
@@ -178,17 +188,14 @@ def read_record(path: str | Path) -> object:
     ParameterError
         HG503: the file cannot be read.
     VerificationError
-        HG502: it holds no JSON.
+        HG502: it holds no JSON, or numbers that no record has. HG505: a field is named twice.
     """
     text = _read(Path(path))
     if text.lstrip()[:1] == "<":
         page = _EmbeddedRecord()
         page.feed(text)
         text = "".join(page.found)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise unreadable_record("It is no JSON, and no report that holds some.") from None
+    return record_of(text)
 
 
 class _EmbeddedRecord(HTMLParser):
@@ -230,21 +237,6 @@ def _read(path: Path) -> str:
         "HG503",
         rule="A record is verified from a file that a release wrote.",
         finding=finding,
-        remedy="Name certificate.json, release.json or report.html in the folder of the release.",
+        remedy="Name certificate.json, release.json or report.html in the folder of the release; beside a large table "
+        "lies its certificate.json.",
     )
-
-
-def _agrees(about: object, certificate: Certificate) -> bool:
-    """Whether a release names its certificate's relation and unit; without one there is nothing to agree with."""
-    if about is None:
-        return True
-    stated = {"relation": str(certificate.relation), "unit": certificate.unit}
-    return isinstance(about, dict) and all(about.get(name) == value for name, value in stated.items())
-
-
-def _is_of_dp(record: object) -> bool:
-    """Whether a table around the certificate, where there is one, names the guarantee that a certificate prices."""
-    if not isinstance(record, dict) or "table" not in record:
-        return True
-    about = record["table"]
-    return isinstance(about, dict) and about.get("guarantee") == "dp"

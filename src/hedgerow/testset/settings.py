@@ -9,6 +9,7 @@ from typing import Any
 from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.errors import LedgerError
 from hedgerow.privacy.mechanism import Composition, ResampledGaussian, as_record
+from hedgerow.release.wording import END_PAIR
 from hedgerow.testset.choose import mechanism_of
 from hedgerow.testset.conditions import Conditions
 from hedgerow.testset.distinct import minimum_detectable_difference
@@ -19,7 +20,6 @@ __all__ = ["Settings", "other_settings", "settings_from_record"]
 
 _RECORDS = "a record's prediction and loss depend on no other record of the test set"
 _LENGTH = "how many records there are is known to whoever gives predictions, one for each"
-_SCANNED = "that the end pair is the worst among values of equal sign was computed on a grid, not proven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Settings:
         if self.conditions.n is None:
             yield _LENGTH
         if isinstance(self.mechanism.described, ResampledGaussian):
-            yield _SCANNED
+            yield END_PAIR
 
 
 def settings_from_record(record: Mapping[str, Any], conditions: Conditions, metric: Metric) -> Settings:

@@ -42,6 +42,7 @@ def test_a_record_that_holds(record: Path) -> None:
         and "?" not in shown.stdout
     )
     told = json.loads(run(record, "--json").stdout)
+    assert "What a record cannot show about itself" in shown.stdout and told["not_checked"]
     assert told["holds"] is True and told["mechanism"] == {"type": "geometric", "scale": 2.0, "cells": 3}
 
 

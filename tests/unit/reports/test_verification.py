@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import certify
+from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.privacy.mechanism import GaussianNoise, LaplaceNoise
 from hedgerow.privacy.relation import Relation
 from hedgerow.release.result import Release
@@ -21,8 +22,11 @@ from hedgerow.reports.verification import read_record, verify_record
 
 
 @pytest.fixture(scope="module")
-def record(make_release: Callable[..., Release]) -> dict[str, Any]:
-    return make_release().to_dict()
+def record() -> dict[str, Any]:
+    people = pa.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500})
+    asked = [hg.mean("age", bounds=(0, 100), step=1), hg.sum("age", bounds=(0, 100), step=1)]
+    made = hg.open(people, relation="replace-one").release(asked, by={"sex": [0, 1]}, epsilon=1.0)
+    return dict(json.loads(made.to_json()))
 
 
 def test_a_record_holds_and_says_for_whom(record: dict[str, Any]) -> None:
@@ -41,8 +45,8 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a smaller ε": lambda r: r["certificate"].update(epsilon=0.5),
     "a smaller δ": lambda r: r["certificate"].update(delta=1e-9),
     "a point of the curve": lambda r: r["certificate"]["profile"][2].update(delta=1e-12),
-    "less noise": lambda r: r["certificate"]["mechanism"]["parts"][0].update(noise_sd=1.0),
-    "more cells moved": lambda r: r["certificate"]["mechanism"]["parts"][0].update(sensitivity=2.0),
+    "less noise": lambda r: r["certificate"]["mechanism"]["parts"][0]["noise"]["total"].update(width=1000),
+    "values that reach farther": lambda r: r["certificate"]["mechanism"]["parts"][1]["layout"].update(steps=900),
     "another bound": lambda r: r["certificate"].update(bound="estimate"),
     "another relation around it": lambda r: r["release"].update(relation="add-remove"),
     "another unit around it": lambda r: r["release"].update(unit="person"),
@@ -134,12 +138,49 @@ def test_a_record_is_read_from_every_file_of_a_release(make_release: Callable[..
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no json", "<p>no record</p>", "<script id='record'>{", "[" * 100_000, "9" * 5_000]
+    "text",
+    [
+        *("", "no json", "<p>no record</p>", "<script id='record'>{", "[" * 100_000, "9" * 5_000, "1" + "0" * 400),
+        *('{"epsilon": NaN}', '{"epsilon": -Infinity}', '{"epsilon": 1e999}', '{"epsilon": 1e301}'),
+    ],
 )
 def test_a_file_without_a_record_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(hg.VerificationError, match="HG502"):
         verify_record(read_record(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_field_that_is_named_twice_is_refused(record: dict[str, Any], inside: bool, tmp_path: Path) -> None:
+    """The first ε is small, the last one true: a reader that takes the first would see another record."""
+    text = json.dumps(record if inside else record["certificate"])
+    (tmp_path / "file").write_text(text.replace('"epsilon": ', '"epsilon": 0.01, "epsilon": ', 1))
+    with pytest.raises(hg.VerificationError, match="HG505"):
+        read_record(tmp_path / "file")
+    with pytest.raises(hg.VerificationError, match="HG505"):
+        Certificate.from_json((tmp_path / "file").read_text())
+
+
+def test_a_file_beyond_the_stated_size_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sparse file: it takes no room, and would fill the memory of whoever reads it."""
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(64 * 2**20 + 1)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(hg.ParameterError, match=r"HG503.* 64 MB"):
+        read_record(tmp_path / "large")
+
+
+def test_a_curve_of_many_points_is_refused_before_it_is_priced(record: dict[str, Any]) -> None:
+    points = record["certificate"]["profile"] * 30
+    with pytest.raises(hg.VerificationError, match="HG502"):
+        verify_record({**record["certificate"], "profile": points})
+
+
+def test_what_a_record_cannot_show_is_said(record: dict[str, Any]) -> None:
+    """A unit that was renamed, assumptions, the run itself: none of them can be seen, and each is named."""
+    told = " ".join(verify_record(record).to_dict()["not_checked"])
+    for what in ("unit", "assumptions", "this mechanism is the one that ran", "on these data"):
+        assert what in told
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
