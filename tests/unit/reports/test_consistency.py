@@ -64,9 +64,10 @@ RELEASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "many empty cells": ([MEAN, COUNT, SHARE], {"by": {"s": [0, 1, 7], "r": list(range(12))}, **PURE}),
     "a step of its own": ([hg.mean("y", bounds=(9.7, 10.9)), hg.sum("y", bounds=(9.7, 10.9))], {}),
     "bootstrap": ([MEAN], BOOT),
-    "bootstrap by group": ([SUM, COUNT, SHARE], {**BOOT, "by": BY}),
+    "bootstrap of sums by group": ([SUM], {**BOOT, "by": BY}),
+    "bootstrap of counts by group": ([COUNT], {**BOOT, "by": BY, "interval": "unbiased"}),
+    "bootstrap of shares by group": ([SHARE], {**BOOT, "by": BY}),
     "bootstrap, complete": ([SUM], {**BOOT, **WHOLE}),
-    "bootstrap, unbiased": ([MEAN, COUNT], {**BOOT, "by": BY, "interval": "unbiased"}),
     "a variance beside a mean": ([MEAN, hg.variance("x", bounds=(18, 95), step=1)], {"by": BY, "n_resamples": 10}),
 }
 
@@ -145,7 +146,8 @@ def forgeries(record: Record) -> Iterator[tuple[str, Record]]:
     yield "another unit in one place", only
     swapped = ({"replace-one", "add-remove"} - {told["relation"]}).pop()
     yield "another relation", changed(record, whole, relation=swapped)
-    if told["assumptions"]:
+    # That functions of columns keep nothing between records is no matter of the mechanism: it is not missed.
+    if told["assumptions"] and "variance" not in resampled:
         yield "no assumptions", changed(record, whole, assumptions=[])
 
 
@@ -184,8 +186,9 @@ def test_a_public_number_of_records_is_exact() -> None:
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_a_release_of_units_holds_and_its_forgeries_do_not(relation: str) -> None:
-    release = units(900, relation).release([MEAN, SUM, COUNT], by=BY, epsilon=2.0, n_resamples=10)
-    assert_alone_in_holding(json.loads(release.to_json()))
+    for asked in ([SUM], [MEAN]):
+        release = units(900, relation).release(asked, by=BY, epsilon=2.0, n_resamples=10)
+        assert_alone_in_holding(json.loads(release.to_json()))
 
 
 CELLS = {"s": {0: (0, 50), 1: (0, 95)}}
