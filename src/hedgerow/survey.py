@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from hedgerow.engines.source import Source, count_units, open_source
+from hedgerow.engines.source import Source, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
@@ -101,8 +101,16 @@ def open(
     if source is None and declared is not None and declared.data is not None:
         source, table = declared.data_path, declared.data.table if table is None else table
     kept = declared.ledger_path if ledger is None and declared is not None else ledger
+    opened = open_source(source, table=table)
+    if inferred := inferred_of(opened):
+        warnings.warn(
+            f"The types of this source may depend on single records: {inferred}. A refusal then tells of them at no "
+            "price. Open the file by its path, or give the columns types of their own.",
+            HedgerowWarning,
+            stacklevel=2,
+        )
     return Survey(
-        open_source(source, table=table),
+        opened,
         told.relation,
         told.unit,
         told.target,

@@ -12,6 +12,7 @@ Each verb imports what it needs when it runs, so that help is quick.
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +34,7 @@ from hedgerow.cli.table import table
 from hedgerow.cli.terminal import say
 from hedgerow.cli.testset import testset
 from hedgerow.cli.verify import verify
+from hedgerow.privacy.unicode_text import check_texts
 
 __all__ = ["app", "main"]
 
@@ -44,7 +46,13 @@ class _Verbs(TyperGroup):
         options["standalone_mode"] = False
         options["prog_name"] = options.get("prog_name") or "hedgerow"
         run = super().main
-        raise SystemExit(exit_code_of(lambda: run(*args, **options)))
+        given = args[0] if args else options.get("args")
+
+        def checked() -> object:
+            check_texts(sys.argv[1:] if given is None else list(given), "An argument")
+            return run(*args, **options)
+
+        raise SystemExit(exit_code_of(checked))
 
 
 app = typer.Typer(

@@ -1,24 +1,29 @@
-"""CSV files that are not UTF-8 throughout: bytes that are no text stand for themselves, and cost no memory to speak of.
+r"""CSV files in the one form in which they are read: UTF-8 throughout, each line ended by LF or CR LF.
 
-DuckDB rejects a line for such a byte and keeps a record of some 2 kB of each rejected line. So a file is looked through
-first, and one that is not UTF-8 is read from a copy in memory in which each stray byte is one character of a private
-range: it makes its cell no number and no declared category, and two cells that differ still do.
+DuckDB rejects a line for a byte that is no text and keeps a record of some 2 kB of each rejected line. It takes a CR
+that stands alone for the end of a line too, but where other lines end in CR LF it then swallows the first letter of
+the next record. So a file is looked through first. One that has such bytes is read through a pipe that turns each
+stray byte into one character of a private range, which makes its cell no number and no declared category, and each
+lone CR into LF. What becomes of a byte depends on that byte and the one after it: no record changes another's value.
 """
 
 from __future__ import annotations
 
 import codecs
 import os
+import re
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["as_utf8"]
+__all__ = ["plain_csv"]
 
 _CHUNK = 1 << 20
 _PRIVATE = 0xF700
 _STRAY = "hedgerow.stray"
+_LONE_CR = re.compile(rb"\r(?!\n)")
 
 
 def _stand_in(error: UnicodeError) -> tuple[str, int]:
@@ -31,50 +36,98 @@ codecs.register_error(_STRAY, _stand_in)
 
 
 @contextmanager
-def as_utf8(path: str) -> Iterator[str]:
-    r"""Yield a path that reads as UTF-8: the file itself where it is, else a copy in memory (or a private file).
+def plain_csv(path: str) -> Iterator[str]:
+    r"""Yield a path that reads as plain CSV, once: the file itself where it is plain, else a pipe.
 
+    Nothing is copied to a disk or kept in memory beyond a few megabytes.
+
+    Raises
+    ------
+    OSError
+        The file could not be read to its end (raised when the block ends).
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     place = pathlib.Path(folder, "a.csv")
-    ...     _ = place.write_bytes(b"x\n1\n\xff2\n")
-    ...     with as_utf8(str(place)) as readable:
-    ...         readable != str(place), len(pathlib.Path(readable).read_text("utf-8").splitlines())
-    (True, 3)
+    ...     _ = place.write_bytes(b"x\r\n1\r\xff2\r\n")
+    ...     with plain_csv(str(place)) as readable:
+    ...         readable != str(place), pathlib.Path(readable).read_bytes().decode().splitlines()
+    (True, ['x', '1', '\uf7ff2'])
     """
-    if _is_utf8(path):
+    if _is_plain(path):
         yield path
         return
-    with _copy() as (descriptor, place):
-        decoder = codecs.getincrementaldecoder("utf-8")(errors=_STRAY)
-        with Path(path).open("rb") as file, os.fdopen(os.dup(descriptor), "wb") as copy:
-            while chunk := file.read(_CHUNK):
-                copy.write(decoder.decode(chunk).encode())
-            copy.write(decoder.decode(b"", final=True).encode())
-        yield place
+    with _pipe() as (read_end, write_end, place):
+        stopped, failures = threading.Event(), list[OSError]()
+        writer = threading.Thread(target=_pour, args=(path, write_end, stopped, failures), daemon=True)
+        writer.start()
+        try:
+            yield place
+        finally:
+            # The writer would wait for ever for a reader that failed before the end.
+            stopped.set()
+            os.set_blocking(read_end, False)
+            while writer.is_alive():
+                with suppress(BlockingIOError):
+                    os.read(read_end, _CHUNK)
+                writer.join(0.001)
+    if failures:
+        raise failures[0]
 
 
-def _is_utf8(path: str) -> bool:
+def _is_plain(path: str) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")(errors="strict")
     try:
-        with Path(path).open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                decoder.decode(chunk)
+        for chunk in _chunks(path):
+            if b"\r" in chunk and _LONE_CR.search(chunk):
+                return False
+            decoder.decode(chunk)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     return True
 
 
+def _chunks(path: str) -> Iterator[bytes]:
+    """Yield the file in pieces; a CR and the LF after it stand in one piece."""
+    held = b""
+    with Path(path).open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            chunk = held + chunk
+            held = b"\r" if chunk.endswith(b"\r") else b""
+            yield chunk.removesuffix(held) if held else chunk
+    yield held
+
+
+def _pour(path: str, write_end: int, stopped: threading.Event, failures: list[OSError]) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors=_STRAY)
+    try:
+        with os.fdopen(write_end, "wb") as pipe:
+            for chunk in _chunks(path):
+                if stopped.is_set():
+                    return
+                pipe.write(decoder.decode(_LONE_CR.sub(b"\n", chunk)).encode())
+            pipe.write(decoder.decode(b"", final=True).encode())
+    except OSError as failure:
+        failures.append(failure)
+
+
 @contextmanager
-def _copy() -> Iterator[tuple[int, str]]:
-    """Yield an open descriptor and a path to it that vanish together."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("hedgerow", os.MFD_CLOEXEC)
-        try:
-            yield descriptor, f"/proc/self/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
-        return
-    with tempfile.NamedTemporaryFile(prefix="hedgerow-", suffix=".csv") as private:
-        yield private.fileno(), private.name
+def _pipe() -> Iterator[tuple[int, int, str]]:
+    """Yield both ends of a pipe and a path to it; the end that is written to is closed by whoever writes."""
+    with ExitStack() as kept:
+        read_end, write_end = os.pipe()
+        place = f"/dev/fd/{read_end}"
+        if not Path(place).exists():
+            # A system without /dev/fd, or without the /proc behind it: a pipe with a name that nobody else may open.
+            os.close(read_end)
+            os.close(write_end)
+            place = str(Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="hedgerow-")), "cells.csv"))
+            os.mkfifo(place, 0o600)
+            # One end opens without waiting for the other, and then the other finds it.
+            read_end = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+            write_end = os.open(place, os.O_WRONLY)
+        kept.callback(os.close, read_end)
+        yield read_end, write_end, place

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.encoding import as_utf8
+from hedgerow.engines.encoding import plain_csv
 from hedgerow.engines.header import Header, read_header
 from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.query import Query
-from hedgerow.engines.reading import unreadable, withheld
+from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_query
 from hedgerow.errors import DataError
 from hedgerow.resampling.histogram import Histogram
@@ -24,17 +27,16 @@ from hedgerow.resampling.histogram import Histogram
 if TYPE_CHECKING:
     import duckdb
 
-    from hedgerow.engines.frames import FrameSource
-
-    Opened = tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyRelation]
-
-__all__ = ["CsvSource", "open_file"]
+__all__ = ["CsvSource", "TableSource", "open_file"]
 
 # A line of more bytes than this counts as a record in which everything is missing.
 MAX_LINE = 32 * 2**20
-_OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-# No copy of the data on a disk.
-_IN_MEMORY: dict[str, Any] = _OFFLINE | {"temp_directory": ""}
+# No copy of the data on a disk, and no network.
+_IN_MEMORY: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "temp_directory": "",
+}
 _LOCKED: dict[str, Any] = {"enable_external_access": False, "lock_configuration": True}
 
 # One thread reads: the parallel reader cannot fill up short lines where a cell holds a line break.
@@ -45,7 +47,7 @@ _DIALECT = (
 )
 
 
-def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> CsvSource | FrameSource:
+def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> CsvSource | TableSource:
     """Open a CSV, Parquet or DuckDB file by its path.
 
     Raises
@@ -62,17 +64,69 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
     if file.format == "csv":
         header = read_header(file)
         return CsvSource(file.name, dict.fromkeys(header.names, "text-cell"), file, header)
-    connection, relation = withheld(lambda: _parquet(file) if file.format == "parquet" else _table(file, table))
-    opened = frames.recognised(relation, name=file.name, unchanged=file.still_there, connection=connection)
-    if opened is None:
-        raise unreadable()
-    return opened
+    return TableSource.opened(file, table)
 
 
-def _parquet(file: SourceFile) -> Opened:
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A Parquet file, or a table of a DuckDB file: each question opens it anew, and closes it.
+
+    So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
+    """
+
+    name: str
+    columns: dict[str, str]
+    file: SourceFile
+    table: str | None = None
+
+    @classmethod
+    def opened(cls, file: SourceFile, table: str | None) -> TableSource:
+        """Return the source, its names and types read (HG205, HG207, HG209)."""
+
+        def columns() -> dict[str, str]:
+            with _relation(file, table) as relation:
+                frame = frames.lazy_frame(relation)
+                return {} if frame is None else frames.columns_of(frame)
+
+        return cls(file.name, withheld(columns), file, table)
+
+    def check(self, query: Query) -> None:
+        """Refuse, before any value is read, a question that it cannot answer (HG111, HG203, HG204, HG207, HG211)."""
+        self.file.still_there()
+        check_query(query, self.columns)
+
+    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where reading fails); see `FrameSource`."""
+        self.check(query)
+
+        def counted() -> Histogram:
+            with _relation(self.file, self.table) as relation:
+                return frames.histogram(relation, query, self.columns, key=key)
+
+        return withheld(counted)
+
+    def count_rows(self) -> int:
+        """Return the number of records."""
+        return self.histogram(Query(None)).total()
+
+
+@contextmanager
+def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Yield the records of a Parquet or DuckDB file; in DuckDB 1.4 a relation dies with its connection."""
+    with closing(_connected()) as connection:
+        yield _parquet(connection, file) if file.format == "parquet" else _table(connection, file, table)
+
+
+def _connected() -> duckdb.DuckDBPyConnection:
+    """Return a connection that shows no progress: how far it is depends on the data, and it goes to standard output."""
     import duckdb
 
     connection = duckdb.connect(":memory:", config=_IN_MEMORY)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, file: SourceFile) -> duckdb.DuckDBPyRelation:
     connection.execute(f"SET allowed_paths = [{_text(file.path)}]")
     _lock(connection)
     described = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file.path]).fetchall()
@@ -87,7 +141,7 @@ def _parquet(file: SourceFile) -> Opened:
             remedy="Rename one of the two.",
         )
     # Folders called year=2020 would otherwise become columns.
-    return connection, connection.read_parquet(file.path, hive_partitioning=False)
+    return connection.read_parquet(file.path, hive_partitioning=False)
 
 
 def _top_level(described: list[tuple[str, int | None]]) -> list[str]:
@@ -101,17 +155,15 @@ def _top_level(described: list[tuple[str, int | None]]) -> list[str]:
     return names
 
 
-def _table(file: SourceFile, table: str | None) -> Opened:
-    import duckdb
-
-    # Connections to one file share its settings, so these are stated at once: a lock cannot be set a second time.
-    connection = duckdb.connect(file.path, read_only=True, config=_OFFLINE | _LOCKED)
-    try:
-        schema, name = _the_table(connection, table)
-        return connection, connection.sql(f"SELECT * FROM {_name(schema)}.{_name(name)}")
-    except BaseException:
-        connection.close()
-        raise
+def _table(connection: duckdb.DuckDBPyConnection, file: SourceFile, table: str | None) -> duckdb.DuckDBPyRelation:
+    # Under the name that DuckDB gives it by itself, which its views may use, unless that is one of DuckDB's own.
+    stem = Path(file.path).name.partition(".")[0]
+    database = _name("source" if stem.lower() in ("", "memory", "system", "temp") else stem)
+    connection.execute(f"ATTACH {_text(file.path)} AS {database} (READ_ONLY, TYPE duckdb)")
+    connection.execute(f"USE {database}")
+    _lock(connection)
+    schema, name = _the_table(connection, table)
+    return connection.sql(f"SELECT * FROM {database}.{_name(schema)}.{_name(name)}")
 
 
 def _the_table(connection: duckdb.DuckDBPyConnection, table: str | None) -> tuple[str, str]:
@@ -207,12 +259,10 @@ def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.Duck
     The cast to numbers is made over this table, not over the file: there DuckDB 2.0's TRY_CAST may raise an error that
     quotes the cell (duckdb issue 23818).
     """
-    import duckdb
-
     needed = [_cell(header, column) for column in columns] or ["c0"]
     declared = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
-    connection = duckdb.connect(":memory:", config=_IN_MEMORY)
-    with as_utf8(file.path) as path:
+    connection = _connected()
+    with plain_csv(file.path) as path:
         connection.execute(
             f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({_text(path)}, "
             f"columns = {{{declared}}}, delim = {_text(header.delimiter)}, {_DIALECT}, "

@@ -7,18 +7,16 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.engines import spark
+from hedgerow.engines.object_cells import as_texts
 from hedgerow.engines.priority import fresh_key, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.engines.read_out import read_out
-from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import EXACT_INTEGERS, check_names, check_query, comparable, comparables, listed_names
+from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables
 from hedgerow.errors import DataError
 from hedgerow.privacy.facts import Missing
 from hedgerow.resampling.histogram import Histogram, Integers
@@ -31,13 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNIT",
-    "FrameSource",
     "columns_of",
     "count",
     "count_relation",
     "group_column",
     "histogram",
-    "recognised",
+    "lazy_frame",
     "value_column",
 ]
 
@@ -47,88 +44,15 @@ UNIT = "unit"
 """Name of the column of units in the frame that `count` takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrameSource:
-    """A frame of any library that narwhals reads; only counts leave it.
-
-    Attributes
-    ----------
-    name : str
-        What reports call it, e.g. ``"pandas.DataFrame"``.
-    columns : dict
-        Name → kind: ``"number"``, ``"boolean"``, ``"text"`` or ``"other"``.
-    frame : narwhals.LazyFrame
-        The frame itself; an eager one is made lazy, which copies nothing.
-    unchanged : callable, optional
-        Raises where the file below the frame is no longer the one that was opened.
-    connection : object, optional
-        What the frame lives on: in DuckDB 1.4 a relation dies with its connection.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> from hedgerow.engines.query import Query, ValueOnGrid
-    >>> from hedgerow.privacy.facts import Category, Grid
-    >>> people = recognised(pyarrow.table({"age": [18, 93, None], "sex": [0, 1, 1]}))
-    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
-    >>> h = people.histogram(Query(age, by=(Category.declared("sex", [0, 1]),)))
-    >>> h.cell.tolist(), h.index.tolist(), h.missing.tolist()
-    ([0, 1], [18, 93], [0, 1])
-    """
-
-    name: str
-    columns: dict[str, str]
-    # Out of the repr: a DuckDB relation prints its rows.
-    frame: nw.LazyFrame[Any] = field(repr=False, compare=False)
-    unchanged: Callable[[], None] | None = field(default=None, repr=False, compare=False)
-    connection: object = field(default=None, repr=False, compare=False)
-
-    def check(self, query: Query) -> None:
-        """Refuse, before any value is read, a question that the frame cannot answer (HG111, HG203, HG204, HG207)."""
-        check_query(query, self.columns)
-        if self.unchanged is not None:
-            self.unchanged()
-
-    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where the engine fails).
-
-        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
-        """
-        self.check(query)
-        if self.unchanged is not None:
-            self.unchanged()
-        return withheld(lambda: histogram(self.frame, query, self.columns, key=key))
-
-    def count_rows(self) -> int:
-        """Return the number of records."""
-        return self.histogram(Query(None)).total()
-
-
-def recognised(
-    source: object,
-    *,
-    name: str | None = None,
-    unchanged: Callable[[], None] | None = None,
-    connection: object = None,
-) -> FrameSource | None:
-    """Return a source over a frame that narwhals reads, None where it reads none of it.
+def lazy_frame(source: object) -> nw.LazyFrame[Any] | None:
+    """Return a frame of any library that narwhals reads as a lazy one, which copies nothing; None where it reads none.
 
     No library is imported for the question: narwhals looks at those that the caller has imported.
     """
     import narwhals.stable.v2 as nw
 
-    # Vendors refuse repeated names in words of their own, or rename them, so they are looked for first.
-    if (names := withheld(lambda: listed_names(source))) is not None:
-        check_names(names)
-    frame = withheld(lambda: nw.from_native(source, pass_through=True))
-    if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
-        return None
-    lazy = frame.lazy()
-    columns = withheld(lambda: columns_of(lazy))
-    kind = type(source)
-    return FrameSource(
-        name or f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}", columns, lazy, unchanged, connection
-    )
+    frame = nw.from_native(source, pass_through=True)
+    return frame.lazy() if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
 
 
 def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
@@ -153,15 +77,22 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
         raise DataError(
             "HG205", rule="A column of a DuckDB relation has a name.", finding="'*' means all.", remedy="Rename it."
         )
-    return {column: kind(dtype) for column, dtype in schema.items()}
+    found = {column: kind(dtype) for column, dtype in schema.items()}
+    if frame.implementation.is_pyarrow():
+        # Arrow cannot group by these yet, and would say so after the price was spent.
+        views = [field.name for field in frame.collect().to_native().schema if str(field.type).endswith("_view")]
+        found |= dict.fromkeys(views, "other")
+    return found
 
 
-def histogram(
-    frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, key: bytes | None = None
-) -> Histogram:
-    """Count a frame by cell and grid index; `check` must have passed."""
+def histogram(frame: object, query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
+    """Count a frame of any library by cell and grid index; `check_query` must have passed."""
     import narwhals.stable.v2 as nw
 
+    held: nw.LazyFrame[Any] = nw.from_native(frame).lazy()  # type: ignore[call-overload]
+    arrow = _arrow_columns(held)
+    needed = query.columns() or list(columns)[:1]
+    frame = _with_texts(held, [name for name in needed if columns[name] == "text" and name not in arrow])
     schema = frame.collect_schema()
     places = {column: place for place, column in enumerate(schema)}
 
@@ -171,13 +102,12 @@ def histogram(
         dtype = schema[column]
         if columns[column] in ("number", "boolean"):
             # Arrow refuses to round a whole number beyond 2**53, which no bound and no declared value reaches.
-            if frame.implementation.is_pyarrow() and dtype == nw.Int64:
+            if column in arrow and dtype == nw.Int64:
                 raw = raw.clip(-EXACT_INTEGERS, EXACT_INTEGERS)
-            elif frame.implementation.is_pyarrow() and dtype == nw.UInt64:
+            elif column in arrow and dtype == nw.UInt64:
                 most = nw.lit(EXACT_INTEGERS, nw.UInt64)
                 raw = nw.when(~raw.is_null() & (raw > most)).then(most).otherwise(raw)
             return raw.cast(nw.Float64).alias(role)
-        # A pandas column of objects is taken for text by its first values and may hold anything further down.
         if isinstance(dtype, nw.String) and not frame.implementation.is_pandas_like():
             return raw.alias(role)
         # Some engines turn a missing category into the text "nan".
@@ -193,12 +123,39 @@ def histogram(
         # already names nobody where that may have happened.
         name = nw.nth(places[query.unit.column])
         kind = schema[query.unit.column]
-        numeric, largest = kind.is_numeric(), float(2**24 if kind == nw.Float32 else EXACT_INTEGERS)
-        name = name + 0.0 if kind.is_float() else name  # -0.0 and 0.0 name one unit
+        exact = {nw.Float16: 2**11, nw.Float32: 2**24}
+        numeric, largest = kind.is_numeric(), float(exact.get(type(kind), EXACT_INTEGERS))
+        # -0.0 and 0.0 name one unit; Arrow and pandas do not group by halves of single precision.
+        name = (name.cast(nw.Float64) if kind == nw.Float16 else name) + 0.0 if kind.is_float() else name
         apart = _present(name) & (name < largest) & (name > -largest)
         known = apart if kind.is_float() else ~name.is_null()
         roles += [(name if numeric else name.cast(nw.String)).alias(UNIT), known.alias("known")]
     return count(frame.select(*roles), query, columns, key=key)
+
+
+def _arrow_columns(frame: nw.LazyFrame[Any]) -> frozenset[str]:
+    """Return the names of the columns that Arrow keeps, in an Arrow table or below a pandas frame."""
+    if frame.implementation.is_pyarrow():
+        return frozenset(frame.collect_schema())
+    if not frame.implementation.is_pandas_like():
+        return frozenset()
+    dtypes = zip(frame.collect_schema(), frame.to_native().dtypes, strict=True)
+    return frozenset(
+        name for name, dtype in dtypes if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
+    )
+
+
+def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[Any]:
+    """Return a pandas frame in which these columns, of cells that may be anything, are texts; others as they are."""
+    import narwhals.stable.v2 as nw
+
+    if not columns or not (frame.implementation.is_pandas() or frame.implementation.is_modin()):
+        return frame
+    held, made = frame.collect(), []
+    for name in columns:
+        cells = np.asarray(held.get_column(name).to_native(), dtype=object)
+        made.append(nw.new_series(name, as_texts(cells), nw.String, backend=held.implementation))
+    return held.with_columns(*made).lazy()
 
 
 def count_relation(relation: object, query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:

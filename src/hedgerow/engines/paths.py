@@ -58,6 +58,10 @@ def source_file(source: str | os.PathLike[str]) -> SourceFile:
     name = os.fspath(source)
     if not isinstance(name, str) or not name or "\0" in name:
         raise _unsupported("Found a path that is no text.", "Give the path of one file.")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise _unsupported("Found a path that is no Unicode text.", "Rename the file, or its folder.") from None
     if "://" in name:
         raise _unsupported("Found a URL.", "Download the file first: hedgerow opens no connections.")
     if _PATTERN & set(name):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.privacy.facts import Category, Scalar
+from hedgerow.privacy.unicode_text import check_text
 
 __all__ = [
     "BLANKS",
@@ -33,13 +34,15 @@ Comparable = str | float
 
 
 def check_names(names: Sequence[object]) -> None:
-    """Check that every column of a source can be named, by one text that is its own (HG205; HG206 without a column)."""
+    """Check that every column can be named by one text that is its own (HG205, HG211; HG206 without a column)."""
     if not names:
         raise DataError("HG206", rule="A source has a header and columns.", finding="Found none.")
     rule = "Each column of a source has a name of its own, a non-empty text."
     if any(not isinstance(name, str) for name in names):
         raise DataError("HG205", rule=rule, finding="Found a name that is no text.", remedy="Rename the columns.")
     texts = [str(name) for name in names]
+    for name in texts:
+        check_text(name, "The name of a column")
     if any(not name.strip(BLANKS) for name in texts):
         place = next(i for i, name in enumerate(texts, start=1) if not name.strip(BLANKS))
         raise DataError("HG205", rule=rule, finding=f"Column {place} has none.", remedy="Name it in the header.")
@@ -105,6 +108,8 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
     (1.0, '1', 1.0)
     """
     found: Comparable | None = None
+    if isinstance(value, str):
+        check_text(value, "A declared value")
     if kind in (TEXT, TEXT_CELL):
         found = _as_text(value, trimmed=kind == TEXT_CELL)
     elif kind == NUMBER:

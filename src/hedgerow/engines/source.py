@@ -11,7 +11,7 @@ from hedgerow.errors import DataError
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["Source", "count_units", "open_source"]
+__all__ = ["Source", "count_units", "inferred_of", "open_source"]
 
 
 class Source(Protocol):
@@ -29,7 +29,7 @@ class Source(Protocol):
         """Name → kind, from the schema alone."""
 
     def check(self, query: Query) -> None:
-        """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204)."""
+        """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
 
     def histogram(self, query: Query) -> Histogram:
         """Return the counts by cell and grid index (HG207).
@@ -52,6 +52,18 @@ def count_units(source: Source, column: str) -> int:
     return source.histogram(Query(None, unit=UnitLimit(column, 1))).total()
 
 
+def inferred_of(source: Source) -> str:
+    """Return what of a source's types another library read off its values, in public words; mostly nothing.
+
+    >>> import pyarrow
+    >>> inferred_of(open_source(pyarrow.table({"age": [18, 93]})))
+    ''
+    """
+    from hedgerow.engines.frame_source import FrameSource
+
+    return source.inferred if isinstance(source, FrameSource) else ""
+
+
 def open_source(source: object, *, table: str | None = None) -> Source:
     """Return a source from which only counts can be read; opening it reads names and types, no value.
 
@@ -67,7 +79,7 @@ def open_source(source: object, *, table: str | None = None) -> Source:
     ------
     DataError
         HG201 no such file; HG202 neither a file nor a frame that can be read; HG205 a column without a name of its own;
-        HG206 nothing in it; HG207 it cannot be read; HG209 which table of a DuckDB file.
+        HG206 nothing in it; HG207 it cannot be read; HG209 which table of a DuckDB file; HG211 text that is no Unicode.
 
     Examples
     --------
@@ -80,7 +92,7 @@ def open_source(source: object, *, table: str | None = None) -> Source:
         from hedgerow.engines.files import open_file
 
         return open_file(source, table=table)
-    from hedgerow.engines.frames import recognised
+    from hedgerow.engines.frame_source import recognised
 
     if table is not None:
         raise DataError(

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from hedgerow.errors import SpentError
 from hedgerow.ledger.guarantee import Price
+from hedgerow.privacy.unicode_text import check_texts
 from hedgerow.release.reservation import Answered, Spending, record_release
 
 __all__ = ["Spent", "spend", "whatever_fails_is_spent"]
@@ -58,11 +59,12 @@ def spend(
 
     Raises
     ------
-    BudgetExceeded, LedgerError
-        HG310, HG316 and HG301 to HG312: nothing was read or spent.
+    ParameterError, BudgetExceeded, LedgerError
+        HG211, HG310, HG316 and HG301 to HG312: nothing was read or spent.
     SpentError
         HG601 to HG603, HG606: the price counts as spent.
     """
+    check_texts(request, "A text of this request")
     reservation = spending.reserve(certificate, request, request_id)
     if isinstance(reservation, Answered):
         return Spent(read(reservation.result), reservation.head, True)

@@ -1,0 +1,110 @@
+"""Frames that a caller holds, counted where they are; what cannot be counted is refused before anything is spent."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.engines import frames
+from hedgerow.engines.inferred import inferred_types
+from hedgerow.engines.query import Query
+from hedgerow.engines.reading import withheld
+from hedgerow.engines.schema import check_names, check_query, listed_names
+from hedgerow.errors import DataError
+from hedgerow.resampling.histogram import Histogram
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+__all__ = ["FrameSource", "recognised"]
+
+# A relation uses its connection, which serves one thread at a time, and does not tell which one that is.
+_RELATIONS = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource:
+    """A frame of any library that narwhals reads; only counts leave it.
+
+    Attributes
+    ----------
+    name : str
+        What reports call it, e.g. ``"pandas.DataFrame"``.
+    columns : dict
+        Name → kind: ``"number"``, ``"boolean"``, ``"text"`` or ``"other"``.
+    frame : narwhals.LazyFrame
+        The frame itself; an eager one is made lazy, which copies nothing.
+    inferred : str
+        What of its types another library read off the values, in public words; empty where nothing was.
+    process : int
+        The process that opened it: threads of engines do not survive a fork.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from hedgerow.engines.query import Query, ValueOnGrid
+    >>> from hedgerow.privacy.facts import Category, Grid
+    >>> people = recognised(pyarrow.table({"age": [18, 93, None], "sex": [0, 1, 1]}))
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> h = people.histogram(Query(age, by=(Category.declared("sex", [0, 1]),)))
+    >>> h.cell.tolist(), h.index.tolist(), h.missing.tolist()
+    ([0, 1], [18, 93], [0, 1])
+    """
+
+    name: str
+    columns: dict[str, str]
+    # Out of the repr: a DuckDB relation prints its rows.
+    frame: nw.LazyFrame[Any] = field(repr=False, compare=False)
+    inferred: str = field(default="", repr=False, compare=False)
+    process: int = field(default_factory=os.getpid, repr=False, compare=False)
+
+    def check(self, query: Query) -> None:
+        """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
+        self._check_process()
+        check_query(query, self.columns)
+
+    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where the engine fails).
+
+        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
+        """
+        self.check(query)
+        with _RELATIONS if self.frame.implementation.is_duckdb() else nullcontext():
+            return withheld(lambda: frames.histogram(self.frame, query, self.columns, key=key))
+
+    def count_rows(self) -> int:
+        """Return the number of records."""
+        return self.histogram(Query(None)).total()
+
+    def _check_process(self) -> None:
+        engine = self.frame.implementation
+        # pandas has no threads of its own, and Arrow starts new ones after a fork; others would wait for ever.
+        if os.getpid() == self.process or engine.is_pandas() or engine.is_pyarrow():
+            return
+        raise DataError(
+            "HG210",
+            rule="A frame of polars, DuckDB or Spark is read by the process that opened it.",
+            finding=f"This process was forked after the {self.name} was opened.",
+            remedy="Open the data in each process; a file given by its path may be opened before a fork, too.",
+        )
+
+
+def recognised(source: object) -> FrameSource | None:
+    """Return a source over a frame that narwhals reads, None where it reads none of it."""
+    # Vendors refuse repeated names in words of their own, or rename them, so they are looked for first.
+    if (names := withheld(lambda: listed_names(source))) is not None:
+        check_names(names)
+    frame = withheld(lambda: frames.lazy_frame(source))
+    if frame is None:
+        return None
+    columns = withheld(lambda: frames.columns_of(frame))
+    kind = type(source)
+    return FrameSource(
+        f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}",
+        columns,
+        frame,
+        withheld(lambda: inferred_types(frame.to_native(), list(columns))),
+    )
