@@ -54,6 +54,14 @@ def open(
 ) -> Survey:
     """Open a source for private releases. Reads names and types only, no value.
 
+    Open the data as they were collected. A frame that is the result of a filter cannot be told from another: under
+    replace-one its number of records is stated exactly, so to filter first publishes how many records pass the filter,
+    at no price. Give all records, and name the part by `by`.
+
+    In a CSV file LF, CR LF and CR alone end a line outside quotation marks. A line is a record; a blank one is none,
+    unless the file has one column, where it is a missing value. A source whose types another library inferred from
+    values (a scanned CSV file, pandas columns of dtype object) is named in a `HedgerowWarning`.
+
     Parameters
     ----------
     source : path or frame, optional
@@ -79,7 +87,7 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115 for whom and what; HG201 to HG209 for the source; HG402 for a unit of too many rows; HG701, HG702
+        HG103, HG115 for whom and what; HG201 to HG209, HG211 for the source; HG402 for a unit of too many rows; HG701, HG702
         for a facts file; HG703 for a source that is given nowhere.
 
     Examples

@@ -34,12 +34,6 @@ def relation(_: Path) -> Changing:
     return connection.table("t"), lambda: connection.execute("INSERT INTO t VALUES (2.0)") and None
 
 
-def scan(folder: Path) -> Changing:
-    place = folder / "people.parquet"
-    pl.DataFrame({"v": [1.0, 2.0]}).write_parquet(place)
-    return pl.scan_parquet(place), lambda: pl.DataFrame({"v": [1.0]}).write_parquet(place)
-
-
 def rewritten(place: Path, write: Callable[[], object]) -> Callable[[], None]:
     """Return what writes a file anew in such a way that its size and time of change stay as they are."""
 
@@ -59,7 +53,7 @@ def csv(folder: Path) -> Changing:
     return place, rewritten(place, lambda: place.write_text("v\n1\n2\n3\n"))
 
 
-MAKERS = {"pandas": pandas, "duckdb relation": relation, "polars scan": scan, "csv": csv}
+MAKERS = {"pandas": pandas, "duckdb relation": relation, "csv": csv}
 
 
 @pytest.mark.parametrize("kind", MAKERS)
