@@ -54,13 +54,10 @@ def open(
 ) -> Survey:
     """Open a source for private releases. Reads names and types only, no value.
 
-    Open the data as they were collected. A frame that is the result of a filter cannot be told from another: under
-    replace-one its number of records is stated exactly, so to filter first publishes how many records pass the filter,
-    at no price. Give all records, and name the part by `by`.
-
-    In a CSV file LF, CR LF and CR alone end a line outside quotation marks. A line is a record; a blank one is none,
-    unless the file has one column, where it is a missing value. A source whose types another library inferred from
-    values (a scanned CSV file, pandas columns of dtype object) is named in a `HedgerowWarning`.
+    A frame that is the result of a filter cannot be told from another: under replace-one its number of records is
+    stated exactly, so to filter first publishes how many pass the filter. Give all records, and name the part by `by`.
+    In a CSV file LF, CR LF and CR alone end a line outside quotation marks; a blank line is no record, unless there is
+    one column, where it is a missing value. Types that were inferred from values are told in a `HedgerowWarning`.
 
     Parameters
     ----------
@@ -87,8 +84,8 @@ def open(
     Raises
     ------
     ParameterError, DataError, FactsError, UncertifiedError
-        HG103, HG115 for whom and what; HG201 to HG209, HG211 for the source; HG402 for a unit of too many rows; HG701, HG702
-        for a facts file; HG703 for a source that is given nowhere.
+        HG103, HG115 for whom and what; HG201 to HG209, HG211 for the source; HG402 for a unit of too many rows; HG701,
+        HG702 for a facts file; HG703 for a source that is given nowhere.
 
     Examples
     --------
@@ -111,12 +108,7 @@ def open(
     kept = declared.ledger_path if ledger is None and declared is not None else ledger
     opened = open_source(source, table=table)
     if inferred := inferred_of(opened):
-        warnings.warn(
-            f"The types of this source may depend on single records: {inferred}. A refusal then tells of them at no "
-            "price. Open the file by its path, or give the columns types of their own.",
-            HedgerowWarning,
-            stacklevel=2,
-        )
+        warnings.warn(inferred, HedgerowWarning, stacklevel=2)
     return Survey(
         opened,
         told.relation,

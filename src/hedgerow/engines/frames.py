@@ -123,8 +123,8 @@ def histogram(frame: object, query: Query, columns: dict[str, str], *, key: byte
         # already names nobody where that may have happened.
         name = nw.nth(places[query.unit.column])
         kind = schema[query.unit.column]
-        exact = {nw.Float16: 2**11, nw.Float32: 2**24}
-        numeric, largest = kind.is_numeric(), float(exact.get(type(kind), EXACT_INTEGERS))
+        exact = 2**11 if kind == nw.Float16 else 2**24 if kind == nw.Float32 else EXACT_INTEGERS
+        numeric, largest = kind.is_numeric(), float(exact)
         # -0.0 and 0.0 name one unit; Arrow and pandas do not group by halves of single precision.
         name = (name.cast(nw.Float64) if kind == nw.Float16 else name) + 0.0 if kind.is_float() else name
         apart = _present(name) & (name < largest) & (name > -largest)

@@ -53,7 +53,7 @@ def count_units(source: Source, column: str) -> int:
 
 
 def inferred_of(source: Source) -> str:
-    """Return what of a source's types another library read off its values, in public words; mostly nothing.
+    """Return what to warn of where another library read a source's types off its values; mostly nothing.
 
     >>> import pyarrow
     >>> inferred_of(open_source(pyarrow.table({"age": [18, 93]})))
@@ -61,7 +61,12 @@ def inferred_of(source: Source) -> str:
     """
     from hedgerow.engines.frame_source import FrameSource
 
-    return source.inferred if isinstance(source, FrameSource) else ""
+    if not isinstance(source, FrameSource) or not source.inferred:
+        return ""
+    return (
+        f"The types of this source may depend on single records: {source.inferred}. A refusal then tells of them at no "
+        "price. Open the file by its path, or give the columns types of their own."
+    )
 
 
 def open_source(source: object, *, table: str | None = None) -> Source:

@@ -84,6 +84,6 @@ def test_a_declared_value_is_refused_by_every_engine(ask: Any, kind: str, ledger
 
 def test_names_of_columns_and_files(tmp_path: Path) -> None:
     with pytest.raises(hg.ParameterError, match="HG211"):
-        hg.open(pd.DataFrame({f"a{STRAY}": [1.0]}), relation="add-remove")
+        hg.open(pd.DataFrame([[1.0]], columns=pd.Index([f"a{STRAY}"], dtype=object)), relation="add-remove")
     with pytest.raises(hg.DataError, match="HG202"):
         hg.open(f"{tmp_path}/{STRAY}.csv", relation="add-remove")
