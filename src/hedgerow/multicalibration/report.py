@@ -202,6 +202,7 @@ class Report:
 
         Without `groups` the first six are drawn; with `ax` the first.
         """
+        from hedgerow.plots.figure import shown_in_notebook
         from hedgerow.plots.reliability import draw_reliability
 
         known = self._one("after" if self.before[self._place(label)] is None else "before", label).groups
@@ -213,7 +214,8 @@ class Report:
             if (self.before if when == "before" else self.after)[self._place(label)] is not None
         ]
         told = None not in (self.before[self._place(label)], self.after[self._place(label)])
-        return draw_reliability(curves, ax=ax, note="" if told else self.note)
+        with shown_in_notebook():
+            return draw_reliability(curves, ax=ax, note="" if told else self.note)
 
     def _place(self, label: Scalar | None) -> int:
         if label is None:

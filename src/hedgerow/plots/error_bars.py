@@ -1,6 +1,6 @@
 """Error bars with two tones: the whole interval, and inside it the part that privacy alone would leave.
 
-The only door to matplotlib in this folder; it is imported when something is drawn. Numbers in, axes out.
+Numbers in, axes out; matplotlib is imported when something is drawn.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.figure import new_figure
 from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def draw_error_bars(bars: Sequence[ErrorBar], *, level: float, ax: Axes | None =
     """Draw bars from top to bottom and return their axes: the first panel's, whose ``figure`` holds the others.
 
     Without `ax` a new figure is made with one panel for each different ``panel``, each on an axis of its own, since a
-    mean age and a mean income share no scale; the figure is registered nowhere. With `ax` every bar is drawn there.
+    mean age and a mean income share no scale. With `ax` every bar is drawn there.
 
     Parameters
     ----------
@@ -104,9 +105,6 @@ def save_pictures(bars: Sequence[ErrorBar], paths: Iterable[str | Path], *, leve
 
 
 def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     shown = bars[:_MOST_ROWS]
     panels: dict[str, list[ErrorBar]] = {}
     for bar in shown:
@@ -114,8 +112,7 @@ def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
     panels = panels or {"": []}
     heights = [_PANEL + _ROW * len(listed) for listed in panels.values()]
     total = _HEAD + _FOOT + sum(heights)
-    figure = Figure(figsize=(_WIDTH, total), facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(_WIDTH, total)
     # Labels of all panels start at one line, so their axes must too.
     widest = max((len(line) for bar in shown for line in _two_lines(bar.label).split("\n")), default=0)
     left = min(0.45, (0.3 + 0.083 * widest) / _WIDTH)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.plots.error_bars import ErrorBar
+from hedgerow.plots.figure import new_figure
 from hedgerow.plots.style import INK, QUIET, RULE, drawn_with
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def draw_grouped_bars(
         Of the intervals; the thick part of a whisker is ±z·privacy_error at the same level, cut at the interval.
     title, unit : str
     ax : matplotlib Axes, optional
-        Without it a new figure is made, registered nowhere.
+        Without it a new figure is made.
 
     Raises
     ------
@@ -174,15 +175,11 @@ def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: floa
 
 
 def _new_axes(groups: dict[str, list[ErrorBar]], places: list[float], *, few: bool) -> Axes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     names = list(groups) if few else [f"{bar.panel}, {bar.label}" for listed in groups.values() for bar in listed]
     longest = max((len(line) for name in names for line in _wrapped(name, 22 if few else 30).split("\n")), default=0)
     left, right = 0.3 + 0.083 * longest, 1.9
     tall = max(_BAR * (max(places, default=0.0) + 1.8), 1.1)
-    figure = Figure(figsize=(_WIDTH + left, _HEAD + tall + _FOOT), facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(_WIDTH + left, _HEAD + tall + _FOOT)
     width, height = figure.get_figwidth(), figure.get_figheight()
     return figure.add_axes((left / width, _FOOT / height, (width - left - right) / width, tall / height))
 

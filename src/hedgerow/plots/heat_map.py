@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.plots.figure import new_figure
 from hedgerow.plots.style import INK, QUIET, drawn_with
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class HeatMap:
 
 
 def draw_heat_map(heat: HeatMap, *, ax: Axes | None = None) -> Axes:
-    """Draw a heat map and return its axes; without `ax` in a new figure of its own, registered nowhere.
+    """Draw a heat map and return its axes; without `ax` in a new figure of its own.
 
     Above 600 cells no numbers are printed.
 
@@ -194,9 +195,6 @@ def _tick(value: float, _: object = None) -> str:
 
 
 def _new_axes(heat: HeatMap) -> Axes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     rows, columns = heat.values.shape
     shrink = 1.0 if heat.values.size <= _MOST_TEXTS else 0.25
     labels = max((len(line) for row in heat.rows for line in _wrapped(row, _LABEL).split("\n")), default=0)
@@ -209,8 +207,7 @@ def _new_axes(heat: HeatMap) -> Axes:
     width, foot = left + across + 0.2, _foot(heat)
     titled = 0.22 * (1 + _wrapped(heat.title, _title_width(width)).count("\n")) if heat.title else 0.0
     height = 0.25 + titled + 0.17 * lines + (0.25 if heat.column_title else 0.0) + down + foot
-    figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, height)
     return figure.add_axes((left / width, foot / height, across / width, down / height))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.figure import new_figure
 from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
 
 if TYPE_CHECKING:
@@ -123,12 +124,7 @@ def as_svg(axes: Axes) -> str:
 
 
 def _new_axes(height: float) -> Axes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH, height), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    return new_figure(_WIDTH, height, layout="constrained").add_subplot()
 
 
 def _quiet(axes: Axes, title: str) -> None:

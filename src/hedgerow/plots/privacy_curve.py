@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.figure import new_figure
 from hedgerow.plots.style import BLUE, INK, PALE, QUIET, RULE, drawn_with
 
 if TYPE_CHECKING:
@@ -82,12 +83,7 @@ def _mark(axes: Axes, epsilon: float, delta: float) -> None:
 
 
 def _new_axes() -> Axes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    return new_figure(_WIDTH, _HEIGHT, layout="constrained").add_subplot()
 
 
 def _quiet(axes: Axes) -> None:

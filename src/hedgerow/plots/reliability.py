@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.plots.figure import new_figure
 from hedgerow.plots.style import BLUE, INK, PALE, QUIET, RULE, drawn_with
 
 if TYPE_CHECKING:
@@ -81,13 +82,9 @@ def draw_reliability(curves: Sequence[ReliabilityCurve], *, ax: Axes | None = No
 
 
 def _new_panels(count: int) -> list[Axes]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     across = min(max(count, 1), _ACROSS)
     down = -(-max(count, 1) // across)
-    figure = Figure(figsize=(_PANEL * across + 0.4, _PANEL * down + 0.4), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(_PANEL * across + 0.4, _PANEL * down + 0.4, layout="constrained")
     return [figure.add_subplot(down, across, place + 1) for place in range(max(count, 1))]
 
 

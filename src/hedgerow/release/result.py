@@ -198,11 +198,13 @@ class Release(Sequence[Estimate]):
         """Draw each estimate with its interval and the privacy part of it; return the axes.
 
         Without `ax` every statistic has a panel of its own in a new figure: that of the axes returned. With `ax` all
-        are drawn there, on one scale.
+        are drawn there, on one scale. A notebook shows the new figure; elsewhere it is yours to show or to save.
         """
         from hedgerow.plots.error_bars import draw_error_bars
+        from hedgerow.plots.figure import shown_in_notebook
 
-        return draw_error_bars(self.error_bars(level), level=level, ax=ax)
+        with shown_in_notebook():
+            return draw_error_bars(self.error_bars(level), level=level, ax=ax)
 
     def _repr_html_(self) -> str:
         columns = self.to_columns()

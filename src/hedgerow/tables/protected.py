@@ -334,9 +334,11 @@ class ProtectedTable(Sequence[Estimate]):
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
         """Draw a heat map, or grouped bars with error bars; return the axes (HG164 for another kind, or too many)."""
+        from hedgerow.plots.figure import shown_in_notebook
         from hedgerow.tables.picture import draw_publication
 
-        return draw_publication(self.publication(title), kind=kind, ax=ax)
+        with shown_in_notebook():
+            return draw_publication(self.publication(title), kind=kind, ax=ax)
 
     def _repr_html_(self) -> str:
         if len(self) > _SHOWN:

@@ -1,0 +1,91 @@
+"""What ``plot`` draws is shown by a notebook, once, and is the caller's alone everywhere else."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pyarrow
+import pytest
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+import hedgerow as hg
+from hedgerow.reports import report_html
+
+SOURCE = Path(hg.__file__).parent
+PEOPLE = pyarrow.table({"age": [30.0, 50.0] * 300, "sex": [0, 1] * 300})
+
+
+def release() -> hg.Release:
+    return hg.open(PEOPLE, relation="replace-one").release([hg.mean("age", bounds=(0, 100))], epsilon=1.0)
+
+
+def table() -> Any:
+    return hg.open(PEOPLE, relation="replace-one").contingency_table(by={"sex": [0, 1]}, epsilon=1.0)
+
+
+def bars() -> Any:
+    made = table()
+    return SimpleNamespace(plot=lambda *given: made.plot(*given, kind="bar"))
+
+
+RESULTS = [release, table, bars]
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A session that has imported IPython and runs in a kernel of it."""
+    pyplot.switch_backend("agg")
+    ipython = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    yield
+    pyplot.close("all")
+
+
+def shown() -> list[Figure]:
+    """Return the figures that a kernel shows at the end of a cell."""
+    return [pyplot.figure(number) for number in pyplot.get_fignums()]
+
+
+@pytest.mark.parametrize("make", RESULTS)
+def test_a_notebook_shows_the_figure_of_the_axes(make: Callable[[], Any], kernel: None) -> None:
+    axes = make().plot()
+    assert shown() == [axes.figure]
+
+
+@pytest.mark.parametrize("make", RESULTS)
+def test_elsewhere_the_axes_are_all_there_is(make: Callable[[], Any]) -> None:
+    assert make().plot().figure is not None
+    assert shown() == []
+
+
+def test_a_terminal_of_ipython_is_no_notebook(monkeypatch: pytest.MonkeyPatch, kernel: None) -> None:
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
+    release().plot()
+    assert shown() == []
+
+
+def test_axes_of_the_reader_s_own_and_pages_open_no_figure(kernel: None) -> None:
+    made = release()
+    own = Figure().add_subplot()
+    assert made.plot(own) is own
+    assert "<svg" in report_html(made)
+    assert shown() == []
+
+
+def test_every_plot_method_draws_where_a_notebook_sees_it() -> None:
+    methods = [
+        (path, node)
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name == "plot"
+    ]
+    assert len(methods) >= 3
+    for path, method in methods:
+        assert "with shown_in_notebook()" in ast.unparse(method), f"{path}: {method.lineno}"
