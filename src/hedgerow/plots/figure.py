@@ -51,6 +51,12 @@ def shown_in_notebook() -> Iterator[None]:
 
     A ``plot`` method of a result draws inside it. Pages and files do not: their pictures would be shown a second time.
     """
+    if _in_notebook():
+        # A backend that is loaded first tells the kernel to show figures, by a setting that it must not make inside a
+        # style: that is put back afterwards.
+        from matplotlib import get_backend, pyplot
+
+        pyplot.switch_backend(get_backend())
     before = _SHOWN.set(True)
     try:
         yield

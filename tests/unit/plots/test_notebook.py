@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,7 +44,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A session that has imported IPython and runs in a kernel of it."""
     pyplot.switch_backend("agg")
     ipython = ModuleType("IPython")
-    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
+    events = SimpleNamespace(register=lambda *_: None)
+    session = SimpleNamespace(kernel=object(), events=events)
+    ipython.version_info, ipython.get_ipython = (9, 0), lambda: session  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     yield
     pyplot.close("all")
@@ -69,6 +73,29 @@ def test_a_terminal_of_ipython_is_no_notebook(monkeypatch: pytest.MonkeyPatch, k
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
     release().plot()
     assert shown() == []
+
+
+def test_the_kernel_s_settings_are_made_before_a_style_that_is_put_back(tmp_path: Path) -> None:
+    """Loading a backend turns a kernel's display on; inside a style it would be turned off again."""
+    backend = """
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas
+matplotlib.interactive(True)
+"""
+    probe = """
+import sys, types, matplotlib
+from hedgerow.plots.error_bars import draw_error_bars
+from hedgerow.plots.figure import shown_in_notebook
+ipython = sys.modules["IPython"] = types.ModuleType("IPython")
+session = types.SimpleNamespace(kernel=1, events=types.SimpleNamespace(register=lambda *_: None))
+ipython.get_ipython, ipython.version_info = lambda: session, (9, 0)
+with shown_in_notebook():
+    draw_error_bars([], level=0.95)
+assert matplotlib.is_interactive()
+"""
+    (tmp_path / "of_a_kernel.py").write_text(backend, encoding="utf-8")
+    found = {"MPLBACKEND": "module://of_a_kernel", "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    subprocess.run([sys.executable, "-c", probe], check=True, timeout=120, env=os.environ | found)
 
 
 def test_axes_of_the_reader_s_own_and_pages_open_no_figure(kernel: None) -> None:
