@@ -321,10 +321,10 @@ class ProtectedTable(Sequence[Estimate]):
         write_csv(self.publication(level=level), path)
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
-        """Write the table as a workbook (HG163 without openpyxl, HG118 where it cannot be written)."""
+        """Write the table as a workbook with its standard errors (HG163 without openpyxl, HG118 if not writable)."""
         from hedgerow.tables.write_xlsx import write_xlsx
 
-        write_xlsx(self.publication(title, level=level), path)
+        write_xlsx(self.publication(title, level=level, errors=True), path)
 
     def to_html(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
         """Return the table as a page, and write it to `path` where one is given (HG118)."""

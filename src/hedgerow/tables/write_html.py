@@ -1,7 +1,8 @@
 """A table as HTML that fetches and runs nothing: a page of its own, or the table alone to stand in another page.
 
 Every text is escaped by jinja2, after characters that steer a reader were replaced. Headings span what they head, every
-number names its headings, and on a narrow screen the table scrolls inside its own box while its row headings stay.
+number names its headings and has its error bar below it, and on a narrow screen the table scrolls inside its own box
+while its row headings stay.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from hedgerow.tables.bars import Bar, Bars
 from hedgerow.tables.inert import plain
 from hedgerow.tables.layout import Entry, Layout, arrange, check_can_be_shown
 from hedgerow.tables.letters import reliability_letters
@@ -45,6 +47,7 @@ class _Cell:
     meaning: str
     kind: str
     headers: str
+    bar: Bar | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class _Page:
     groups: tuple[_Group, ...]
     notes: tuple[str, ...]
     letters: bool
+    level: float | None
 
 
 def html_page(publication: Publication) -> str:
@@ -117,6 +121,7 @@ def _page(publication: Publication, name: str) -> _Page:
         tuple(_groups(publication, layout, name)),
         publication.footnotes(),
         publication.has_letters,
+        None if publication.table.interior.withheld else publication.level,
     )
 
 
@@ -178,7 +183,7 @@ def _row_heads(layout: Layout, name: str, row: int, head: Sequence[Entry]) -> It
 
 def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tuple[_Cell, ...]]:
     printed, printed_error = publication.formatter(), publication.error_formatter()
-    values = layout.spread(lambda cells: cells.published)
+    values, bars = layout.spread(lambda cells: cells.published), Bars.of(publication, layout)
     errors = layout.spread(lambda cells: cells.standard_error) if publication.has_errors else None
     letters: NDArray[Any] | None = None
     if publication.has_letters:
@@ -203,6 +208,7 @@ def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tupl
                     meanings.get(letter, ""),
                     " ".join(kinds),
                     f"{beside} {above[column]}".strip() if several else "",
+                    None if bars is None or hidden else bars.at(row, column),
                 )
             )
         yield tuple(line)

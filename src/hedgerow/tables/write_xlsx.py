@@ -1,4 +1,4 @@
-"""A table as a spreadsheet: one sheet as published, one with a line a cell for the next program. The door to openpyxl.
+"""A table as a spreadsheet: as published, as a line a cell, and as a chart with error bars. The door to openpyxl.
 
 It is imported when a spreadsheet is written. Numbers are numbers, with the decimals that they are printed with as their
 format; texts are texts, and those that would start a formula are made inert.
@@ -7,6 +7,8 @@ format; texts are texts, and those that would start a formula are made inert.
 from __future__ import annotations
 
 import io
+import math
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +22,23 @@ from hedgerow.tables.write_file import write_bytes
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
+    from openpyxl.chart import BarChart
     from openpyxl.worksheet.worksheet import Worksheet
 
 __all__ = ["write_xlsx", "xlsx_bytes"]
 
 _LONGEST = 1000
+_MOST_BARS = 300
+# Centimetres.
+_CHART_WIDTH, _CHART_ROW, _CHART_FRAME = 22.0, 0.62, 3.2
 
 
 def xlsx_bytes(publication: Publication) -> bytes:
-    """Return the table as a workbook: sheets ``Table`` (spans, letters, footnotes) and ``Cells`` (one line each).
+    """Return the table as a workbook.
+
+    Sheet ``Table`` is the table as published (spans, letters, footnotes), ``Cells`` has one line a cell or total with
+    its errors and interval, ``Chart`` draws the cells without totals, each with its interval as an error bar; the last
+    is there unless the errors are withheld or there are more than 300 cells.
 
     Raises
     ------
@@ -49,6 +59,8 @@ def xlsx_bytes(publication: Publication) -> bytes:
     book = _workbook()
     _fill_table(book.active, publication, layout)
     _fill_cells(book.create_sheet("Cells"), publication)
+    if not publication.table.interior.withheld and publication.table.interior.shape.size <= _MOST_BARS:
+        _fill_chart(book.create_sheet("Chart"), publication)
     book.properties.title, book.properties.creator = plain(publication.title)[:_LONGEST], "hedgerow"
     written = io.BytesIO()
     book.save(written)
@@ -77,8 +89,6 @@ def _workbook() -> Workbook:
 
 def _fill_table(sheet: Worksheet, publication: Publication, layout: Layout) -> None:
     """Write title, headings, numbers and footnotes, with merged cells for what spans."""
-    from openpyxl.styles import Alignment, Font
-
     sheet.title = "Table"
     # A number takes a column, its standard error and its letter one each beside it.
     wide = 1 + publication.has_errors + publication.has_letters
@@ -89,10 +99,6 @@ def _fill_table(sheet: Worksheet, publication: Publication, layout: Layout) -> N
     first = _fill_head(sheet, publication, layout, row=4, left=left, wide=wide)
     _fill_beside(sheet, layout, first)
     _fill_numbers(sheet, publication, layout, first, left, wide)
-    below = first + layout.rows + 1
-    for place, note in enumerate(publication.footnotes()):
-        cell = _put(sheet, below + place, 1, note)
-        cell.font, cell.alignment = Font(size=9), Alignment(wrap_text=False)
     sheet.freeze_panes = sheet.cell(first, left + 1)
     sheet.print_title_rows = f"4:{first - 1}"
     sheet.page_setup.fitToHeight = 0
@@ -104,6 +110,7 @@ def _fill_table(sheet: Worksheet, publication: Publication, layout: Layout) -> N
         _widen(sheet, left + 1 + number * wide, 12)
         if publication.has_letters:
             _widen(sheet, left + (number + 1) * wide, 3)
+    _fill_footnotes(sheet, publication, first + layout.rows + 1, columns=left + wide * layout.columns)
 
 
 def _fill_head(sheet: Worksheet, publication: Publication, layout: Layout, *, row: int, left: int, wide: int) -> int:
@@ -173,10 +180,88 @@ def _fill_numbers(sheet: Worksheet, publication: Publication, layout: Layout, fi
                 cell.font, cell.alignment = small, Alignment(horizontal="left")
 
 
+def _fill_footnotes(sheet: Worksheet, publication: Publication, row: int, *, columns: int) -> None:
+    """Write each footnote over the table's width: a line as long as the text would shrink the printed page to it."""
+    from openpyxl.styles import Alignment, Font
+    from openpyxl.utils import get_column_letter
+
+    columns = max(columns, 4)
+    letters = sum(sheet.column_dimensions[get_column_letter(place)].width for place in range(1, columns + 1))
+    for place, note in enumerate(publication.footnotes()):
+        cell = _put(sheet, row + place, 1, note)
+        cell.font, cell.alignment = Font(size=9), Alignment(wrap_text=True, vertical="top")
+        _merge(sheet, row + place, 1, row + place, columns)
+        # The height of merged cells does not follow their text.
+        sheet.row_dimensions[row + place].height = 12.5 * math.ceil(len(note) / letters)
+
+
 def _fill_cells(sheet: Worksheet, publication: Publication) -> None:
     for row in csv_rows(publication):
         sheet.append([plain(cell)[:_LONGEST] if isinstance(cell, str) else cell for cell in row])
+    for place, head in enumerate(next(csv_rows(publication)), start=1):
+        _widen(sheet, place, min(40, max(12, len(head) + 2)))
     sheet.freeze_panes = "A2"
+    sheet.page_setup.orientation, sheet.page_setup.fitToHeight = "landscape", 0
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
+
+
+def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
+    """Write a line a cell, how far its interval reaches to both sides, and the chart that reads these lines."""
+    cells = publication.table.interior
+    percent = f"{100.0 * publication.level:.6g} %"
+    heads = ("cell", publication.heading, "standard error", f"low, {percent}", f"high, {percent}", "below", "above")
+    sheet.append([inert(plain(head)[:_LONGEST]) for head in heads])
+    (low, high), shown = cells.interval(publication.level), cells.published
+    # The shape's own order, in which the first column changes slowest.
+    names = [", ".join(map(str, labels)) for labels in product(*(axis.labels for axis in cells.shape.axes))]
+    for name, *numbers in zip(names, shown, cells.standard_error, low, high, strict=True):
+        number, _, lowest, highest = (float(value) for value in numbers)
+        known = [float(value) if math.isfinite(value) else None for value in numbers]
+        reach = [max(end, 0.0) if math.isfinite(end) else 0.0 for end in (number - lowest, highest - number)]
+        sheet.append([inert(plain(name)[:_LONGEST]), *known, *reach])
+    for row in sheet.iter_rows(min_row=2, min_col=2):
+        for place, cell in enumerate(row):
+            cell.number_format = _number_format(publication.error_decimals if place else publication.decimals)
+    for place, width in enumerate((min(40, max(map(len, names), default=0) + 3), *[14] * 6), start=1):
+        _widen(sheet, place, max(10, width))
+    sheet.freeze_panes = "B2"
+    sheet.page_setup.orientation, sheet.page_setup.fitToHeight = "landscape", 0
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
+    sheet.add_chart(_error_bars(sheet, publication, len(names)), "I2")
+
+
+def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarChart:
+    from openpyxl.chart import BarChart, Reference
+    from openpyxl.chart.data_source import NumDataSource, NumRef
+    from openpyxl.chart.error_bar import ErrorBars
+    from openpyxl.chart.shapes import GraphicalProperties
+
+    def column(place: int, first: int = 2) -> Reference:
+        return Reference(sheet, min_col=place, min_row=first, max_row=lines + 1)
+
+    chart = BarChart()
+    chart.type, chart.style, chart.gapWidth, chart.legend = "bar", 2, 60, None
+    chart.title = inert(plain(f"{publication.title}: {100.0 * publication.level:.6g} % intervals")[:_LONGEST])
+    chart.add_data(column(2, 1), titles_from_data=True)
+    chart.set_categories(column(1))
+    series = chart.series[0]
+    series.graphicalProperties = GraphicalProperties(solidFill="9ECAE1")
+    series.invertIfNegative = False
+    series.errBars = ErrorBars(
+        errBarType="both",
+        errValType="cust",
+        minus=NumDataSource(NumRef(f=str(column(6)))),
+        plus=NumDataSource(NumRef(f=str(column(7)))),
+        spPr=GraphicalProperties(),
+    )
+    series.errBars.spPr.line.solidFill, series.errBars.spPr.line.width = "1A1A1A", 15875
+    # The first line on top, as on paper; the scale stays below. Labels keep clear of bars that go below zero.
+    chart.x_axis.scaling.orientation, chart.x_axis.tickLblPos = "maxMin", "low"
+    chart.y_axis.crosses, chart.y_axis.title = "max", inert(plain(publication.heading)[:_LONGEST])
+    # Without this openpyxl's axes are hidden in current spreadsheets.
+    chart.x_axis.delete = chart.y_axis.delete = False
+    chart.width, chart.height = _CHART_WIDTH, _CHART_FRAME + _CHART_ROW * lines
+    return chart
 
 
 def _put(sheet: Worksheet, row: int, column: int, text: str, *, bold: bool = False, centred: bool = False) -> Any:

@@ -18,6 +18,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.tables.cells import TableCells
 from hedgerow.tables.hierarchy import Hierarchy
 from hedgerow.tables.layout import arrange
+from hedgerow.tables.letters import reliability_letters
 from hedgerow.tables.margins import ConsistentTable, consistent_table
 from hedgerow.tables.publication import Publication
 from hedgerow.tables.shape import Axis, TableShape
@@ -156,6 +157,28 @@ def test_a_table_stands_in_another_page_under_its_own_ids() -> None:
     assert 'id="table-' not in html_table(publication(), name="second")
 
 
+def test_every_number_of_the_page_has_its_error_bar() -> None:
+    """The bar lies where the interval does, on the scale of its cells or of its totals, and says it in words."""
+    shown = publication(level=0.9)
+    layout, page = arrange(shown), html_table(shown)
+    found = re.findall(r'title="([^"]*)"><svg.*?class="interval" d="M([\d.]+) [\d.]+h([\d.]+)', page)[:-1]
+    assert len(found) == layout.rows * layout.columns == page.count("<td")
+    low, high = (layout.spread(lambda cells, end=end: cells.interval(0.9)[end]).ravel() for end in (0, 1))
+    letters = layout.spread(lambda cells: reliability_letters(cells)).ravel()
+    inside = layout.spread(lambda cells: np.full(cells.shape.size, cells is shown.table.interior)).ravel()
+    top = high[inside & (letters != "F")].max()
+    for place, (words, start, length) in enumerate(found):
+        ends = re.fullmatch(r"90 % interval: ([−\d,.]+) to ([−\d,.]+)", words)
+        assert ends
+        below, above = (float(end.replace(",", "").replace("−", "-")) for end in ends.groups())
+        assert below <= low[place] + 1e-6 and above >= high[place] - 1e-6
+        assert below > low[place] - 1.0 - 1e-6 and above < high[place] + 1.0 + 1e-6
+        if inside[place] and letters[place] != "F":
+            assert float(start) == pytest.approx(100 * low[place] / top, abs=1.0)
+            assert float(start) + float(length) == pytest.approx(100 * high[place] / top, abs=1.0)
+    assert found[-1][0] != found[0][0]
+
+
 def test_letters_and_hidden_numbers() -> None:
     page = html_table(publication())
     assert '<span class="letter" title="excellent">A</span>' in page
@@ -176,6 +199,7 @@ def test_errors_that_are_withheld_are_in_no_format() -> None:
     cells = TableCells.without_errors(SHAPE, VALUES, counted=True)
     shown = Publication("People", consistent_table(cells), "NOT differential privacy.", errors=True)
     assert "standard_error" not in csv_text(shown)
+    assert "<svg" not in html_page(shown)
     for text in (html_page(shown), text_of(shown)):
         assert "±" not in text
         assert "Reliability" not in text
@@ -237,6 +261,30 @@ def test_the_spreadsheet_holds_what_the_page_shows(across: tuple[str, ...] | Non
     written = list(csv.reader(io.StringIO(csv_text(shown))))
     assert [len(row) for row in rows] == [len(row) for row in written]
     assert [row[4] for row in rows[1:13]] == VALUES.tolist()
+
+
+def test_the_chart_of_the_spreadsheet_reads_each_cell_with_its_interval() -> None:
+    shown = publication(level=0.9)
+    book = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(shown)))
+    (_, *lines), (chart,) = [[cell.value for cell in row] for row in book["Chart"].iter_rows()], book["Chart"]._charts
+    cells = shown.table.interior
+    (low, high), numbers = cells.interval(0.9), cells.published
+    expected = [numbers, cells.standard_error, low, high, np.maximum(numbers - low, 0), np.maximum(high - numbers, 0)]
+    assert [line[0] for line in lines[:3]] == ["f, a, young", "f, a, old", "f, b, young"]
+    assert np.array([line[1:] for line in lines]) == pytest.approx(np.array(expected).T)
+    (series,) = chart.series
+    assert series.val.numRef.f == "'Chart'!$B$2:$B$13" and series.cat.numRef.f == "'Chart'!$A$2:$A$13"
+    assert series.errBars.errValType == "cust" and series.errBars.errBarType == "both"
+    assert series.errBars.minus.numRef.f == "'Chart'!$F$2:$F$13"
+    assert series.errBars.plus.numRef.f == "'Chart'!$G$2:$G$13"
+
+
+def test_a_spreadsheet_without_errors_or_too_large_to_draw_has_no_chart() -> None:
+    shape = TableShape((Axis("code", tuple(range(301))),))
+    many = TableCells.counts(shape, np.arange(301.0), privacy_variance=4.0)
+    for cells in (many, TableCells.without_errors(SHAPE, VALUES, counted=True)):
+        book = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(Publication("People", ConsistentTable(cells), ""))))
+        assert book.sheetnames == ["Table", "Cells"]
 
 
 def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:
