@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from hedgerow.audit.campaign import run_campaign
-from hedgerow.audit.page import campaign_page
+from hedgerow.reports.audit_page import campaign_page
 
 
 def main() -> int:

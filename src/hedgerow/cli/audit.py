@@ -88,7 +88,7 @@ def _one(name: str, options: dict[str, Any], runs: int | None, *, as_json: bool,
         found = audit_mechanism(priced.mechanism, priced.relation, delta=priced.delta, runs=wanted, advance=advance)
     if report is not None:
         from hedgerow.audit.campaign import run_mutants
-        from hedgerow.audit.page import verdict_page
+        from hedgerow.reports.audit_page import verdict_page
 
         _write(report, verdict_page(found, run_mutants(seed=20261120)))
     if as_json:
@@ -112,7 +112,7 @@ def _everything(options: dict[str, Any], runs: int | None, *, as_json: bool, rep
     with _Bar() as bar:
         found = run_campaign(runs=_CAMPAIGN_RUNS if runs is None else runs, progress=bar.show)
     if report is not None:
-        from hedgerow.audit.page import campaign_page
+        from hedgerow.reports.audit_page import campaign_page
 
         _write(report, campaign_page(found))
     if as_json:

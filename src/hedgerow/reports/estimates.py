@@ -1,4 +1,4 @@
-"""The estimates as a table, grouped by what is estimated, and as a picture said in words."""
+"""The estimates as a table, grouped by what is estimated, and as pictures said in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hedgerow.reports.document import Figure, RowGroup, Table
 from hedgerow.reports.numbers import decimals, number, percent, plural
 from hedgerow.reports.summary import named
 
-__all__ = ["estimates_figure", "estimates_table"]
+__all__ = ["estimates_figures", "estimates_table"]
 
 
 def estimates_table(release: Release, level: float) -> Table:
@@ -33,17 +33,25 @@ def estimates_table(release: Release, level: float) -> Table:
     )
 
 
-def estimates_figure(release: Release, level: float) -> Figure:
-    """Return error bars in two tones, of the whole interval and of its privacy part, and the same in words."""
-    from hedgerow.plots.error_bars import draw_error_bars
+def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
+    """Return a figure for each statistic: error bars of the interval and of its privacy part, and the same in words.
+
+    Each has a scale of its own, and each fits a printed page by itself.
+    """
+    from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
     from hedgerow.plots.privacy_bounds import as_svg
 
-    drawn = draw_error_bars(release.error_bars(level), level=level)
-    return Figure(
-        svg=as_svg(drawn),
-        alt=f"Error bars of {plural(len(release), 'estimate')}; the table above has the same numbers.",
-        caption=f"Pale: the whole {percent(level)} interval, of sampling and privacy together. Full: the part that "
-        "privacy noise alone would leave. Each statistic has a scale of its own.",
+    panels: dict[str, list[ErrorBar]] = {}
+    for bar in release.error_bars(level):
+        panels.setdefault(bar.panel, []).append(bar)
+    return tuple(
+        Figure(
+            svg=as_svg(draw_error_bars(bars, level=level)),
+            alt=f"Error bars of {name}, {plural(len(bars), 'estimate')}; the table above has the same numbers.",
+            caption=f"{name[:1].upper()}{name[1:]}. Pale: the whole {percent(level)} interval, of sampling and privacy "
+            "together. Full: the part that privacy noise alone would leave.",
+        )
+        for name, bars in panels.items()
     )
 
 

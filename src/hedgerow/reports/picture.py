@@ -19,6 +19,7 @@ _COLOURS = {
     "#e4e4e4": "rule",
     "#9ecae1": "interval",
     "#0072b2": "accent",
+    "#b2182b": "alarm",
 }
 _COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
 _FONT = re.compile(r"'DejaVu Sans'(, sans-serif)?")

@@ -24,7 +24,7 @@ from hedgerow.reports.document import (
     Section,
     Table,
 )
-from hedgerow.reports.estimates import estimates_figure, estimates_table
+from hedgerow.reports.estimates import estimates_figures, estimates_table
 from hedgerow.reports.numbers import at_most_percent, percent
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.summary import covered, how_sure, source_name, what_was_released
@@ -168,7 +168,7 @@ def _estimates(release: Release, level: float) -> Section:
     if notes:
         blocks.append(Items(notes))
     if len(release):
-        blocks.append(estimates_figure(release, level))
+        blocks += estimates_figures(release, level)
     blocks.append(Items(covered(release), title="What the intervals are about"))
     return Section("estimates", "Estimates", tuple(blocks))
 

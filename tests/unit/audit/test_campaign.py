@@ -15,10 +15,10 @@ from hedgerow.audit import campaign
 from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, Campaign, run_campaign
 from hedgerow.audit.law import LawTest, Statistic
 from hedgerow.audit.mutants import Caught, Rejection, mutants
-from hedgerow.audit.page import campaign_page
 from hedgerow.audit.replay import Replay
 from hedgerow.audit.specimens import specimens
 from hedgerow.cli.main import app
+from hedgerow.reports.audit_page import campaign_page
 
 
 @pytest.fixture
@@ -93,4 +93,5 @@ def test_the_command_without_a_mechanism_runs_it(little: None, tmp_path: Path) -
 def test_names_are_text_on_the_page(found: Campaign) -> None:
     named = replace(found.audits[0].specimen, name="<script>alert(1)</script>")
     page = campaign_page(replace(found, audits=(replace(found.audits[0], specimen=named),)))
-    assert "<script" not in page and "&lt;script&gt;" in page
+    assert "<script>" not in page and page.count("<script") == 1 and "&lt;script&gt;" in page
+    assert '<script type="application/json" id="record">' in page

@@ -1,10 +1,8 @@
-"""One self-contained page of an audit: verdict, picture, table, mutants, record. It fetches and runs nothing."""
+"""One self-contained page of an audit: verdict, pictures, table, mutants, and the record for machines."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -15,10 +13,17 @@ from hedgerow.audit.exact import exact_delta_lower
 from hedgerow.audit.mutants import Caught
 from hedgerow.audit.verdict import Verdict
 from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts
+from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table
+from hedgerow.reports.html import render
 
 __all__ = ["campaign_page", "verdict_page"]
 
 _POINTS = 120
+_HEAD = ("mechanism", "relation", "noise", "δ", "ε at most", "ε at least", "gap", "confidence", "runs", "passes")
+_MEANING = (
+    "A certificate claims ε at most; an attack that counts outputs on two neighbours certifies ε at least. The audit "
+    "passes when the two do not cross."
+)
 
 
 def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
@@ -28,8 +33,8 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
     >>> from hedgerow.privacy.mechanism import GeometricCounts
     >>> from hedgerow.privacy.relation import Relation
     >>> verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, runs=10_000)
-    >>> "<svg" in verdict_page(verdict, ()) and "http://" not in verdict_page(verdict, ()).split("<svg")[0]
-    True
+    >>> "<svg" in verdict_page(verdict, ()), "http:" in verdict_page(verdict, ())
+    (True, False)
     """
     from hedgerow.plots.privacy_bounds import as_svg, draw_privacy_curve
 
@@ -39,16 +44,20 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
     upper = [curve.delta_upper(epsilon) for epsilon in epsilons]
     lower = [_delta_lower(verdict, epsilon) for epsilon in epsilons]
     title = f"{verdict.mechanism.type}, {verdict.relation}"
-    pictures = [("δ against ε, claimed and certified", as_svg(draw_privacy_curve(epsilons, upper, lower, title=title)))]
+    picture = Figure(
+        as_svg(draw_privacy_curve(epsilons, upper, lower, title=title)),
+        "δ against ε, claimed and certified; the table below has the figures.",
+        "Above: what the certificate claims. Below: what the attacks certify; it must not cross the other.",
+    )
     bounds = f"ε ≤ {verdict.epsilon_upper:.4g} claimed, ε ≥ {verdict.epsilon_lower:.4g} certified"
     return _render(
         title=f"Audit of {title}",
         passes=verdict.passes,
         summary=f"{bounds} at δ = {verdict.delta:.3g}.",
         alarm=f"A true certificate fails with probability at most {1.0 - verdict.confidence:.2g}.",
-        pictures=[*pictures, *_mutant_picture(caught)],
-        rows=[_row(verdict.mechanism.type, verdict)],
-        mutants=[one.to_dict() for one in caught],
+        pictures=(picture,),
+        rows=(_row(verdict.mechanism.type, verdict),),
+        caught=caught,
         notes=[],
         record=verdict.to_dict(),
     )
@@ -63,7 +72,11 @@ def campaign_page(campaign: Campaign) -> str:
         PrivacyBound(f"{name}, {verdict.relation}", verdict.epsilon_lower, verdict.epsilon_upper)
         for name, verdict in ((one.specimen.name, one.verdict) for one in campaign.audits)
     ]
-    picture = as_svg(draw_privacy_bounds(bounds, title="Every mechanism: claimed and certified ε"))
+    picture = Figure(
+        as_svg(draw_privacy_bounds(bounds, title="Every mechanism: claimed and certified ε")),
+        "Claimed and certified ε of every mechanism; the table below has the figures.",
+        "The bar is the claimed ε, the mark the certified one.",
+    )
     accepted = [test.accepted for test in campaign.laws]
     notes = [
         f"{sum(accepted)} of {len(accepted)} tests of laws accept.",
@@ -83,9 +96,9 @@ def campaign_page(campaign: Campaign) -> str:
         summary=f"{sum(one.verdict.passes for one in audited)} of {len(audited)} audits pass, "
         f"{rejected} of {len(campaign.caught)} mutants are rejected.",
         alarm=f"A correct library fails with probability at most {campaign.false_alarm:.2g}.",
-        pictures=[("claimed and certified ε of every mechanism", picture), *_mutant_picture(campaign.caught)],
-        rows=[_row(one.specimen.name, one.verdict) for one in audited],
-        mutants=[one.to_dict() for one in campaign.caught],
+        pictures=(picture,),
+        rows=tuple(_row(one.specimen.name, one.verdict) for one in audited),
+        caught=campaign.caught,
         notes=notes,
         record=campaign.to_dict(),
     )
@@ -98,7 +111,21 @@ def _delta_lower(verdict: Verdict, epsilon: float) -> float:
     return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon))
 
 
-def _mutant_picture(caught: Sequence[Caught]) -> list[tuple[str, str]]:
+def _mutants(caught: Sequence[Caught]) -> Section:
+    listed = tuple(
+        (
+            one.mutant.name,
+            f"{one.mutant.broken} ({one.mutant.layer}). "
+            + ("Rejected: " if one.found.rejected else "ACCEPTED, so the audit is blind: ")
+            + one.found.evidence,
+        )
+        for one in caught
+    )
+    said = Paragraph("Releases broken on purpose. An audit that accepts one of them is blind.")
+    return Section("mutants", "Mutants", (said, *_mutant_picture(caught), Pairs(listed)))
+
+
+def _mutant_picture(caught: Sequence[Caught]) -> tuple[Figure, ...]:
     from hedgerow.plots.privacy_bounds import PrivacyBound, as_svg, draw_privacy_bounds
 
     bounds = [
@@ -107,13 +134,18 @@ def _mutant_picture(caught: Sequence[Caught]) -> list[tuple[str, str]]:
         if one.found.epsilon_lower is not None and one.found.epsilon_upper is not None
     ]
     if not bounds:
-        return []
-    drawn = draw_privacy_bounds(bounds, title="Mutants rejected by their outputs")
-    return [("claimed and certified ε of the mutants", as_svg(drawn))]
+        return ()
+    return (
+        Figure(
+            as_svg(draw_privacy_bounds(bounds, title="Mutants rejected by their outputs")),
+            "Claimed and certified ε of the mutants; the list below says what was found.",
+            "A mark beyond its bar refutes the claim.",
+        ),
+    )
 
 
-def _row(name: str, verdict: Verdict) -> list[str]:
-    return [
+def _row(name: str, verdict: Verdict) -> tuple[str, ...]:
+    return (
         name,
         str(verdict.relation),
         verdict.source,
@@ -124,16 +156,36 @@ def _row(name: str, verdict: Verdict) -> list[str]:
         f"1 − {1.0 - verdict.confidence:.2g}",
         f"{verdict.runs:,}",
         "yes" if verdict.passes else "NO",
-    ]
+    )
 
 
-def _render(*, pictures: Sequence[tuple[str, str]], record: dict[str, Any], **parts: Any) -> str:
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    template = files("hedgerow.audit").joinpath("page.html").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(template)
-    # The pictures are our own, with every text in them escaped by their writer.
-    drawn = [{"label": label, "svg": Markup(svg)} for label, svg in pictures]
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
-    return str(page.render(pictures=drawn, record=text, **parts))
+def _render(
+    *,
+    title: str,
+    passes: bool,
+    summary: str,
+    alarm: str,
+    pictures: tuple[Figure, ...],
+    rows: tuple[tuple[str, ...], ...],
+    caught: Sequence[Caught],
+    notes: Sequence[str],
+    record: dict[str, Any],
+) -> str:
+    verdict = f"{'Passed' if passes else 'FAILED'}: {summary}"
+    table = Table(
+        "δ, claimed and certified ε, and what lies between.", _HEAD, (RowGroup(rows),), numeric=True, stacked=True
+    )
+    return render(
+        Document(
+            title,
+            verdict if passes else "",
+            (*(() if passes else (Paragraph(verdict, "warning"),)), Paragraph(f"{_MEANING} {alarm}")),
+            (
+                Section("mechanisms", "Mechanisms", (*pictures, table)),
+                *((_mutants(caught),) if caught else ()),
+                *((Section("notes", "Laws, lattice, replay", (Items(tuple(notes)),)),) if notes else ()),
+            ),
+            "The whole record is in this file as JSON, in the element of id “record”.",
+            record,
+        )
+    )
