@@ -19,7 +19,8 @@ test: $(VENV)/.dev
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2
 
-# The papers' figures beside ours, from the public data in the folder that HEDGEROW_DATA names.
+# The papers' figures beside ours. Public data are read from the folder that HEDGEROW_DATA names, or from
+# reproduction/data; what needs a file that is not there is left out, and it is said where the file is had.
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproduction.brawner_honaker
 	$(BIN)/python -m reproduction.win_vector

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .exhibit import Exhibit
 from .page import write_page
-from .source import data_file
+from .source import FILES, DataNotFoundError, data_file, data_folder, is_the_copy_used
 
 __all__ = ["Reproduction", "run"]
 
@@ -32,28 +32,47 @@ class Reproduction:
     @property
     def missing(self) -> tuple[str, ...]:
         """The needed files that the folder of data does not hold."""
-        return tuple(name for name in self.needed if not data_file(name).is_file())
+        return tuple(name for name in self.needed if not (data_folder() / name).is_file())
 
 
 def run(reproduction: Reproduction, arguments: Sequence[str] | None = None) -> None:
-    """Run, print, write; exit 1 where a verdict is `differs` or `not as expected`, 2 where data are not found."""
+    """Run what the data here allow, print, write; exit 1 where a verdict is `differs` or `not as expected`.
+
+    An exhibit whose file is not here is left out by name, and it is said where the file is had.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="share of the full number of runs")
     parser.add_argument("--out", type=Path, default=reproduction.folder / "out")
     asked = parser.parse_args(arguments)
-    if reproduction.missing:
-        print("Not found: " + ", ".join(reproduction.missing) + ". Set HEDGEROW_DATA to the folder that holds them.")
-        sys.exit(2)
-    start, exhibits = time.monotonic(), []
+    for name in reproduction.needed:
+        if name not in reproduction.missing and not is_the_copy_used(data_file(name)):
+            print(f"Note: {data_file(name)} is not the copy that these figures were made with (another SHA-256).")
+    start, exhibits, left_out = time.monotonic(), [], []
     for make in reproduction.exhibits:
-        exhibits.append(make(share=asked.share))
+        try:
+            exhibits.append(make(share=asked.share))
+        except DataNotFoundError as absent:
+            left_out.append(f"{make.__module__.rpartition('.')[2]} (needs {absent.filename})")
+            continue
         _print(exhibits[-1])
+    if reproduction.missing:
+        _say_what_is_missing(reproduction, left_out)
+    if not exhibits:
+        return
     seconds = time.monotonic() - start
     page = write_page(exhibits, asked.out, template=reproduction.folder, share=asked.share)
     verdicts = Counter(line.verdict for exhibit in exhibits for line in exhibit.lines)
     print("\n" + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()) + f"; {seconds:.0f} s")
     print(f"Page: {page}")
     sys.exit(1 if verdicts["differs"] or verdicts["not as expected"] else 0)
+
+
+def _say_what_is_missing(reproduction: Reproduction, left_out: Sequence[str]) -> None:
+    if left_out:
+        print("\nLeft out: " + "; ".join(left_out) + ".")
+    print(f"\nNot in {data_folder()}, the folder of data (HEDGEROW_DATA names another); put there:")
+    for name in reproduction.missing:
+        print("\n  " + FILES[name].how_to_get())
 
 
 def _print(exhibit: Exhibit) -> None:

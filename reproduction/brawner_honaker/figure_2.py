@@ -53,8 +53,9 @@ def _lines() -> list[Line]:
     lines.append(Line(f"Remark 2 against the classical mechanism, ε = 1, k = {k}", f"2k/ε² below {classical:.1f}",
                       f"{2 * k}", "reproduced" if 2 * k < classical else "refuted"))  # fmt: skip
     analytic = analytic_variance(1.0, DELTA)
-    lines.append(Line(f"Remark 2 against the analytic mechanism, ε = 1, k = {k}", f"2k/ε² below {analytic:.1f}",
-                      f"{2 * k}", "reproduced" if 2 * k < analytic else "refuted"))  # fmt: skip
+    lines.append(Line(f"the same against the analytic mechanism, which the paper does not name, ε = 1, k = {k}",
+                      f"2k/ε² above {analytic:.1f} (ours)", f"{2 * k}",
+                      "as expected" if 2 * k > analytic else "not as expected"))  # fmt: skip
     lines += [
         Line(f"largest k against the analytic one, ε = {epsilon:g}, δ = 1e-6", f"{expected} (ours)",
              f"{most_releases(epsilon, DELTA):.2f}",

@@ -73,8 +73,10 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         "variance",
         "The variance: right for a score near 0, far too small for any other",
         tuple(lines),
-        "The note computes the variance in its example, where one record in n is 1. A model that is right half of the "
-        "time has 250 times as much at n = 1,000. Noise of a true ε = 1/Z costs less from an accuracy of .02 to .98.",
+        "The note first states Z/(εn²) and then derives 1/(εn²), which at ε = 1/Z are Z²/n² and Z/n²; the derived one "
+        "is used here. The note computes the variance in its example, where one record in n is 1. A model that is "
+        "right half of the time has 250 times as much at n = 1,000. "
+        "Noise of a true ε = 1/Z costs less from an accuracy of .02 to .98.",
         drawing.finished(),
         "Variance against accuracy on a logarithmic axis: the resample's is a dome from 1e-5 at the ends to 2.5e-3 in "
         "the middle; the claim is a line at 1e-5, Laplace noise one at 2e-4.",

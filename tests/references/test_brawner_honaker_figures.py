@@ -5,6 +5,8 @@ What needs ages or published results reads them from $HEDGEROW_DATA and is skipp
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import re
 import sys
 from pathlib import Path
@@ -15,10 +17,12 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.brawner_honaker import attack, coverage, figure_4, figure_8, figure_9a, price, run, section_8
-from reproduction.brawner_honaker.published import releases
+from reproduction.brawner_honaker.published import population, releases
 from reproduction.drawing import INK, Drawing
 from reproduction.exhibit import Exhibit, Line
 from reproduction.page import write_page
+from reproduction.run import run as started
+from reproduction.source import FILES, is_the_copy_used
 
 needs_data = pytest.mark.skipif(
     bool(run.BRAWNER_HONAKER.missing),
@@ -130,10 +134,39 @@ def test_the_page_is_whole_and_self_contained(tmp_path: Path) -> None:
     assert text == write_page([*exhibits, marked], tmp_path, template=template).read_text(encoding="utf-8")
 
 
-def test_a_missing_folder_is_named(
+def test_without_data_what_needs_none_runs_and_the_rest_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path))
+    monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path / "empty"))
+    population.cache_clear()
+    releases.cache_clear()
+    both = dataclasses.replace(run.BRAWNER_HONAKER, exhibits=(figure_4.exhibit, figure_8.exhibit))
     with pytest.raises(SystemExit) as stopped:
-        run.main([])
-    assert stopped.value.code == 2 and "HEDGEROW_DATA" in capsys.readouterr().out
+        started(both, ["--share", "0.2", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert stopped.value.code == 0
+    assert 'id="figure-4"' in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "Left out: figure_8 (needs PUMS5extract10000.csv)" in said
+    for name in run.BRAWNER_HONAKER.needed:
+        file = FILES[name]
+        assert name in said and file.sha256 in said and file.publisher in said and "HEDGEROW_DATA" in said
+
+
+def test_another_copy_is_used_and_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "PUMS5extract10000.csv").write_text("age\n40\n", encoding="utf-8")
+    monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path))
+    nothing = dataclasses.replace(run.BRAWNER_HONAKER, exhibits=())
+    started(nothing, [])
+    assert "not the copy that these figures were made with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_says_where_it_is_had(name: str) -> None:
+    file = FILES[name]
+    assert file.typed or file.derived
+    assert len(file.sha256) == 64 and file.publisher in file.how_to_get()
+    found = Path(os.environ.get("HEDGEROW_DATA", "")) / name
+    if "HEDGEROW_DATA" in os.environ and found.is_file():
+        assert is_the_copy_used(found)
