@@ -16,6 +16,44 @@ COMMAND = re.compile(r"^\$ (hedgerow (?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MUL
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+
+
+def linked(page: Path) -> dict[Path, set[str]]:
+    """Return the files that a page links to, each with the anchors that are named in it."""
+    found: dict[Path, set[str]] = {}
+    for file, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        target = (page.parent / file).resolve() if file else page
+        found.setdefault(target, set()).update({anchor[1:]} if anchor else set())
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    heads = [head.replace("`", "").strip().lower() for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, named in linked(page).items():
+        assert target.exists(), f"{page.name} links to {target}"
+        if target.suffix == ".md":
+            assert named <= anchors(target), f"{page.name} links into {target.name}"
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page not in reached:
+            reached.add(page)
+            ahead += [target for target in linked(page) if target.suffix == ".md"]
+    assert {page.name for page in PAGES if page not in reached} == set()
+
+
 def blocks(page: Path, language: str) -> list[str]:
     return [body for kind, body in BLOCK.findall(page.read_text()) if kind == language]
 
