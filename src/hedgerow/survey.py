@@ -1,4 +1,4 @@
-"""`hedgerow.open` and what can be asked of what it opens. Each method delegates in a line or two."""
+"""`hedgerow.open` and what can be asked of what it opens. The work is done in `release/` and `tables/`."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def least_noise(build: Callable[[float], Mechanism], relation: Relation, budget:
             mechanism = build(precision)
             profile = profile_of(mechanism, relation)
         except (UncertifiedError, ParameterError) as refusal:
-            # Beyond what is certified or can be drawn: dearer than every budget. Said only if nothing else is found.
+            # Beyond what is certified or can be drawn: no budget is enough. Said only if nothing else is found.
             refusals.append(refusal)
             return Calibrated(Composition(()), PureProfile(math.inf), precision, math.inf)
         return Calibrated(mechanism, profile, precision, profile.epsilon_upper(budget.delta))

@@ -172,7 +172,7 @@ def certify(
 
 
 def mechanism_from_record(record: object) -> Mechanism:
-    """Read a mechanism back from JSON data (HG502 where it is none)."""
+    """Read a mechanism back from JSON data (HG502 if it is not a mechanism)."""
     from pydantic import ValidationError
 
     try:

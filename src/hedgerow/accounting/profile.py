@@ -22,7 +22,7 @@ __all__ = [
     "least_epsilon",
 ]
 
-# One double operation more or less: added on the dear side of every closed form.
+# One double operation more or less: every closed form is rounded against the user by it.
 _ROUND_UP = 1.0 + 1e-12
 
 

@@ -271,7 +271,7 @@ def _placed(query: Query, columns: dict[str, str]) -> list[nw.Expr]:
 
 
 def _present(value: nw.Expr) -> nw.Expr:
-    """Return the one rule of missingness: null, NaN and ±∞ are missing; 0·x is 0 for every other x, and theirs is none.
+    """Return the one rule of missingness: null, NaN and ±∞ are missing; 0·x is NaN for these, and 0 for finite x only.
 
     Comparing x with the largest double would say the same, but DuckDB answers that from a Parquet file's smallest and
     largest value, among which NaN does not count (duckdb issue 25521), so that NaN would be present.

@@ -1,4 +1,4 @@
-"""The interval about the file itself: the records are all there are, so sampling error is none of its concern.
+"""The interval about the file itself: the records are all there are, so there is no sampling error.
 
 The k replicates then scatter about the file's own value by resampling and noise alone, both seen in full in their
 spread, so Student's interval is exact for normal replicates. A single plain release at the same price is narrower,

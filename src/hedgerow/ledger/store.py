@@ -128,7 +128,7 @@ class Ledger:
         LedgerError
             HG302: something is there already, or the folder is missing or cannot be written.
         ParameterError
-            HG103, HG314: a relation, budget, name, unit, family or guarantee that is none.
+            HG103, HG314: an invalid relation, budget, name, unit, family or guarantee.
         """
         header = Header(
             request.checked_text("dataset", dataset),

@@ -153,7 +153,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ----------
         X : array or frame, (records, features)
         y : array, (records,)
-            Labels. One that is none of the classes counts as no class.
+            Labels. A label that is not among the classes counts as no class.
         sample_weight : array, optional
             For ``mechanism="none"`` only: a record of weight 5 would move a count by 5, and no bound on weights is
             certified.

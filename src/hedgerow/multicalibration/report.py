@@ -32,7 +32,7 @@ __all__ = ["CellReading", "Report", "floor_of", "report_of"]
 
 # Why a mechanism tells less than before and after: to release more would cost more.
 _UNTOLD = {
-    "rounds": "nothing is known of after: the scores that the last round leaves are counted by no round",
+    "rounds": "errors after calibration are not available: the last round is not measured",
     "numeric_sparse": "no errors are known: only cells above the threshold are answered, and paid for",
     "input_perturbation": "no errors are known: each record is released as random bits, too noisy to read them from",
 }
@@ -221,7 +221,9 @@ class Report:
         if label is None:
             return 0
         if label not in self.labels:
-            raise ParameterError("HG165", rule="A label is one that a model was fitted for.", finding="This is none.")
+            raise ParameterError(
+                "HG165", rule="A label is one that a model was fitted for.", finding="No model has this label."
+            )
         return self.labels.index(label)
 
     def _one(self, when: str, label: Scalar | None) -> Residuals:

@@ -81,7 +81,7 @@ class BootstrapNoise:
 
     @classmethod
     def from_dict(cls, record: object) -> BootstrapNoise:
-        """Read it back (HG502 where it is none)."""
+        """Read it back (HG502 if it is not a statement)."""
         if not isinstance(record, Mapping) or set(record) != {field.name for field in fields(cls)}:
             raise _unreadable()
         try:

@@ -36,7 +36,7 @@ __all__ = ["MOST_BOUNDED_CELLS", "BoundedCells", "CellKind", "CellTotals"]
 MOST_BOUNDED_CELLS = 10_000
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Sums of squares and square roots of a few terms in doubles: relative error below this, added on the dear side.
+# Sums of squares and square roots of a few terms in doubles: relative error below this, rounded against the user.
 _ROUND_UP = 1.0 + 1e-12
 
 

@@ -213,7 +213,7 @@ class Category:
 
 
 def checked_column(column: object) -> str:
-    """Return a usable column name (HG203 where it is none)."""
+    """Return a usable column name (HG203 if it is not usable)."""
     if isinstance(column, str) and column:
         return column
     raise ParameterError(

@@ -1,4 +1,4 @@
-"""Columns into a data frame of whichever library the caller has; none is needed for anything else."""
+"""Converts columns to polars, pandas or pyarrow, whichever the caller has; all of them are optional."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def parse_noise(
     Raises
     ------
     ParameterError
-        HG185 an unknown noise, HG186 an option that belongs to another, HG187 a number of draws that is none, HG188 a
+        HG185 an unknown noise, HG186 an option that belongs to another, HG187 an invalid number of draws, HG188 a
         statistic or a unit that it does not serve.
 
     Examples

@@ -14,7 +14,7 @@ mechanism       what is priced                                                  
                 that of ONE replicate                                            add-remove
 ==============  ===============================================================  ================================
 
-A new mechanism is one builder more in `_BUILDERS`.
+A new mechanism needs an entry in `PRICED` and `_BUILDERS`, and its case in the functions that check and scale.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def price_of(
     ------
     ParameterError
         HG101, HG102, HG103 for ε, δ, relation; HG109 not exactly one size, or one out of range;
-        HG117 a Gaussian at δ = 0; HG120 a number of replicates that is none;
+        HG117 a Gaussian at δ = 0; HG120 if the number of replicates is invalid;
         HG124 an option or a name that fits no mechanism.
     UncertifiedError
         HG401 no noise meets the budget; HG403 a bootstrap outside the range that is certified.

@@ -27,7 +27,7 @@ def told_facts(facts: Facts | None, *, relation: object = None, unit: object = N
     Raises
     ------
     ParameterError
-        HG103 no relation from anywhere, HG115 a unit or a target that is none.
+        HG103 no relation from anywhere, HG115 if unit or target is invalid.
     UncertifiedError
         HG402: a unit of too many rows.
 

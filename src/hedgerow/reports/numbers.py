@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 __all__ = ["at_most_percent", "decimals", "joined", "number", "percent", "plural"]
 
-_NARROW = "\N{NO-BREAK SPACE}"
+_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def decimals(error: float | None) -> int | None:
@@ -44,7 +44,7 @@ def percent(share: float) -> str:
     >>> percent(0.95)
     '95\N{NO-BREAK SPACE}%'
     """
-    return f"{100.0 * share:.6g}{_NARROW}%"
+    return f"{100.0 * share:.6g}{_SPACE}%"
 
 
 def at_most_percent(share: float) -> str:
@@ -54,8 +54,8 @@ def at_most_percent(share: float) -> str:
     ('71\N{NO-BREAK SPACE}%', '99.5\N{NO-BREAK SPACE}%', '1\N{NO-BREAK SPACE}%')
     """
     parts = 10 if 0.99 < share < 1.0 else 1
-    # Not dearer by a last digit that only the multiplication made.
-    return f"{math.ceil(100.0 * share * parts - 1e-9) / parts:g}{_NARROW}%"
+    # A last digit that only the multiplication made does not raise the figure.
+    return f"{math.ceil(100.0 * share * parts - 1e-9) / parts:g}{_SPACE}%"
 
 
 def joined(words: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def bounds_of_cells(given: object, by: tuple[Category, ...], column: str, grid: 
     Raises
     ------
     ParameterError
-        HG105 a pair that is none; HG152 a cell or category that the table does not have, one named twice, bounds beyond
+        HG105 an invalid pair; HG152 a cell or category that the table does not have, one named twice, bounds beyond
         those of the table or between two steps of its grid.
 
     Examples

@@ -77,7 +77,7 @@ def choose(
     Raises
     ------
     ParameterError
-        HG150 no group, HG151 an option or a noise that is none; all that `planned` raises.
+        HG150 no group, HG151 an unknown option or noise; all that `planned` raises.
     UncertifiedError
         HG410 public membership where something else stays private; HG411 per-cell sensitivities.
     """
@@ -148,7 +148,7 @@ def noise_sd(plan: Plan) -> float:
 
 
 def check_names(method: object, noise: object, by: object) -> None:
-    """Refuse a table without groups (HG150), and an option or a noise that is none (HG151)."""
+    """Refuse a table without groups (HG150), and an unknown option or noise (HG151)."""
     if not by:
         raise ParameterError(
             "HG150",

@@ -60,7 +60,7 @@ def choose_by_cell(
     ------
     ParameterError
         HG152 bounds that do not fit; HG155 what bounds by cell do not serve; HG117 Gaussian noise at δ = 0; HG150 no
-        group, HG151 an option or a noise that is none; all that `parse_request` raises.
+        group, HG151 an unknown option or noise; all that `parse_request` raises.
     """
     check_names(method, noise, options.get("by"))
     _check_served(told, method, noise)

@@ -73,7 +73,7 @@ class CustodianFigures:
         Raises
         ------
         ParameterError
-            HG110: a level that is none.
+            HG110: the level is not between 0 and 1.
         """
         gamma = 1.0 - parse_level(level)
         kinds, places = np.unique(self._scale, return_inverse=True)

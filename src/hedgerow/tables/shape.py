@@ -104,7 +104,7 @@ class TableShape:
         return self.axes[self.axis_places([axis])[0]].labels
 
     def axis_places(self, axes: Iterable[int | str]) -> tuple[int, ...]:
-        """Return the places of axes given by place or by column, in the order given (HG160 where one is none)."""
+        """Return the places of axes given by place or by column, in the order given (HG160 if one is unknown)."""
         places = []
         for axis in axes:
             place = self.columns.index(axis) if axis in self.columns else axis

@@ -1,7 +1,7 @@
 """The least noise of one look with which all looks together stay within the budget, as a ledger will add them up.
 
 The accountant's own composition of all looks guides the search; the ledger's running total, which folds entry by entry
-and is dearer in its last digits, decides.
+and is larger in its last digits, decides.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def fit(build: Callable[[float], Single], conditions: Conditions, *, checked: bo
             mechanism = build(precision / fewer)
             profile = all_looks(mechanism, conditions)
         except (UncertifiedError, ParameterError):
-            # Beyond what is certified or can be drawn: dearer than every budget.
+            # Beyond what is certified or can be drawn: it costs more than every budget.
             return Calibrated(Composition(()), PureProfile(np.inf), precision, np.inf)
         return Calibrated(mechanism, profile, precision, profile.epsilon_upper(budget.delta))
 

@@ -47,7 +47,7 @@ class Options:
 
 
 def checked_options(thinning: float, threshold: float, n_answers: int) -> Options:
-    """Return the options (HG172 a thinning that is none); `thresholdout` looks at its own itself.
+    """Return the options (HG172 if the thinning is invalid); `thresholdout` looks at its own itself.
 
     >>> checked_options(10, 0.02, 20).thinning
     10.0
@@ -98,7 +98,7 @@ class LookMechanism(Protocol):
 
     @property
     def name(self) -> str:
-        """Its file."""
+        """The value of `mechanism=`."""
         ...
 
     @property

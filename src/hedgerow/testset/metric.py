@@ -189,7 +189,7 @@ def from_function(
     Raises
     ------
     ParameterError
-        HG171: a name or function that is none; HG104 to HG107 for bounds and step.
+        HG171: an unknown name or a function that is not a metric; HG104 to HG107 for bounds and step.
 
     Examples
     --------
