@@ -23,6 +23,7 @@ DOORS = {
         "plots/grouped_bars.py",
         "plots/heat_map.py",
         "plots/error_bars.py",
+        "plots/figure.py",
         "plots/privacy_bounds.py",
         "plots/privacy_curve.py",
         "plots/reliability.py",

@@ -32,7 +32,7 @@ __all__ = ["CellReading", "Report", "floor_of", "report_of"]
 
 # Why a mechanism tells less than before and after: to release more would cost more.
 _UNTOLD = {
-    "rounds": "errors after calibration are not available: the last round is not measured",
+    "rounds": "errors after calibration are not known: the last round is not measured",
     "numeric_sparse": "no errors are known: only cells above the threshold are answered, and paid for",
     "input_perturbation": "no errors are known: each record is released as random bits, too noisy to read them from",
 }

@@ -69,7 +69,9 @@ def draw_privacy_bounds(bounds: Sequence[PrivacyBound], *, title: str = "", ax: 
         axes.set_yticks(range(len(bounds)), [_plain(bound.label) for bound in bounds])
         axes.set_ylim(len(bounds) - 0.4, -0.6)
         axes.set_xlim(0.0, right)
-        axes.set_xlabel("ε   (bar: claimed at most, mark: certified at least, red diamond: refuted)", fontsize=8)
+        # Two lines that end where the axis ends: beside long labels one would hang out of the figure.
+        said = "ε   (bar: claimed at most, mark: certified at least,\nred diamond: refuted)"
+        axes.set_xlabel(said, fontsize=8, loc="right")
         _quiet(axes, title)
         return axes
 

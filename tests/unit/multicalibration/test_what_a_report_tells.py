@@ -80,7 +80,7 @@ def test_one_line_says_why_something_is_not_known(mechanism: str) -> None:
 def test_a_plot_shows_bands_and_says_below_what_no_curve_shows() -> None:
     pytest.importorskip("matplotlib")
     axes = report_of(fitted("rounds", 8000, 1, np.array([0.3, 0.6])), "rounds").plot(groups=["all"])
-    assert "errors after calibration are not available" in axes.figure.get_supxlabel().replace("\n", " ")
+    assert "errors after calibration are not known" in axes.figure.get_supxlabel().replace("\n", " ")
     assert len(axes.collections) == 1
     both = report_of(fitted("table", 8000, 1, np.array([0.3, 0.6]))).plot(groups=["all"])
     assert both.figure.get_supxlabel() == "" and len(both.collections) == 2
