@@ -28,6 +28,7 @@ __all__ = [
     "FactsError",
     "ForbiddenError",
     "HedgerowError",
+    "HedgerowWarning",
     "LedgerError",
     "ParameterError",
     "SpentError",
@@ -62,6 +63,10 @@ class HedgerowError(Exception):
     def __init__(self, code: str, *, rule: str, finding: str = "", remedy: str = "") -> None:
         self.code, self.rule, self.finding, self.remedy = code, rule, finding, remedy
         super().__init__(f"{code}: " + " ".join(part for part in (rule, finding, remedy) if part))
+
+
+class HedgerowWarning(UserWarning):
+    """Something allowed that a careful custodian would want to know."""
 
 
 class ParameterError(HedgerowError, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
-from hedgerow.errors import FactsError
+from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
+from hedgerow.privacy.budget import warn_about_delta
 from hedgerow.privacy.declared import Allowance, Facts
 from hedgerow.privacy.facts import Scalar
+from hedgerow.privacy.numbers import real
 from hedgerow.privacy.relation import Relation, Target
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.execute import certificate_of, run_reserved
@@ -36,10 +37,6 @@ from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.route import release_table
 
 __all__ = ["HedgerowWarning", "Survey", "open"]
-
-
-class HedgerowWarning(UserWarning):
-    """Something allowed that a careful custodian would want to know."""
 
 
 def open(
@@ -283,7 +280,7 @@ class Survey:
             noise=noise,
             n_draws=n_draws,
         )
-        self._warn_about_delta(plan.request.budget.delta)
+        warn_about_delta(plan.request.budget.delta, self.n)
         if self.facts is not None:
             within_total(plan, self.facts.budget)
         certificate = certificate_of(plan)
@@ -381,19 +378,11 @@ class Survey:
         told = Told(self.relation, self.unit, self.target, self.overrides)
         opened = Opened(self.source, told, self.facts, self.n, self.ledger, self._backend())
         if guarantee == "dp":
-            given = options.get("delta")
-            self._warn_about_delta(usual_delta(self.facts) if given is None else given, frames=4)
+            delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
+            if delta is not None:
+                warn_about_delta(delta, self.n, frames=3)
         return release_table(asked, opened, guarantee=guarantee, **options)
 
     def _backend(self) -> str | None:
         library = self.source.name.split(".")[0]
         return library if library in BACKENDS else None
-
-    def _warn_about_delta(self, delta: object, *, frames: int = 3) -> None:
-        if self.n and isinstance(delta, (int, float)) and delta * self.n > 1.0:
-            warnings.warn(
-                f"delta={delta:.3g} exceeds 1/n: at this δ a mechanism may publish some record as it is. Take it below "
-                f"{1.0 / self.n:.1g}.",
-                HedgerowWarning,
-                stacklevel=frames,
-            )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hedgerow.cli.terminal import OutputClosed, tell
-from hedgerow.errors import HedgerowError, ParameterError, SpentError
+from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
 
 __all__ = ["deliver", "no_source", "spending", "warnings_told"]
 
@@ -26,7 +26,6 @@ def no_source(verb: str) -> ParameterError:
 @contextmanager
 def warnings_told() -> Iterator[None]:
     """Tell hedgerow's own warnings in plain words, and no other: a library's may quote data."""
-    from hedgerow.survey import HedgerowWarning
 
     def told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         tell(f"Warning: {message}")

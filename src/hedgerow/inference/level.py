@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import NormalDist
 
 from hedgerow.errors import ParameterError
+from hedgerow.privacy.numbers import real
 
 __all__ = ["normal_quantile", "parse_level"]
 
@@ -22,13 +23,14 @@ def parse_level(level: object) -> float:
     >>> parse_level(0.95)
     0.95
     """
-    if isinstance(level, (int, float)) and not isinstance(level, bool) and 0.0 < level < 1.0:
-        return float(level)
+    number = real(level)
+    if number is not None and 0.0 < number < 1.0:
+        return number
     raise ParameterError(
         "HG110",
         rule="`level` must be a number strictly between 0 and 1.",
         finding=f"Found {level!r}.",
-        remedy="Did you mean 0.95?" if level == 95 else "Try level=0.95.",
+        remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
     )
 
 

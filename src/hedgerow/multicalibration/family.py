@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.multicalibration.attribute import Attribute, Columns
+from hedgerow.privacy.numbers import whole
 
 __all__ = ["MOST_GROUPS", "Family", "Group"]
 
@@ -60,12 +61,14 @@ class Family:
     depth: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.depth, bool) or not isinstance(self.depth, int) or self.depth < 1:
+        depth = whole(self.depth)
+        if depth is None or depth < 1:
             raise ParameterError(
                 "HG165",
                 rule="`depth` says how many classes a group joins at most: a whole number from 1.",
                 finding=f"Found {self.depth!r}.",
             )
+        object.__setattr__(self, "depth", depth)
         if self._size() > MOST_GROUPS:
             raise UncertifiedError(
                 "HG421",

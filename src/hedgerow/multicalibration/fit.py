@@ -22,7 +22,7 @@ from hedgerow.multicalibration.model_record import family_record, model_from_tex
 from hedgerow.multicalibration.records import Records
 from hedgerow.multicalibration.refits import next_fit
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.budget import Budget, warn_about_delta
 from hedgerow.privacy.facts import Scalar
 from hedgerow.privacy.mechanism import Composition, Single, as_record
 from hedgerow.release.reservation import spending_in
@@ -151,6 +151,7 @@ def fit_model(
     if price.certificate is None:
         _no_ledger_for(mechanism, ledger)
         return FitResult(run(), None, False)
+    warn_about_delta(budget.delta, setting.n, frames=3)
     named = None if ledger is None else next_fit(ledger, n_fits, request_id)
     spent = spend(
         spending_in(ledger, price.certificate),

@@ -17,11 +17,11 @@ one by one (``depth=1``); another depth may be chosen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.multicalibration.attribute import Attribute, Categories, Column, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.family import Family
+from hedgerow.privacy.numbers import plain
 
 __all__ = ["cuts", "family_of", "masks"]
 
@@ -110,7 +110,7 @@ def _declared(name: Column, said: object) -> Attribute:
         raise _read_off_the_data(f"Column {name!r} declares no values.")
     if not isinstance(said, Iterable):
         raise _unreadable(f"Column {name!r} has no list of values.")
-    values = tuple(_plain(value) for value in said)
+    values = tuple(plain(value) for value in said)
     if any(not isinstance(value, (str, int, float, bool)) for value in values):
         raise _unreadable(f"A value declared for {name!r} is neither text, number nor boolean.")
     return Categories(name, values)
@@ -125,11 +125,6 @@ def _listed(place: int, item: object) -> Attribute:
     if isinstance(item, (str, int)):
         raise _read_off_the_data(f"{item!r} was named without its values.")
     raise _unreadable(f"Item {place + 1} of the list is no predicate.")
-
-
-def _plain(value: Any) -> Any:
-    """Return a NumPy scalar as Python's own."""
-    return value.item() if hasattr(value, "item") and not isinstance(value, (str, bytes)) else value
 
 
 def _unreadable(finding: str) -> ParameterError:

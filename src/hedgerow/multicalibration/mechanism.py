@@ -33,6 +33,7 @@ from hedgerow.multicalibration.residuals import Residuals
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.mechanism import Composition, Single
+from hedgerow.privacy.numbers import real, whole
 from hedgerow.privacy.relation import Relation
 from hedgerow.release.table import AdditiveTable
 
@@ -67,13 +68,15 @@ class Setting:
     models: int = 1
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.n_buckets, int) and not isinstance(self.n_buckets, bool)
-        if not whole or not 1 <= self.n_buckets <= 1000:
+        buckets, alpha = whole(self.n_buckets), real(self.alpha)
+        if buckets is None or not 1 <= buckets <= 1000:
             raise ParameterError(
                 "HG165", rule="`n_buckets` is a whole number from 1 to 1,000.", finding=f"Found {self.n_buckets!r}."
             )
-        if not isinstance(self.alpha, (int, float)) or not 0.0 < self.alpha <= 1.0:
+        if alpha is None or not 0.0 < alpha <= 1.0:
             raise ParameterError("HG165", rule="`alpha` lies in (0, 1].", finding=f"Found {self.alpha!r}.")
+        object.__setattr__(self, "n_buckets", buckets)
+        object.__setattr__(self, "alpha", alpha)
 
 
 @dataclass(frozen=True, slots=True)

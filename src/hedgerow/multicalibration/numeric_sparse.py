@@ -32,6 +32,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.histogram_rounds import widest_bucket
 from hedgerow.privacy.mechanism import Composition, Single, SparseVector
+from hedgerow.privacy.numbers import real, whole
 from hedgerow.privacy.relation import Relation
 from hedgerow.privacy.sparse_vector import sparse_vector
 from hedgerow.release.sparse_vector import SparseVectorRun
@@ -72,14 +73,16 @@ class NumericSparse:
     z: float = 2.0
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.positives, int) and not isinstance(self.positives, bool)
-        if not whole or not 1 <= self.positives <= 100_000 or not 0.0 <= self.threshold < np.inf:
+        positives, threshold = whole(self.positives), real(self.threshold)
+        if positives is None or not 1 <= positives <= 100_000 or threshold is None or threshold < 0.0:
             raise ParameterError(
                 "HG184",
                 rule="`positives` is a whole number from 1, and `threshold` is a number from 0.",
                 finding=f"Found {self.positives!r} and {self.threshold!r}.",
                 remedy="Leave them at their defaults.",
             )
+        object.__setattr__(self, "positives", positives)
+        object.__setattr__(self, "threshold", threshold)
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.ledger.store import Ledger
+from hedgerow.privacy.numbers import whole
 
 __all__ = ["PREFIX", "next_fit"]
 
@@ -32,7 +33,8 @@ def next_fit(ledger: str | Path, n_fits: int, request_id: str | None = None) -> 
     UncertifiedError
         HG423: as many fits as were declared are in the ledger; nothing was spent.
     """
-    if isinstance(n_fits, bool) or not isinstance(n_fits, int) or n_fits < 1:
+    most = whole(n_fits)
+    if most is None or most < 1:
         raise ParameterError(
             "HG165", rule="`n_fits` is the number of fits to pay for, from 1.", finding=f"Found {n_fits!r}."
         )
@@ -41,7 +43,7 @@ def next_fit(ledger: str | Path, n_fits: int, request_id: str | None = None) -> 
     if request_id is not None and PREFIX + request_id in fits:
         return PREFIX + request_id
     done = len(fits)
-    if done >= n_fits:
+    if done >= most:
         raise UncertifiedError(
             "HG423",
             rule="In a ledger a model is fitted as often as was declared: each fit on the same records is paid for.",

@@ -31,6 +31,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
 from hedgerow.privacy.mechanism import Composition, HistogramRounds, Single
+from hedgerow.privacy.numbers import real, whole
 from hedgerow.release.histogram_rounds import noisy_round
 from hedgerow.release.table import AdditiveTable
 
@@ -68,17 +69,20 @@ class Rounds:
     z: float = 2.5
 
     def __post_init__(self) -> None:
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or not 1 <= self.rounds <= 1000:
+        rounds, share = whole(self.rounds), real(self.residual_share)
+        if rounds is None or not 1 <= rounds <= 1000:
             raise ParameterError(
                 "HG184", rule="There are from 1 to 1,000 rounds.", finding=f"Found {self.rounds!r}.", remedy="Try 2."
             )
-        if not 0.0 < self.residual_share < 1.0:
+        if share is None or not 0.0 < share < 1.0:
             raise ParameterError(
                 "HG182",
                 rule="The share of the budget that pays for residual sums lies strictly between 0 and 1.",
                 finding=f"Found {self.residual_share!r}.",
                 remedy="Leave it at its default.",
             )
+        object.__setattr__(self, "rounds", rounds)
+        object.__setattr__(self, "residual_share", share)
 
     @property
     def name(self) -> str:

@@ -10,28 +10,60 @@
 from __future__ import annotations
 
 import math
-import sys
+import warnings
 from dataclasses import dataclass
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import HedgerowWarning, ParameterError
+from hedgerow.privacy.numbers import real
 
-__all__ = ["DEFAULT_DELTA", "Budget", "Mu", "Rho", "positive_number"]
+__all__ = ["DEFAULT_DELTA", "MOST_DELTA", "Budget", "Mu", "Rho", "positive_number", "warn_about_delta"]
 
 DEFAULT_DELTA = 1e-6
+MOST_DELTA = 1e-3
 _EPSILON_RANGE = (1e-3, 1e2)
 
 
 def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
     """Return `value` as a positive, finite float, or refuse it by name."""
-    # Compared, not tested for being finite: a whole number of 400 digits is, and is no float.
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max:
-        return float(value)
+    number = real(value)
+    if number is not None and number > 0.0:
+        return number
     raise ParameterError(
         code,
         rule=f"`{name}` must be a positive, finite number.",
         finding=f"Found {value!r}.",
         remedy=f"Try {name}=1.0.",
     )
+
+
+def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
+    """Warn where δ is so large that the guarantee lets a mechanism publish some record as it is.
+
+    The mechanism that publishes each record with probability δ keeps (0, δ), so of n records it publishes nδ on
+    average: δ must lie below 1/n. Under add-remove n is private, and a warning may not tell anything of it. There, and
+    for tables of fewer records, δ must not exceed 1e-3: a record in a thousand.
+
+    Parameters
+    ----------
+    delta : float
+    n : int or None
+        The PUBLIC number of units; None under add-remove.
+    frames : int
+        To which caller the warning points, as ``stacklevel`` of `warnings.warn`.
+
+    Examples
+    --------
+    >>> warn_about_delta(1e-6, 20_000)
+    """
+    most = MOST_DELTA if not n else min(MOST_DELTA, 1.0 / n)
+    if delta > most:
+        exceeded = "1/n" if n and most < MOST_DELTA else f"{most:g}"
+        warnings.warn(
+            f"delta={delta:.3g} exceeds {exceeded}: at this δ a mechanism may publish some record as it is. Take it "
+            f"below {most:.1g}.",
+            HedgerowWarning,
+            stacklevel=frames + 1,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +94,12 @@ class Budget:
                 finding=f"Found {epsilon!r}.",
                 remedy="Values between 0.1 and 5 are usual.",
             )
-        delta = self.delta
-        if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not 0.0 <= delta < 1.0:
+        delta = real(self.delta)
+        if delta is None or not 0.0 <= delta < 1.0:
             raise ParameterError(
                 "HG102",
                 rule="`delta` must lie in [0, 1).",
-                finding=f"Found {delta!r}.",
+                finding=f"Found {self.delta!r}.",
                 remedy="1e-6 is the default; 0 asks for a pure mechanism.",
             )
         if 0.0 < delta < 2e-12:
@@ -78,7 +110,8 @@ class Budget:
                 remedy="Use delta=0 for a pure mechanism.",
             )
         object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", float(delta))
+        # Adding zero turns −0.0 into 0.0.
+        object.__setattr__(self, "delta", delta + 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
 from hedgerow.errors import ParameterError
+from hedgerow.privacy.numbers import exact, plain
 
 __all__ = ["DEFAULT_STEPS", "MAX_STEPS", "Category", "Grid", "Missing", "parse_missing"]
 
@@ -87,20 +87,20 @@ class Grid:
         span = upper - lower
         if step is None:
             return cls(lower, upper, DEFAULT_STEPS, declared=False)
-        exact = _decimal(step)
-        if exact is None or exact <= 0:
+        stride = exact(step)
+        if stride is None or stride <= 0:
             raise ParameterError(
                 "HG106",
                 rule="`step` must be a positive, finite number that divides U − L exactly.",
                 finding=f"Found {step!r} for column {column!r}.",
                 remedy=f"Without a step the range is cut into {DEFAULT_STEPS:,} parts.",
             )
-        ratio = span / exact
+        ratio = span / stride
         if ratio.denominator != 1:
             raise ParameterError(
                 "HG106",
                 rule="`step` must divide U − L exactly.",
-                finding=f"{_plain(span)} / {_plain(exact)} is no whole number for column {column!r}.",
+                finding=f"{_plain(span)} / {_plain(stride)} is no whole number for column {column!r}.",
                 remedy="The nearest steps that do: " + " and ".join(_nearest_steps(span, ratio)) + ".",
             )
         if ratio > MAX_STEPS:
@@ -178,7 +178,8 @@ class Category:
     def declared(cls, column: object, values: object, *, other: bool = False) -> Category:
         """Check a declared list of categories (HG111)."""
         name = checked_column(column)
-        listed = tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else None
+        several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+        listed = tuple(plain(value) for value in values) if several else None  # type: ignore[attr-defined]
         if not listed or any(not _is_scalar(value) for value in listed):
             raise ParameterError(
                 "HG111",
@@ -239,7 +240,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             remedy=_EXAMPLE,
         )
     listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
-    pair = [_decimal(end) for end in listed]
+    pair = [exact(end) for end in listed]
     usual = len(pair) == 2 and all(end is not None and abs(end) <= LARGEST for end in pair)
     if not usual or pair[0] is None or pair[1] is None or not pair[0] + LEAST_SPAN <= pair[1]:
         raise ParameterError(
@@ -249,18 +250,6 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             remedy=_EXAMPLE,
         )
     return pair[0], pair[1]
-
-
-def _decimal(number: object) -> Fraction | None:
-    """Return a number as the decimal that it prints as, exact; None where it is no finite number."""
-    if isinstance(number, bool) or not isinstance(number, (int, float, Decimal, Fraction)):
-        # NumPy's scalars print as the number they hold, and are accepted through it.
-        number = number.item() if hasattr(number, "item") and getattr(number, "ndim", 0) == 0 else None
-    if isinstance(number, (int, Fraction)) and not isinstance(number, bool):
-        return Fraction(number)
-    if isinstance(number, (float, Decimal)) and math.isfinite(number):
-        return Fraction(str(number))
-    return None
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:

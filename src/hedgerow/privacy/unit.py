@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.privacy.facts import checked_column
+from hedgerow.privacy.numbers import whole
 
 __all__ = ["MOST_ROWS", "UnitLimit"]
 
@@ -52,14 +53,16 @@ class UnitLimit:
 
     def __post_init__(self) -> None:
         checked_column(self.column)
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
+        most = whole(self.max_rows)
+        if most is None or most < 1:
             raise ParameterError(
                 "HG115",
                 rule="A unit's limit of rows is a whole number of at least 1.",
                 finding=f"Found {self.max_rows!r}.",
                 remedy=f'For example unit={{"column": "{self.column}", "max_rows": 4}}.',
             )
-        if self.max_rows > MOST_ROWS:
+        object.__setattr__(self, "max_rows", most)
+        if most > MOST_ROWS:
             raise UncertifiedError(
                 "HG402",
                 rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",

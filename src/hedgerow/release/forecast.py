@@ -16,6 +16,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.inference.level import parse_level
 from hedgerow.privacy.facts import Missing
 from hedgerow.privacy.mechanism import ResampledGaussian, Single
+from hedgerow.privacy.numbers import whole
 from hedgerow.release.bootstrap import BootstrapDesign
 from hedgerow.release.counts import CountsDesign
 from hedgerow.release.design import Design
@@ -139,7 +140,8 @@ def forecast(
     (0.32, 0.43)
     """
     level, guesses = parse_level(level), parse_guesses(guess)
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+    guessed = None if n is None else whole(n)
+    if n is not None and (guessed is None or guessed < 1):
         raise ParameterError(
             "HG707",
             rule="`n` is a number of records: a whole number, 1 or more.",
@@ -147,7 +149,7 @@ def forecast(
             remedy="Under replace-one the plan knows it; under add-remove it is guessed.",
         )
     # A public n is a fact, and a guess does not override it.
-    size = plan.facts.n if plan.facts.n is not None else n
+    size = plan.facts.n if plan.facts.n is not None else guessed
     return Forecast(tuple(_expected(plan, item, guesses, size, level) for item in plan.items))
 
 

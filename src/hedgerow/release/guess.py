@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid
+from hedgerow.privacy.numbers import real
 
 __all__ = ["Guess", "law_on_grid", "parse_guesses"]
 
@@ -110,10 +111,12 @@ def _parsed(column: str, given: object) -> Guess:
         raise _impossible(f"That of column {column!r} has something else than {', '.join(known)}.")
     numbers: dict[str, float] = {}
     for name, value in given.items():
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or (name == "sd" and value < 0) or (name in ("share", "missing") and not 0 <= value <= 1):
+        number = real(value)
+        low = -math.inf if name == "mean" else 0.0
+        high = 1.0 if name in ("share", "missing") else math.inf
+        if number is None or not low <= number <= high:
             raise _impossible(f"{name!r} of column {column!r} is out of its range.")
-        numbers[name] = float(value)
+        numbers[name] = number
     return Guess(**numbers)
 
 

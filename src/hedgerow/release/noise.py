@@ -7,6 +7,7 @@ from typing import Literal
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.averaged_laplace import MOST_DRAWS
+from hedgerow.privacy.numbers import whole
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Statistic
 
@@ -62,14 +63,15 @@ def parse_draws(n_draws: object) -> int:
     >>> parse_draws(20)
     20
     """
-    if isinstance(n_draws, bool) or not isinstance(n_draws, int) or not 1 <= n_draws <= MOST_DRAWS:
+    number = whole(n_draws)
+    if number is None or not 1 <= number <= MOST_DRAWS:
         raise ParameterError(
             "HG187",
             rule=f"`n_draws` is a whole number from 1 to {MOST_DRAWS}.",
             finding=f"Found {n_draws!r}.",
             remedy=f"{N_DRAWS} is the default; 1 is plain Laplace noise.",
         )
-    return n_draws
+    return number
 
 
 def _unfit(rule: str, finding: str) -> ParameterError:

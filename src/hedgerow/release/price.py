@@ -40,6 +40,7 @@ from hedgerow.privacy.mechanism import (
     ResampledGaussian,
     as_record,
 )
+from hedgerow.privacy.numbers import whole
 from hedgerow.privacy.relation import Relation, Target, parse_relation
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.moments import MomentsDesign
@@ -319,12 +320,12 @@ def _resampling(mechanism: str, n_resamples: int | None, rate: float | None) -> 
     """Return k and λ; 1 and 1 for what is not resampled."""
     if mechanism != "bootstrap":
         return 1, _RATE
-    k = _N_RESAMPLES if n_resamples is None else n_resamples
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LADDER[-1]:
+    k = _N_RESAMPLES if n_resamples is None else whole(n_resamples)
+    if k is None or not 1 <= k <= LADDER[-1]:
         raise ParameterError(
             "HG120",
             rule=f"A bootstrap is priced for 1 to {LADDER[-1]:,} replicates.",
-            finding=f"Found {k!r}.",
+            finding=f"Found {n_resamples!r}.",
             remedy="50 is the default.",
         )
     return k, _RATE if rate is None else positive_number("rate", rate, code="HG124")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError
@@ -11,6 +11,7 @@ from hedgerow.inference.bootstrap_basis import INTERVALS
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
 from hedgerow.privacy.declared import Facts
 from hedgerow.privacy.facts import Category, Missing, parse_missing
+from hedgerow.privacy.numbers import real, whole
 from hedgerow.release.noise import parse_noise
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.smooth_statistic import Smooth
@@ -140,7 +141,8 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
     """Return the number of replicates, None to choose it from public facts (HG120)."""
     if n_resamples is None:
         return None
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or not 2 <= n_resamples <= MOST_RESAMPLES:
+    number = whole(n_resamples)
+    if number is None or not 2 <= number <= MOST_RESAMPLES:
         raise ParameterError(
             "HG120",
             rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
@@ -149,7 +151,7 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
         )
     if not resampled:
         raise _bootstrap_only("n_resamples")
-    return n_resamples
+    return number
 
 
 def _interval(interval: object, resampled: bool) -> str | None:
@@ -214,16 +216,14 @@ def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tu
 def _shares(share: object, count: int) -> tuple[float, ...]:
     if share is None:
         return (1.0 / count,) * count
-    numbers = tuple(share) if isinstance(share, Sequence) and not isinstance(share, str) else ()
-    good = len(numbers) == count and all(
-        isinstance(part, (int, float)) and not isinstance(part, bool) and 0 < part < float("inf") for part in numbers
-    )
-    if not good:
+    numbers = [real(part) for part in share] if isinstance(share, Iterable) and not isinstance(share, str) else []
+    parts = [part for part in numbers if part is not None and part > 0.0]
+    total = sum(parts)
+    if not len(numbers) == len(parts) == count or not math.isfinite(total):
         raise ParameterError(
             "HG113",
             rule="`share` gives each statistic a positive part of the noise precision (μ²).",
             finding=f"Found {share!r} for {count} statistics.",
             remedy=f"For example share={[1] * count}.",
         )
-    total = sum(numbers)
-    return tuple(part / total for part in numbers)
+    return tuple(part / total for part in parts)

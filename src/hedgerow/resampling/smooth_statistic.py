@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid, checked_column
+from hedgerow.privacy.numbers import real
 from hedgerow.resampling.awaiting import Awaiting, NamedGrid
 
 __all__ = ["Feature", "Smooth", "bootstrap", "quantile", "ratio", "standard_deviation", "variance"]
@@ -203,17 +204,16 @@ def quantile(
     >>> quantile("income", 0.5, bounds=(0, 128)).grids[0][1].steps
     64
     """
-    if isinstance(probability, bool) or not isinstance(probability, (int, float)) or not 0 < probability < 1:
+    share = real(probability)
+    if share is None or not 0.0 < share < 1.0:
         raise _no_statistic("A quantile has a probability strictly between 0 and 1.")
     if bounds is None:
         columns = (checked_column(column),)
-        return Awaiting(
-            "quantile", columns, step, lambda grids: _quantile(*grids[0], probability), steps=QUANTILE_STEPS
-        )
+        return Awaiting("quantile", columns, step, lambda grids: _quantile(*grids[0], share), steps=QUANTILE_STEPS)
     grid = Grid.from_bounds(column, bounds, step)
     if step is None:
         grid = replace(grid, steps=QUANTILE_STEPS)
-    return _quantile(checked_column(column), grid, probability)
+    return _quantile(checked_column(column), grid, share)
 
 
 def _ratio(grids: Sequence[NamedGrid]) -> Smooth:

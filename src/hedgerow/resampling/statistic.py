@@ -19,6 +19,7 @@ from typing import ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid, Scalar, checked_column
+from hedgerow.privacy.numbers import plain
 from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
 
@@ -144,6 +145,7 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
     >>> proportion("employed", value=1)
     Proportion(column='employed', value=1)
     """
+    value = plain(value)
     if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and not math.isfinite(value)):
         raise ParameterError(
             "HG111",

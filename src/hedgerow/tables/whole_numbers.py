@@ -9,13 +9,13 @@ that it adds. Cells that were 0 or more stay so; a table of whole numbers stays 
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.privacy.numbers import real
 from hedgerow.tables.margins import ConsistentTable, add_up
 
 __all__ = ["rounded_in_turn", "whole_numbers"]
@@ -49,7 +49,8 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
     >>> table.interior.published.tolist(), table.margin().published.tolist()
     ([0.0, 3.0, 7.0], [10.0])
     """
-    if isinstance(base, bool) or not isinstance(base, (int, float)) or not (math.isfinite(base) and base > 0):
+    unit = real(base)
+    if unit is None or unit <= 0.0:
         raise ParameterError(
             "HG164",
             rule="Cells are rounded to multiples of a positive number.",
@@ -57,7 +58,7 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
             remedy="Take base=1 for whole numbers.",
         )
     before = table.interior.published
-    shown = rounded_in_turn(before / base) * base
+    shown = rounded_in_turn(before / unit) * unit
     changed = add_up(table, table.interior.with_shown(shown))
     if np.array_equal(shown, before):
         return changed

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.facts import Grid
+from hedgerow.privacy.numbers import whole
 from hedgerow.privacy.relation import Relation
 
 __all__ = ["Conditions"]
@@ -48,14 +49,15 @@ class Conditions:
     grid: Grid
 
     def __post_init__(self) -> None:
-        looks = self.n_looks
-        if isinstance(looks, bool) or not isinstance(looks, int) or not 1 <= looks <= MOST_LOOKS:
+        looks = whole(self.n_looks)
+        if looks is None or not 1 <= looks <= MOST_LOOKS:
             raise ParameterError(
                 "HG173",
                 rule=f"`n_looks` is a whole number from 1 to {MOST_LOOKS:,}: the budget is divided among the looks.",
-                finding=f"Found {looks!r}.",
+                finding=f"Found {self.n_looks!r}.",
                 remedy="Declare as many as you will need; fewer looks have less noise each.",
             )
+        object.__setattr__(self, "n_looks", looks)
         if (self.n is None) is (self.relation is Relation.REPLACE_ONE) or (self.n is not None and self.n < 2):
             raise ParameterError(
                 "HG173",

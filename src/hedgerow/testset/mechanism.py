@@ -14,7 +14,6 @@ file                         what it releases                                   
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.mechanism import Single
+from hedgerow.privacy.numbers import real, whole
 from hedgerow.resampling.histogram import Histogram
 
 __all__ = ["Answer", "LookMechanism", "Options", "Question", "checked_options"]
@@ -52,9 +52,11 @@ def checked_options(thinning: float, threshold: float, n_answers: int) -> Option
     >>> checked_options(10, 0.02, 20).thinning
     10.0
     """
-    number = isinstance(thinning, (int, float)) and not isinstance(thinning, bool)
-    if number and math.isfinite(thinning) and thinning > 0.0:
-        return Options(float(thinning), threshold, n_answers)
+    number = real(thinning)
+    if number is not None and number > 0.0:
+        # What is no number stays what it is: `thresholdout` alone asks for these two, and refuses it.
+        bar, answers = real(threshold), whole(n_answers)
+        return Options(number, threshold if bar is None else bar, n_answers if answers is None else answers)
     raise ParameterError(
         "HG172",
         rule="`thinning` is a positive number: a resample has n/thinning records.",

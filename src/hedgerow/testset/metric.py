@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid
+from hedgerow.privacy.numbers import real
 
 __all__ = ["Metric", "accuracy", "brier", "from_function", "log_loss", "parse_metric", "zero_one"]
 
@@ -150,7 +151,8 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
     >>> log_loss()
     Metric('log-loss', bounds=(0, 4.605), steps=1024)
     """
-    if isinstance(clip, bool) or not isinstance(clip, (int, float)) or not 0.0 < clip < 0.5:
+    least = real(clip)
+    if least is None or not 0.0 < least < 0.5:
         raise ParameterError(
             "HG171",
             rule="The clip of a log loss lies strictly between 0 and 1/2.",
@@ -158,8 +160,8 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
             remedy="Try clip=0.01.",
         )
     # A chance moved to clip loses −ln(clip) exactly, one moved to 1 − clip nearly 0: the grid begins at 0.
-    top = -math.log(clip)
-    return Metric("log-loss", Grid.from_bounds("log-loss", (0, top)), False, "chances", positive, float(clip))
+    top = -math.log(least)
+    return Metric("log-loss", Grid.from_bounds("log-loss", (0, top)), False, "chances", positive, least)
 
 
 def from_function(

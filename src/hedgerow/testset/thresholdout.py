@@ -12,14 +12,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.level import normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.mechanism import Single, SparseVector
+from hedgerow.privacy.numbers import real, whole
 from hedgerow.privacy.sparse_vector import sparse_vector
 from hedgerow.release.sparse_vector import RunState, SparseVectorRun
 from hedgerow.testset.conditions import Conditions
@@ -65,8 +64,8 @@ class ThresholdoutLook:
             HG172: a threshold outside (0, U − L), or no answers.
         """
         replace_one_only("thresholdout", conditions)
-        whole = isinstance(options.n_answers, int) and not isinstance(options.n_answers, bool)
-        if not whole or options.n_answers < 1 or not 0.0 < options.threshold < 2.0 * conditions.half_range:
+        answers, bar = whole(options.n_answers), real(options.threshold)
+        if answers is None or answers < 1 or bar is None or not 0.0 < bar < 2.0 * conditions.half_range:
             raise ParameterError(
                 "HG172",
                 rule="`thresholdout` has a threshold between 0 and the range of the losses, and at least one answer.",
@@ -164,10 +163,9 @@ def checked_training(training: object) -> float:
     >>> checked_training(0.93)
     0.93
     """
-    if isinstance(training, (int, float, np.floating, np.integer)) and not isinstance(training, bool):
-        number = float(training)
-        if math.isfinite(number):
-            return number
+    number = real(training)
+    if number is not None:
+        return number
     raise ParameterError(
         "HG176",
         rule="`thresholdout` compares the test score with the training score.",

@@ -1,0 +1,120 @@
+"""Every kind of number is a number wherever one is asked for, and means the same; a boolean never is."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hedgerow as hg
+from hedgerow.inference.level import parse_level
+from hedgerow.multicalibration.numeric_sparse import NumericSparse
+from hedgerow.multicalibration.rounds import Rounds
+from hedgerow.privacy.budget import Budget, Mu, Rho
+from hedgerow.privacy.facts import Category, Grid
+from hedgerow.privacy.numbers import exact, real, whole
+from hedgerow.privacy.unit import UnitLimit
+from hedgerow.release.guess import Guess, parse_guesses
+from hedgerow.release.noise import parse_draws
+from hedgerow.release.price import price_of
+from hedgerow.release.request import parse_n_resamples
+from hedgerow.resampling.smooth_statistic import quantile
+
+_REALS = [np.float64, np.float32, np.float16, np.longdouble, np.array, Decimal, Fraction]
+_WHOLES = [np.int64, np.uint8, np.array, Decimal, Fraction]
+_TABLE = pa.table({"age": [30.0, 50.0] * 50})
+
+
+def _release(**options: object) -> hg.Release:
+    given = {"epsilon": 1.0, **options}
+    return hg.open(_TABLE, relation="add-remove").release([hg.count(), hg.count()], **given)  # type: ignore[arg-type]
+
+
+# What is asked for, and what is kept of it; 0.25 and 4 are held exactly by every type.
+_TAKES_REAL: dict[str, Callable[[object], object]] = {
+    "epsilon": lambda given: Budget(given, 0.0).epsilon,  # type: ignore[arg-type]
+    "delta": lambda given: Budget(1.0, given).delta,  # type: ignore[arg-type]
+    "mu": lambda given: Mu(given).mu,  # type: ignore[arg-type]
+    "rho": lambda given: Rho(given).rho,  # type: ignore[arg-type]
+    "bounds": lambda given: float(Grid.from_bounds("x", (0, given)).upper),
+    "step": lambda given: float(Grid.from_bounds("x", (0, 1), given).step),
+    "level": parse_level,
+    "share": lambda given: _release(share=[given, 0.25])[0].privacy_error and 0.25,
+    "probability": lambda given: quantile("x", given, bounds=(0, 64)) and 0.25,  # type: ignore[arg-type]
+    "noise_sd": lambda given: price_of("gaussian", relation="add-remove", noise_sd=given).mechanism and 0.25,
+    "guess": lambda given: parse_guesses({"x": {"mean": given}})["x"].mean,
+    "residual_share": lambda given: Rounds(residual_share=given).residual_share,  # type: ignore[arg-type]
+    "threshold": lambda given: NumericSparse(threshold=given).threshold,  # type: ignore[arg-type]
+}
+_TAKES_WHOLE: dict[str, Callable[[object], object]] = {
+    "n_resamples": parse_n_resamples,
+    "n_draws": parse_draws,
+    "max_rows": lambda given: UnitLimit("person", given).max_rows,  # type: ignore[arg-type]
+    "rounds": lambda given: Rounds(rounds=given).rounds,  # type: ignore[arg-type]
+    "positives": lambda given: NumericSparse(positives=given).positives,  # type: ignore[arg-type]
+    "price": lambda given: price_of("bootstrap", relation="add-remove", noise_sd=9.0, n_resamples=given) and 4,
+}
+
+
+@pytest.mark.parametrize("kind", _REALS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", _TAKES_REAL)
+def test_a_real_number_of_every_kind_is_taken(name: str, kind: Callable[[float], object]) -> None:
+    kept = _TAKES_REAL[name](kind(0.25))
+    assert kept == 0.25
+    assert isinstance(kept, float)
+
+
+@pytest.mark.parametrize("kind", _WHOLES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", _TAKES_WHOLE)
+def test_a_whole_number_of_every_kind_is_taken(name: str, kind: Callable[[int], object]) -> None:
+    kept = _TAKES_WHOLE[name](kind(4))
+    assert kept == 4
+    assert type(kept) is int
+
+
+@pytest.mark.parametrize("wrong", [True, np.bool_(True), np.array(True), "4", np.timedelta64(4), np.ma.masked])
+@pytest.mark.parametrize("name", [*_TAKES_REAL, *_TAKES_WHOLE])
+def test_what_is_no_number_is_refused(name: str, wrong: object) -> None:
+    with pytest.raises(hg.ParameterError):
+        (_TAKES_REAL | _TAKES_WHOLE)[name](wrong)
+
+
+def test_a_decimal_is_exact() -> None:
+    grid = Grid.from_bounds("x", (Decimal(0), Decimal("0.3")), Decimal("0.1"))
+    assert (grid.upper, grid.steps) == (Fraction(3, 10), 3)
+    assert Grid.from_bounds("x", (0, Fraction(1, 3)), Fraction(1, 9)).steps == 3
+
+
+def test_a_number_is_what_it_holds_not_what_it_prints() -> None:
+    liar = type("Liar", (float,), {"__repr__": lambda self: "9.0", "__str__": lambda self: "9.0"})(0.5)
+    assert exact(liar) == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("huge", [Decimal("1e999999999"), Decimal("1e-999999999"), 10**400, Fraction(10**400)])
+def test_a_number_beyond_every_float_is_none(huge: object) -> None:
+    assert real(huge) is None
+
+
+def test_floats_are_no_whole_numbers() -> None:
+    assert [whole(one) for one in (50.0, np.float64(50.0), Decimal("50.5"), np.array([50]))] == [None] * 4
+
+
+def test_declared_values_may_be_numpys() -> None:
+    assert Category.declared("sex", np.array([0, 1])).values == (0, 1)
+    assert type(Category.declared("sex", np.array([0, 1])).values[0]) is int
+    assert type(hg.proportion("employed", value=np.int64(1)).value) is int
+    assert parse_guesses({"x": Guess(mean=1.0)})["x"].mean == 1.0
+
+
+def test_a_delta_that_publishes_records_is_warned_of() -> None:
+    for options in ({}, {"delta": np.float64(0.999)}, {"delta": Decimal("0.01")}):
+        survey = hg.open(_TABLE, relation="add-remove")
+        if not options:
+            assert _release().certificate is not None
+            continue
+        with pytest.warns(hg.HedgerowWarning, match=r"exceeds 0\.001"):
+            survey.release([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0, **options)
+        with pytest.warns(hg.HedgerowWarning, match=r"exceeds 0\.001"):
+            survey.contingency_table(by={"age": [30, 50]}, epsilon=1.0, **options)
