@@ -24,26 +24,32 @@ A folder is a noun, a file is one idea, imports point down only::
 Mean(column='age', bounds=(0, 100), step=1)
 """
 
-from hedgerow.errors import (
-    BudgetExceeded,
-    DataError,
-    FactsError,
-    ForbiddenError,
-    HedgerowError,
-    LedgerError,
-    ParameterError,
-    SpentError,
-    UncertifiedError,
-    VerificationError,
-)
-from hedgerow.inference.estimate import Estimate, Interval
-from hedgerow.privacy.declared import ColumnFacts, Facts
-from hedgerow.release.combine import combine
-from hedgerow.release.result import Release
-from hedgerow.resampling.smooth_statistic import bootstrap, quantile, ratio, standard_deviation, variance
-from hedgerow.resampling.statistic import count, mean, proportion, sum
-from hedgerow.survey import HedgerowWarning, Survey, open
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hedgerow.version import __version__
+
+if TYPE_CHECKING:
+    from hedgerow.errors import (
+        BudgetExceeded,
+        DataError,
+        FactsError,
+        ForbiddenError,
+        HedgerowError,
+        HedgerowWarning,
+        LedgerError,
+        ParameterError,
+        SpentError,
+        UncertifiedError,
+        VerificationError,
+    )
+    from hedgerow.inference.estimate import Estimate, Interval
+    from hedgerow.privacy.declared import ColumnFacts, Facts
+    from hedgerow.release.combine import combine
+    from hedgerow.release.result import Release
+    from hedgerow.resampling.smooth_statistic import bootstrap, quantile, ratio, standard_deviation, variance
+    from hedgerow.resampling.statistic import count, mean, proportion, sum
+    from hedgerow.survey import Survey, open
 
 __all__ = [
     "BudgetExceeded",
@@ -76,3 +82,26 @@ __all__ = [
     "sum",
     "variance",
 ]
+
+# Where each name is defined. It is imported when it is asked for: the command line must be able to end quietly, on a
+# signal, before all of hedgerow is imported.
+_HOMES = {
+    "bootstrap quantile ratio standard_deviation variance": "hedgerow.resampling.smooth_statistic",
+    "count mean proportion sum": "hedgerow.resampling.statistic",
+    "combine": "hedgerow.release.combine",
+    "Release": "hedgerow.release.result",
+    "ColumnFacts Facts": "hedgerow.privacy.declared",
+    "Estimate Interval": "hedgerow.inference.estimate",
+    "Survey open": "hedgerow.survey",
+}
+
+if not TYPE_CHECKING:  # a type checker would let every name pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        homes = [home for names, home in _HOMES.items() if name in names.split()]
+        return getattr(import_module(homes[0] if homes else "hedgerow.errors"), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,6 +1,20 @@
-"""`python -m hedgerow` is `hedgerow`."""
+"""`python -m hedgerow`, and the console script, are `hedgerow`.
 
-from hedgerow.cli.main import main
+This module imports next to nothing, so that a signal which comes while the rest is imported ends the process quietly.
+"""
+
+from hedgerow.interrupts import end_on_signals
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line on the arguments of this process; a signal ends it as `hedgerow.interrupts` says."""
+    end_on_signals()
+    from hedgerow.cli.main import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

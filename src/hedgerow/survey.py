@@ -11,6 +11,7 @@ from typing import Any
 
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
+from hedgerow.inputs import note_input
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.privacy.budget import warn_about_delta
@@ -103,6 +104,7 @@ def open(
     if source is None and declared is not None and declared.data is not None:
         source, table = declared.data_path, declared.data.table if table is None else table
     kept = declared.ledger_path if ledger is None and declared is not None else ledger
+    note_input(kept)
     opened = open_source(source, table=table)
     if inferred := inferred_of(opened):
         warnings.warn(inferred, HedgerowWarning, stacklevel=2)
@@ -304,7 +306,8 @@ class Survey:
                 identity=self.identity,
             ),
         )
-        return replace(spent.value, ledger_head=spent.head)
+        notes = (*spent.value.notes, *spent.notes)
+        return replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, notes=notes)
 
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Any) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""

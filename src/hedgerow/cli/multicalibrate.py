@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +11,9 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_value
-from hedgerow.cli.spending import no_source, spending
+from hedgerow.cli.spending import deliver, no_source, spending
 from hedgerow.cli.terminal import say, say_json
-from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError
+from hedgerow.errors import ParameterError, UncertifiedError
 
 if TYPE_CHECKING:
     from hedgerow.multicalibration.fit import FitResult
@@ -48,6 +50,7 @@ def multicalibrate(
     n_fits: Annotated[int, typer.Option(metavar="N", help="Fits that the ledger may hold in all.")] = 1,
     request_id: options.RequestId = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the model there, as JSON.")] = None,
+    force: options.ForceFile = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Make scores right in every group, with privacy; write a model that scores new rows.
@@ -59,7 +62,7 @@ def multicalibrate(
     from hedgerow.multicalibration.from_facts import governed
     from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
     from hedgerow.multicalibration.groups import family_of
-    from hedgerow.multicalibration.model_file import check_destination
+    from hedgerow.multicalibration.model_file import check_destination, is_model
     from hedgerow.privacy.declared import Facts
 
     if label is None or score is None or out is None or epsilon is None:
@@ -78,7 +81,7 @@ def multicalibrate(
     values, from_facts = _declared(groups, group, declared)
     family = family_of(values, depth=depth)
     rules = governed(declared, mechanism_named(mechanism), read=from_facts, relation=relation, ledger=ledger)
-    check_destination(out, data, facts, rules.ledger)
+    check_destination(out, data, facts, rules.ledger, force=force, earlier=is_model)
 
     def spend() -> None:
         result = fit_from_source(
@@ -96,8 +99,16 @@ def multicalibrate(
             total=rules.total,
             notes=rules.notes,
         )
-        _write(result, out)
-        _print(result, out, as_json)
+        if result.model.certificate is None:
+            # Without privacy nothing was spent: what cannot be written is refused as anywhere.
+            _write(result, out)
+            _print(result, out, as_json, (out,))
+            return
+        deliver(
+            lambda: _write(result, out),
+            lambda written: _print(result, out, as_json, written),
+            unrecorded=result.unrecorded,
+        )
 
     spending(spend)
 
@@ -125,22 +136,11 @@ def _declared(
     return found or None, from_facts
 
 
-def _write(result: FitResult, out: str) -> None:
-    """Write the model; where that fails the price stays spent, and with a ledger the model is on record (HG604)."""
+def _write(result: FitResult, out: str) -> tuple[str, ...]:
     from hedgerow.multicalibration.model_file import write_model
 
-    try:
-        write_model(result.model, out)
-        return
-    except HedgerowError:
-        if result.model.certificate is None:
-            raise
-    raise SpentError(
-        "HG604",
-        rule="A fit is spent once the data are read, wherever its model goes.",
-        finding="The model could not be written.",
-        remedy="Make room. Fitted in a ledger under a --request-id, the same command writes it from the record.",
-    )
+    write_model(result.model, out)
+    return (out,)
 
 
 def _two(text: str) -> tuple[Scalar, Scalar]:
@@ -152,7 +152,9 @@ def _two(text: str) -> tuple[Scalar, Scalar]:
     return parse_value(said[0]), parse_value(said[1])
 
 
-def _print(result: FitResult, out: str, as_json: bool) -> None:
+def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -> None:
+    """Print what was fitted; where the model could not be written, the model itself, since it was paid for."""
+    from hedgerow.multicalibration.model_record import model_text
     from hedgerow.multicalibration.report import report_of
 
     model, told = result.model, report_of(result.model)
@@ -161,7 +163,12 @@ def _print(result: FitResult, out: str, as_json: bool) -> None:
     if as_json:
         # Without privacy the errors would be those of the records themselves; a model file has none of them either.
         shown = {**report, "note": told.note} if certificate is not None else None
-        say_json({"model": out, "mechanism": model.mechanism, "report": shown, "certificate": certificate})
+        told_of = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
+        lost = {} if written else {"unwritten": json.loads(model_text(model))}
+        say_json({**told_of, "certificate": certificate, **lost})
+        return
+    if not written:
+        say(model_text(model))
         return
     say(f"{model.mechanism}, {len(model.family.groups)} groups, written to {out}")
     if model.certificate is None:

@@ -54,6 +54,7 @@ RequestId = Annotated[
     str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
+ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --out, whatever it holds.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 RequestName = Annotated[str | None, typer.Option(metavar="NAME", help="One [[release]] of the facts, by its name.")]
 

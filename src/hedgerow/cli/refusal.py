@@ -8,6 +8,7 @@ import typer
 
 from hedgerow.cli.terminal import OutputClosed, tell
 from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.interrupts import interrupted, nothing_is_spent
 
 __all__ = ["exit_code_of", "wording"]
 
@@ -20,6 +21,7 @@ _USAGE: tuple[type[BaseException], ...] = tuple(
 
 def exit_code_of(run: Callable[[], object]) -> int:
     """Run a verb and return its exit code; whatever it raises is told on standard error in whole sentences."""
+    nothing_is_spent()
     try:
         code = run()
         return code if isinstance(code, int) else 0
@@ -28,6 +30,7 @@ def exit_code_of(run: Callable[[], object]) -> int:
     except OutputClosed:
         return 0
     except (KeyboardInterrupt, typer.Abort):
+        tell(interrupted())
         return INTERRUPTED
     except SystemExit:
         raise

@@ -118,7 +118,7 @@ def _deliver(
         if folder is not None and written:
             say(f"Written to {folder.path}: {', '.join(written)}")
 
-    deliver(None if folder is None else partial(write, folder), show)
+    deliver(None if folder is None else partial(write, folder), show, unrecorded=result.unrecorded)
 
 
 def _page(result: Release, *, level: float) -> str:

@@ -28,7 +28,9 @@ def warnings_told() -> Iterator[None]:
     """Tell hedgerow's own warnings in plain words, and no other: a library's may quote data."""
 
     def told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        tell(f"Warning: {message}")
+        # That a result is not on record is said at the end, with the exit code.
+        if not str(message).startswith("HG606"):
+            tell(f"Warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -41,17 +43,14 @@ def spending(run: Callable[[], None]) -> None:
     """Run what may spend; a failure without a code of its own may have come after the price was reserved."""
     failure: SpentError
     try:
-        run()
+        with warnings_told():
+            run()
         return
     except HedgerowError:
         raise
     except KeyboardInterrupt:
-        failure = SpentError(
-            "HG605",
-            rule="A release that is interrupted after its price was reserved stays spent.",
-            finding="This one was interrupted, perhaps after the data were read.",
-            remedy="Count its price as spent, unless you are sure that it had not begun to read.",
-        )
+        # `hedgerow.interrupts` knows whether a price was reserved.
+        raise
     except BaseException:
         # Compiled libraries raise outside Exception too, and their words may quote data.
         failure = SpentError(
@@ -64,7 +63,9 @@ def spending(run: Callable[[], None]) -> None:
     raise failure
 
 
-def deliver(write: Callable[[], Sequence[str]] | None, show: Callable[[Sequence[str]], None]) -> None:
+def deliver(
+    write: Callable[[], Sequence[str]] | None, show: Callable[[Sequence[str]], None], *, unrecorded: bool = False
+) -> None:
     """Write the files, then print: a failure of one does not keep back the other.
 
     Parameters
@@ -73,11 +74,14 @@ def deliver(write: Callable[[], Sequence[str]] | None, show: Callable[[Sequence[
         Writes the files and returns their names; None where none are wanted.
     show : callable
         Prints the result, given those names.
+    unrecorded : bool
+        Whether the ledger could not keep the result, which was returned all the same.
 
     Raises
     ------
     SpentError
-        HG604: what was released could not be printed, or its files could not all be written.
+        HG604: what was released could not be printed, or its files could not all be written. HG606: it was printed, and
+        its files were written, but the ledger does not hold it.
     """
     written: Sequence[str] | None = ()
     if write is not None:
@@ -94,6 +98,10 @@ def deliver(write: Callable[[], Sequence[str]] | None, show: Callable[[Sequence[
             raise _undelivered("It could not be printed to the end, and is written nowhere else.") from None
     if written is None:
         raise _undelivered("It was printed, but its files could not all be written.")
+    if unrecorded:
+        from hedgerow.release.spend import not_on_record
+
+        raise not_on_record()
 
 
 def _undelivered(finding: str) -> SpentError:

@@ -158,4 +158,4 @@ def _deliver(
         if missed is not None:
             say(missed)
 
-    deliver(None if folder is None else partial(write, folder), show)
+    deliver(None if folder is None else partial(write, folder), show, unrecorded=result.unrecorded)

@@ -112,7 +112,7 @@ def score(
     def look() -> None:
         found = opened.score(source, training_score=training, request_id=request_id)
         verdict = _verdict(found, least, most)
-        deliver(None, lambda _: _say_score(found, least, most, verdict, as_json=as_json))
+        deliver(None, lambda _: _say_score(found, least, most, verdict, as_json=as_json), unrecorded=found.unrecorded)
         if verdict not in (None, "met"):
             raise _missed(str(verdict))
 
@@ -206,7 +206,11 @@ def _say_score(found: Score, least: float | None, most: float | None, verdict: s
     if as_json:
         met = None if verdict is None else verdict == "met"
         gate = {"min": least, "max": most, "met": met, "verdict": verdict}
-        say_json(found.to_dict() | gate | {"replayed": found.replayed, "ledger": {"head": found.ledger_head}})
+        say_json(
+            found.to_dict()
+            | gate
+            | {"replayed": found.replayed, "ledger": {"head": found.ledger_head, "unrecorded": found.unrecorded}}
+        )
         return
     interval = found.confidence_interval()
     say(f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.4g} to {interval.high:.4g}{_distinct(found)}")

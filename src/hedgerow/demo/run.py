@@ -44,17 +44,25 @@ def run_demo(out: str | Path = "hedgerow-demo") -> str:
     ParameterError
         HG118 the folder cannot be written; HG119 it holds something else.
     """
-    path = Path(out)
-    with prepared_folder(path, force=(path / "survey.csv").is_file()) as folder:
-        file = path / "survey.csv"
+    path, text = Path(out), draw_survey().to_csv()
+    file = path / "survey.csv"
+    with prepared_folder(path, force=_holds(file, text)) as folder:
         staged = folder.staging / "survey.csv"
-        staged.write_text(draw_survey().to_csv(), encoding="utf-8")
+        staged.write_text(text, encoding="utf-8")
         staged.replace(file)
         survey = open_survey(str(file), relation="replace-one")
         parts = [survey.release(asked, by=by, epsilon=epsilon, delta=DELTA) for asked, by, epsilon in CALLS]
         release = _together(parts)
         written = (*folder.write(release), *add_report(release, folder))
         return _page(release, survey, folder, written)
+
+
+def _holds(file: Path, text: str) -> bool:
+    """Return whether a file is the demo's own: somebody's survey of the same name is not to be replaced."""
+    try:
+        return file.is_file() and file.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _together(releases: Sequence[Release]) -> Release:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hedgerow.errors import LedgerError
+from hedgerow.inputs import note_input
 from hedgerow.ledger import schema
 
 __all__ = ["Door", "journal_of", "taking_turns"]
@@ -64,6 +65,7 @@ class Door:
 
     def __init__(self, path: Path, *, timeout: float) -> None:
         self.path, self._timeout = _resolved(path), timeout
+        note_input(self.path)
         self._connection: sqlite3.Connection | None = None
         self._owner, self._file = 0, (0, 0)
         self.opened = 0  # a reader that cached something looks whether the connection is still the same

@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from hedgerow.errors import LedgerError
+from hedgerow.interrupts import held_back
 from hedgerow.ledger import schema
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.connection import journal_of, taking_turns
@@ -18,6 +19,11 @@ __all__ = ["new_file"]
 
 def new_file(path: Path, header: Header) -> None:
     """Write an empty ledger; refuse a path that exists, a link included (HG302)."""
+    with held_back():
+        _made(path, header)
+
+
+def _made(path: Path, header: Header) -> None:
     try:
         # Left by a ledger that was removed, it would be rolled back into the new one.
         if journal_of(path).exists():

@@ -27,9 +27,9 @@ from hedgerow.multicalibration.columns import RecordColumns
 from hedgerow.multicalibration.family import Family
 from hedgerow.multicalibration.model import Model
 from hedgerow.multicalibration.model_file import check_destination
-from hedgerow.multicalibration.whole_file import written_whole
+from hedgerow.release.write_file import written_whole
 
-__all__ = ["apply_to_file"]
+__all__ = ["apply_to_file", "scored_before"]
 
 _BLOCK = 50_000
 _Texts = NDArray[Any]
@@ -115,6 +115,14 @@ def apply_to_file(
         finding=f"{file.name!r} could not be read to its end, or {place.name!r} not written.",
         remedy="Check that the folder can be written, and that a CSV file is UTF-8.",
     )
+
+
+def scored_before(place: Path, *, source: str | Path, column: str) -> bool:
+    """Return whether a file has the columns that scoring `source` gives: it may be replaced by scoring it again."""
+    try:
+        return list(open_source(place).columns) == [*open_source(source).columns, column]
+    except HedgerowError:
+        return False
 
 
 def _csv(file: SourceFile, place: Path, scoring: _Scoring) -> int:

@@ -53,11 +53,15 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """The model, the head of the ledger after the fit (None without one), and whether it was read from its record."""
+    """The model, the head of the ledger after the fit (None without one), and whether it was read from its record.
+
+    `unrecorded` says that the ledger holds the price alone, since the model could not be written there (HG606).
+    """
 
     model: Model
     head: str | None
     replayed: bool
+    unrecorded: bool = False
 
 
 def price_of_fit(
@@ -136,6 +140,11 @@ def fit_model(
         Nothing was read or spent.
     SpentError
         HG601: the price counts as spent.
+
+    Warns
+    -----
+    HedgerowWarning
+        HG606: the model could not be kept in the ledger; it is returned all the same.
     """
     price = price_of_fit(
         mechanism, setting, budget, base_certified=base_certified, in_ledger=ledger is not None, notes=notes
@@ -164,7 +173,7 @@ def fit_model(
         read=model_from_text,
     )
     # A record holds predicates by name alone; here they are at hand.
-    return FitResult(replace(spent.value, family=setting.family), spent.head, spent.replayed)
+    return FitResult(replace(spent.value, family=setting.family), spent.head, spent.replayed, spent.unrecorded)
 
 
 def model_of(

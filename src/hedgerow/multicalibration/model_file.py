@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hedgerow.errors import DataError, ParameterError
+from hedgerow.inputs import note_input, why_kept
 from hedgerow.multicalibration.attribute import Predicate
 from hedgerow.multicalibration.model import Model
 from hedgerow.multicalibration.model_record import model_from_text, model_text
-from hedgerow.multicalibration.whole_file import can_be_written, written_whole
+from hedgerow.release.write_file import can_be_written, written_whole
 
-__all__ = ["check_destination", "read_model", "write_model"]
+__all__ = ["check_destination", "is_model", "read_model", "write_model"]
 
 _LARGEST = 64 * 2**20
-_SQLITE = b"SQLite format 3\0"
 
 
 def write_model(model: Model, path: str | Path) -> None:
@@ -43,7 +44,9 @@ def write_model(model: Model, path: str | Path) -> None:
         raise DataError("HG168", rule="A model is written to a file.", finding=f"{place.name!r} cannot be written.")
 
 
-def check_destination(path: str | Path, *apart: str | Path | None) -> None:
+def check_destination(
+    path: str | Path, *apart: str | Path | None, force: bool = True, earlier: Callable[[Path], bool] | None = None
+) -> None:
     """Refuse, before anything is spent, a file that could not be written, or is not to be written over (HG168).
 
     Parameters
@@ -52,6 +55,10 @@ def check_destination(path: str | Path, *apart: str | Path | None) -> None:
         Where to write. A ledger is never written over: its budget would come back.
     apart : path or None
         What is read or kept besides: data, facts, a ledger, a model.
+    force : bool
+        Whether a file that is there is replaced whatever it holds, if it is none of those.
+    earlier : callable, optional
+        Tells a file that the same command wrote before, which needs no force.
     """
     place = Path(path)
     if not can_be_written(place):
@@ -61,29 +68,29 @@ def check_destination(path: str | Path, *apart: str | Path | None) -> None:
             finding=f"{place.name!r} cannot be written.",
             remedy="Create the folder first.",
         )
-    if _is_ledger(place) or any(_is_same(place, other) for other in apart if other is not None):
+    note_input(*apart)
+    if why_kept(place) is not None:
         raise DataError(
             "HG168",
             rule="Neither data nor facts, nor a ledger or a model that is read, is written over.",
             finding=f"{place.name!r} is one of them.",
             remedy="Name another file. Nothing was read or spent.",
         )
+    if not force and place.exists() and not (earlier is not None and earlier(place)):
+        raise DataError(
+            "HG168",
+            rule="A file that this command did not write is replaced only where that is said.",
+            finding=f"{place.name!r} is there already.",
+            remedy="Name another file, or say --force.",
+        )
 
 
-def _is_same(place: Path, other: str | Path) -> bool:
+def is_model(path: Path) -> bool:
+    """Return whether a file holds a model: it may be replaced by another fit."""
     try:
-        return place.samefile(other)
-    except (OSError, ValueError):
-        return False
-
-
-def _is_ledger(place: Path) -> bool:
-    if not place.is_file():  # a pipe would be waited for
-        return False
-    try:
-        with place.open("rb") as opened:
-            return opened.read(len(_SQLITE)) == _SQLITE
-    except OSError:
+        _read(path)
+        return True
+    except DataError:
         return False
 
 
@@ -95,6 +102,11 @@ def read_model(path: str | Path) -> Model:
     DataError
         HG168: there is no such file, or it is no model of a known version.
     """
+    note_input(path)
+    return _read(path)
+
+
+def _read(path: str | Path) -> Model:
     text: str | None = None
     try:
         # Regular files only: a device may have no end.

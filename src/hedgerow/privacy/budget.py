@@ -57,7 +57,7 @@ def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
     """
     most = MOST_DELTA if not n else min(MOST_DELTA, 1.0 / n)
     if delta > most:
-        exceeded = "1/n" if n and most < MOST_DELTA else f"{most:g}"
+        exceeded = "1/n" if n and delta * n > 1.0 else f"{MOST_DELTA:g}"
         warnings.warn(
             f"delta={delta:.3g} exceeds {exceeded}: at this δ a mechanism may publish some record as it is. Take it "
             f"below {most:.1g}.",

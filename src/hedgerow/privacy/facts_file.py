@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import FactsError
+from hedgerow.inputs import note_input
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
 from hedgerow.privacy.declared import ColumnFacts, DataFacts, Facts
 from hedgerow.privacy.facts import Missing
@@ -149,6 +150,7 @@ def read_facts(path: object) -> Facts:
         raise _unread("Found something that is no path.")
     if "\0" in name or not Path(name).is_file():
         raise _unread(f"There is no ordinary file {name!r}.")
+    note_input(name)
     try:
         with Path(name).open("rb") as file:
             start = file.read(MOST_BYTES + 1)

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from hedgerow.errors import ParameterError
+from hedgerow.inputs import note_input, why_kept
+from hedgerow.interrupts import undone
 from hedgerow.release.result import Release
 
 __all__ = ["FILES", "ReleaseFolder", "prepared_folder"]
@@ -80,12 +82,13 @@ def prepared_folder(
     names : sequence of str
         The names in question; those of a release by default.
     source : path, optional
-        A file that must not be replaced: the data.
+        A file that is read and must not be replaced, besides those that `hedgerow.inputs` knows.
 
     Raises
     ------
     ParameterError
-        HG118 it cannot be written; HG119 it holds something already.
+        HG118 it cannot be written; HG119 it holds something already, or under one of the names what no output
+        replaces.
 
     Examples
     --------
@@ -97,15 +100,17 @@ def prepared_folder(
     False
     """
     target = Path(path)
+    staging = target / f".hedgerow-{uuid4().hex}"
     made: list[Path] = []
-    try:
+    with undone(lambda: _removed(staging, made)):
         try:
-            made = [folder for folder in (target, *target.parents) if not folder.exists()]
+            made += [folder for folder in (target, *target.parents) if not folder.exists()]
             target.mkdir(parents=True, exist_ok=True)
             if not force and any(target.iterdir()):
                 raise _occupied(target, "holds something already", names)
-            _check_names(target, source, names)
-            staging = Path(tempfile.mkdtemp(prefix=".hedgerow-", dir=target))
+            note_input(source)
+            _check_names(target, names)
+            staging.mkdir(mode=0o700)
         except (OSError, ValueError) as failure:
             if isinstance(failure, ParameterError):
                 raise
@@ -115,24 +120,32 @@ def prepared_folder(
                 finding=f"{str(path)!r} is not.",
                 remedy="Check its path, its owner and the space on the disk.",
             ) from None
-        try:
-            yield ReleaseFolder(target, staging)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    finally:
-        for folder in made:
-            # Fails, as it should, where something was written; a path that none can have fails too.
-            with contextlib.suppress(OSError, ValueError):
-                folder.rmdir()
+        yield ReleaseFolder(target, staging)
 
 
-def _check_names(target: Path, source: str | Path | None, names: Sequence[str]) -> None:
+def _removed(staging: Path, made: Sequence[Path]) -> None:
+    # A path that none can have has nothing under it.
+    with contextlib.suppress(OSError, ValueError):
+        shutil.rmtree(staging, ignore_errors=True)
+    for folder in made:
+        # Fails, as it should, where something was written.
+        with contextlib.suppress(OSError, ValueError):
+            folder.rmdir()
+
+
+def _check_names(target: Path, names: Sequence[str]) -> None:
     for name in names:
         place = target / name
         if place.is_dir() and not place.is_symlink():
             raise _occupied(target, f"holds a folder called {name}", names)
-        if source is not None and place.exists() and Path(source).exists() and place.samefile(source):
-            raise _occupied(target, f"holds the data, under the name {name}", names)
+        kept = why_kept(place)
+        if kept is not None:
+            raise ParameterError(
+                "HG119",
+                rule="No output replaces data, facts, a ledger or its secret.",
+                finding=f"The folder {str(target)!r} holds {kept}, under the name {name}.",
+                remedy="Name another folder; --force does not help here.",
+            )
 
 
 def _occupied(target: Path, finding: str, names: Sequence[str]) -> ParameterError:

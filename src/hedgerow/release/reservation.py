@@ -9,13 +9,12 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from hedgerow.accounting.certificate import Certificate
-from hedgerow.errors import SpentError
 from hedgerow.ledger.entry import Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.privacy.mechanism import parts_of
 
-__all__ = ["Answered", "InLedger", "NoLedger", "Reservation", "Spending", "record_release", "spending_in"]
+__all__ = ["Answered", "InLedger", "NoLedger", "Reservation", "Spending", "spending_in"]
 
 
 class Reservation(Protocol):
@@ -90,28 +89,6 @@ class _Entry:
         # Opened anew: counting may have taken hours, and a connection must not be held for them.
         with Ledger.open(self.path) as ledger:
             return str(ledger.record(self.request_id, result))
-
-
-def record_release(reservation: Reservation, result: str) -> str | None:
-    """Keep the released text; return the head of the ledger, None without one.
-
-    Raises
-    ------
-    SpentError
-        HG606: it could not be kept. The price was reserved before, so it is spent.
-    """
-    try:
-        return reservation.record(result)
-    except SpentError:
-        raise
-    except Exception:
-        failure = SpentError(
-            "HG606",
-            rule="What was released is kept in the ledger, beside its price.",
-            finding="It could not be: the ledger cannot be reached, or the text cannot be written.",
-            remedy="Count the price of this call as spent, and see `hedgerow ledger verify`.",
-        )
-    raise failure
 
 
 def spending_in(ledger: str | Path | None, certificate: Price) -> Spending:

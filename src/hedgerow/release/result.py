@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.accounting.certificate import Certificate
-from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.frame import build_frame
+from hedgerow.release.inert import inert
 from hedgerow.release.plan import Plan
+from hedgerow.release.write_file import write_lines
 from hedgerow.resampling.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Release(Sequence[Estimate]):
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
     ledger_head : str or None
         The head of the ledger after this release, where there is one: printed on a report, it dates the ledger.
+    unrecorded : bool
+        Whether the ledger holds the price alone, since this result could not be written there (HG606).
     """
 
     estimates: tuple[Estimate, ...]
@@ -67,6 +70,7 @@ class Release(Sequence[Estimate]):
     asked: tuple[Statistic, ...] = ()
     identity: str = ""
     ledger_head: str | None = None
+    unrecorded: bool = False
 
     @classmethod
     def of(
@@ -146,7 +150,7 @@ class Release(Sequence[Estimate]):
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
         text = json.dumps(self.to_dict(level), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if path is not None:
-            _write(path, text)
+            write_lines(path, [text])
         return text
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -167,9 +171,9 @@ class Release(Sequence[Estimate]):
         columns = self.to_columns(level)
         text = io.StringIO(newline="")
         writer = csv.writer(text)
-        writer.writerow([_inert(name) for name in columns])
-        writer.writerows([_inert(cell) for cell in row] for row in zip(*columns.values(), strict=True))
-        _write(path, text.getvalue())
+        writer.writerow([inert(name) for name in columns])
+        writer.writerows([inert(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+        write_lines(path, [text.getvalue()])
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
@@ -218,26 +222,7 @@ class Release(Sequence[Estimate]):
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _write(path: str | Path, text: str) -> None:
-    try:
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        return
-    except (OSError, ValueError):
-        refused = ParameterError(
-            "HG118",
-            rule="A release is written into a folder that exists and can be written.",
-            finding=f"{str(path)!r} cannot be written.",
-            remedy="The release itself is still there: write it to another path.",
-        )
-    raise refused
-
-
 def _short(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _inert(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -9,8 +9,8 @@ import numpy as np
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile
-from hedgerow.errors import ParameterError
 from hedgerow.inference.level import parse_level
+from hedgerow.release.write_file import write_lines
 from hedgerow.reports.declared_facts import declared_facts
 from hedgerow.reports.document import (
     Answers,
@@ -87,15 +87,7 @@ def write_report(
     True
     """
     text = report_html(release, level=level, facts=facts, ledger_head=ledger_head)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except (OSError, ValueError):
-        raise ParameterError(
-            "HG504",
-            rule="A report is written into a folder that exists and can be written.",
-            finding=f"{str(path)!r} could not be.",
-            remedy="Check the folder, its owner and the space on the disk; the release itself is not lost.",
-        ) from None
+    write_lines(path, [text], code="HG504")
 
 
 def add_report(

@@ -116,7 +116,12 @@ def bootstrap_table(
         write=lambda table: _as_text(table),
         read=lambda text: _table(plan, opened, statement, _values_of(text, plan)),
     )
-    table: BootstrapTable = replace(spent.value, ledger_head=spent.head)
+    table: BootstrapTable = replace(
+        spent.value,
+        ledger_head=spent.head,
+        unrecorded=spent.unrecorded,
+        remarks=(*spent.value.remarks, *spent.notes),
+    )
     with_margins: Callable[[], Any] = table.with_margins
     return with_margins() if margins else table
 

@@ -92,6 +92,8 @@ class ProtectedTable(Sequence[Estimate]):
         The caller's own frame library.
     ledger_head : str or None
         The head of the ledger after this table, where there is one.
+    unrecorded : bool
+        Whether the ledger holds the price alone, since this result could not be written there (HG606).
     known_total : float or None
         The grand total, where it is public.
     drawn : TableCells or None
@@ -118,6 +120,7 @@ class ProtectedTable(Sequence[Estimate]):
     unit_value: float = 1.0
     backend: str | None = None
     ledger_head: str | None = None
+    unrecorded: bool = False
     known_total: float | None = None
     drawn: TableCells | None = None
 

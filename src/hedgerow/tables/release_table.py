@@ -91,7 +91,12 @@ def protected_table(
         write=lambda new: _as_text(choice, new.drawn, certificate, opened.source.name),
         read=lambda text: made(_from_text(choice, text)),
     )
-    table = replace(spent.value.table, ledger_head=spent.head)
+    table = replace(
+        spent.value.table,
+        ledger_head=spent.head,
+        unrecorded=spent.unrecorded,
+        remarks=(*spent.value.table.remarks, *spent.notes),
+    )
     return table.with_margins() if margins else table
 
 

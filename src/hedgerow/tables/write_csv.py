@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.release.inert import inert
+from hedgerow.release.write_file import write_lines
 from hedgerow.tables.cells import TableCells
-from hedgerow.tables.inert import inert
 from hedgerow.tables.letters import reliability_letters
 from hedgerow.tables.publication import Publication
-from hedgerow.tables.write_file import write_lines
 
 __all__ = ["csv_rows", "csv_text", "write_csv"]
 

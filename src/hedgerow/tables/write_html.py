@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from hedgerow.release.inert import plain
+from hedgerow.release.write_file import write_lines
 from hedgerow.tables.bars import Bar, Bars
-from hedgerow.tables.inert import plain
 from hedgerow.tables.layout import Entry, Layout, arrange, check_can_be_shown
 from hedgerow.tables.letters import reliability_letters
 from hedgerow.tables.publication import Publication
-from hedgerow.tables.write_file import write_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment

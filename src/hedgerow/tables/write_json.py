@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.readings import Readings
+from hedgerow.release.write_file import write_lines
 from hedgerow.tables.cell_estimates import CellEstimates
 from hedgerow.tables.columns import columns_of
 from hedgerow.tables.disclosures import named_guarantee
 from hedgerow.tables.shape import TableShape
-from hedgerow.tables.write_file import write_lines
 
 if TYPE_CHECKING:
     from hedgerow.tables.protected import ProtectedTable

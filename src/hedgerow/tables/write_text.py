@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hedgerow.tables.inert import plain
+from hedgerow.release.inert import plain
 from hedgerow.tables.layout import Entry, Layout, arrange
 from hedgerow.tables.letters import reliability_letters
 from hedgerow.tables.publication import Publication

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.inert import inert, plain
+from hedgerow.release.inert import inert, plain
+from hedgerow.release.write_file import write_bytes
 from hedgerow.tables.layout import Layout, arrange, check_can_be_shown
 from hedgerow.tables.letters import reliability_letters
 from hedgerow.tables.publication import Publication
 from hedgerow.tables.write_csv import csv_rows
-from hedgerow.tables.write_file import write_bytes
 
 if TYPE_CHECKING:
     from openpyxl import Workbook

@@ -75,7 +75,7 @@ def ask(
     spent = spend(
         looks, price, request, request_id=name, run=run, write=lambda score: score.to_json(), read=score_from_record
     )
-    return replayed(spent.value, spent.head, spent.replayed)
+    return replayed(spent.value, spent.head, spent.replayed, unrecorded=spent.unrecorded)
 
 
 def _score(settings: Settings, past: Past, answer: Answer, name: str, certificate: Any) -> Score:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from hedgerow.accounting.certificate import certify
 from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.interrupts import held_back
 from hedgerow.ledger.entry import Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
@@ -129,6 +130,11 @@ class LedgerLooks:
         LedgerError
             HG302, HG433: something is there already, or the folder cannot be written.
         """
+        with held_back():
+            return cls._made(path, settings, secret, dataset)
+
+    @classmethod
+    def _made(cls, path: Path, settings: Mapping[str, Any], secret: Secret, dataset: str) -> LedgerLooks:
         secret.write(secret_path(path))
         relation = Relation(settings["relation"])
         budget = Budget(settings["epsilon"], settings["delta"])

@@ -44,6 +44,8 @@ class Score:
         The head of the ledger after this look.
     replayed : bool
         Whether it was read from its record, at no price.
+    unrecorded : bool
+        Whether the ledger holds the look alone, since its score could not be written there (HG606).
     """
 
     estimate: Estimate
@@ -59,6 +61,7 @@ class Score:
     certificate: Certificate | None
     ledger_head: str | None = field(default=None, compare=False)
     replayed: bool = field(default=False, compare=False)
+    unrecorded: bool = field(default=False, compare=False)
 
     @property
     def value(self) -> float:
@@ -198,9 +201,9 @@ def score_from_record(text: str) -> Score:
         ) from None
 
 
-def replayed(score: Score, head: str | None, again: bool) -> Score:
-    """Return a score with the head of its ledger, and whether it was read from its record."""
-    return replace(score, replayed=again, ledger_head=head or None)
+def replayed(score: Score, head: str | None, again: bool, *, unrecorded: bool = False) -> Score:
+    """Return a score with the head of its ledger, and whether it was read from its record or is not on record."""
+    return replace(score, replayed=again, ledger_head=head or None, unrecorded=unrecorded)
 
 
 def _estimate(told: dict[str, Any]) -> Estimate:

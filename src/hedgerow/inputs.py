@@ -1,0 +1,50 @@
+"""What no output may replace: every file that this process has read, and every ledger, secret and facts file.
+
+The one rule for all that hedgerow writes. A file is known however it is named: by a link, a relative path, another
+case. Whoever reads data, facts, a ledger or a model notes it by `note_input`; whoever writes asks `why_kept` first.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["note_input", "why_kept"]
+
+_READ: set[Path] = set()
+_KINDS = {b"SQLite format 3\0": "a ledger", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7": "the journal of a ledger"}
+_SECRET = b"hedgerow-testset-"
+
+
+def note_input(*paths: str | os.PathLike[str] | None) -> None:
+    """Note files that are read or kept, so that no output replaces them while this process runs."""
+    for path in paths:
+        if path is not None and "\0" not in os.fspath(path):
+            _READ.add(Path(os.path.realpath(path)))
+
+
+def why_kept(place: str | os.PathLike[str]) -> str | None:
+    """Return what a file is that must not be written over, in a few words; None where it may be, or is not there.
+
+    >>> import tempfile
+    >>> facts = Path(tempfile.mkdtemp()) / "hedgerow.toml"
+    >>> why_kept(facts)
+    >>> _ = facts.write_text("")
+    >>> why_kept(facts)
+    'a facts file'
+    """
+    try:
+        if not Path(place).is_file():  # a pipe would be waited for
+            return None
+        if any(one.exists() and one.samefile(place) for one in _READ):
+            return "a file that was read: data, facts, a ledger or a model"
+        if ".toml" in (Path(place).suffix.lower(), Path(place).resolve().suffix.lower()):
+            return "a facts file"
+        with Path(place).open("rb") as opened:
+            start = opened.read(200)
+    except (OSError, ValueError):
+        # What cannot be looked at cannot be told to be harmless.
+        return "a file that may not be read"
+    if _SECRET in start:
+        return "the secret of a test set"
+    return next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), None)

@@ -1,0 +1,110 @@
+"""Ctrl-C and the signals that end a process, on the command line: at any moment nothing is left behind or left unsaid.
+
+A signal ends the process at once: what was registered by `undone` is cleaned up, one message says whether a price was
+spent, and the exit code is 128 + the signal's number (130 for Ctrl-C, 143 for SIGTERM). No exception is raised, since
+compiled code between the signal and its handler may swallow one. Where the process must not end, as between a
+reservation and the note that it was made, `held_back` lets the signal wait.
+
+In Python nothing of this is installed: Ctrl-C raises KeyboardInterrupt, as ever.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["end_on_signals", "held_back", "interrupted", "nothing_is_spent", "price_is_spent", "undone"]
+
+_UNSPENT = "Interrupted: no price was reserved, so nothing was spent."
+_SPENT = (
+    "HG605: A release that is interrupted after its price was reserved stays spent.\n"
+    "This one was interrupted after that.\n"
+    "Count its price as spent; where it was released under a --request-id, the same command may still show it.\n"
+    "More: hedgerow explain HG605"
+)
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class _State:
+    held = 0
+    waiting: int | None = None
+    spent = False
+    cleaning: list[Callable[[], object]] = []  # noqa: RUF012  # one process has one list
+
+
+def end_on_signals() -> None:
+    """From now on a signal ends this process as said above; one that is ignored, as under nohup, stays ignored."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda received, _: _end(received))
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let signals wait until the block ends.
+
+    >>> with held_back():
+    ...     pass
+    """
+    _State.held += 1
+    try:
+        yield
+    finally:
+        _State.held -= 1
+        if not _State.held and _State.waiting is not None:
+            _end(_State.waiting)
+
+
+@contextmanager
+def undone(clean: Callable[[], object]) -> Iterator[None]:
+    """Run `clean` when the block ends, however it ends, a signal included.
+
+    It is registered before anything is made, so it must bear that nothing is there yet.
+
+    >>> with undone(lambda: print("cleaned")):
+    ...     print("made")
+    made
+    cleaned
+    """
+    _State.cleaning.append(clean)
+    try:
+        yield
+    finally:
+        with held_back():
+            _State.cleaning.remove(clean)
+            clean()
+
+
+def nothing_is_spent() -> None:
+    """Note that a command begins: so far nothing is spent."""
+    _State.spent = False
+
+
+def price_is_spent() -> None:
+    """Note that a price was reserved: from here on it is spent, whatever happens."""
+    _State.spent = True
+
+
+def interrupted() -> str:
+    """Return what whoever interrupted the command must know.
+
+    >>> nothing_is_spent()
+    >>> interrupted()
+    'Interrupted: no price was reserved, so nothing was spent.'
+    """
+    return _SPENT if _State.spent else _UNSPENT
+
+
+def _end(number: int) -> None:
+    if _State.held:
+        _State.waiting = number
+        return
+    for clean in reversed(_State.cleaning):
+        with suppress(Exception):
+            clean()
+    with suppress(OSError):
+        os.write(2, (interrupted() + "\n").encode())
+    # Not by an exception, nor by sys.exit: both can be caught on their way out.
+    os._exit(128 + number)

@@ -1,0 +1,125 @@
+"""Writing to a file that the caller named: what is read or kept is never written over, and a result is not lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from hedgerow.errors import ParameterError
+from hedgerow.inputs import why_kept
+from hedgerow.interrupts import undone
+
+__all__ = ["can_be_written", "kept_apart", "write_bytes", "write_lines", "written_whole"]
+
+
+def kept_apart(path: str | Path) -> None:
+    """Refuse to write over what is read or kept; any other file of that name is replaced.
+
+    Raises
+    ------
+    ParameterError
+        HG317: it is data, facts, a ledger, its secret or a model.
+    """
+    found = why_kept(path)
+    if found is not None:
+        raise ParameterError(
+            "HG317",
+            rule="No output replaces data, facts, a ledger, its secret or a model that is read.",
+            finding=f"{str(path)!r} is {found}.",
+            remedy="Name another file. Nothing was written, and nothing is lost.",
+        )
+
+
+def write_lines(path: str | Path, lines: Iterable[str], *, code: str = "HG118") -> None:
+    """Write texts one after the other, as UTF-8.
+
+    Raises
+    ------
+    ParameterError
+        HG317: the file is read or kept; `code`: it cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> write_lines(place, ["a,", "b"])
+    >>> place.read_text()
+    'a,b'
+    """
+    kept_apart(path)
+    try:
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
+        return
+    except (OSError, ValueError):
+        refused = _unwritable(path, code)
+    raise refused
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write bytes (HG118 where it cannot be written, HG317 where it is read or kept)."""
+    kept_apart(path)
+    try:
+        Path(path).write_bytes(content)
+        return
+    except (OSError, ValueError):
+        refused = _unwritable(path, "HG118")
+    raise refused
+
+
+@contextmanager
+def written_whole(place: str | Path) -> Iterator[Path]:
+    """Yield a path to write to, which takes the place of `place` if all went well and is removed if not.
+
+    Raises
+    ------
+    ParameterError
+        HG317: the file is read or kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with written_whole(Path(folder, "a.txt")) as passing:
+    ...         _ = passing.write_text("whole")
+    ...     [path.name for path in Path(folder).iterdir()], Path(folder, "a.txt").read_text()
+    (['a.txt'], 'whole')
+    """
+    wanted = Path(place)
+    kept_apart(wanted)
+    passing = _passing(wanted)
+    with undone(partial(passing.unlink, missing_ok=True)):
+        passing.touch(exist_ok=False)
+        yield passing
+        passing.replace(wanted)
+
+
+def can_be_written(place: str | Path) -> bool:
+    """Return whether a passing file could be made there just now, and moved to its place; none is left."""
+    wanted = Path(place)
+    try:
+        passing = _passing(wanted)
+        with undone(partial(passing.unlink, missing_ok=True)):
+            passing.touch(exist_ok=False)
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+def _passing(wanted: Path) -> Path:
+    if wanted.exists() and not wanted.is_file():
+        # A device or a pipe would be moved out of the way for good.
+        raise FileExistsError
+    return wanted.with_name(f".hedgerow-{uuid4().hex}{wanted.suffix}")
+
+
+def _unwritable(path: str | Path, code: str) -> ParameterError:
+    return ParameterError(
+        code,
+        rule="A result is written into a folder that exists and can be written.",
+        finding=f"{str(path)!r} cannot be written.",
+        remedy="The result itself is still there: write it to another path.",
+    )
