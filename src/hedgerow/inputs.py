@@ -1,12 +1,13 @@
 """What no output may replace: every file that this process has read, and every ledger, secret and facts file.
 
 The one rule for all that hedgerow writes. A file is known however it is named: by a link, a relative path, another
-case. Whoever reads data, facts, a ledger or a model notes it by `note_input`; whoever writes asks `why_kept` first.
+case. Whoever opens data, facts or a ledger notes it by `note_input`; whoever writes asks `why_kept` first.
 """
 
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 
 __all__ = ["note_input", "why_kept"]
@@ -14,6 +15,8 @@ __all__ = ["note_input", "why_kept"]
 _READ: set[Path] = set()
 _KINDS = {b"SQLite format 3\0": "a ledger", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7": "the journal of a ledger"}
 _SECRET = b"hedgerow-testset-"
+_FACTS = {"relation", "target", "unit", "data", "budget", "ledger", "statistics", "columns", "release"}
+_MOST_BYTES = 8 * 2**20
 
 
 def note_input(*paths: str | os.PathLike[str] | None) -> None:
@@ -37,14 +40,23 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
         if not Path(place).is_file():  # a pipe would be waited for
             return None
         if any(one.exists() and one.samefile(place) for one in _READ):
-            return "a file that was read: data, facts, a ledger or a model"
+            return "a file that was read: data, facts or a ledger"
         if ".toml" in (Path(place).suffix.lower(), Path(place).resolve().suffix.lower()):
             return "a facts file"
         with Path(place).open("rb") as opened:
-            start = opened.read(200)
+            start = opened.read(_MOST_BYTES)
     except (OSError, ValueError):
         # What cannot be looked at cannot be told to be harmless.
         return "a file that may not be read"
-    if _SECRET in start:
+    if _SECRET in start[:200]:
         return "the secret of a test set"
-    return next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), None)
+    found = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), None)
+    return "a facts file" if found is None and _holds_facts(start) else found
+
+
+def _holds_facts(content: bytes) -> bool:
+    """Return whether a file under another name holds public facts: no output of hedgerow is TOML."""
+    try:
+        return not _FACTS.isdisjoint(tomllib.loads(content.decode("utf-8-sig")))
+    except (ValueError, RecursionError):
+        return False

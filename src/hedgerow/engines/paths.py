@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.errors import DataError
-from hedgerow.inputs import note_input
 
 __all__ = ["SourceFile", "source_file"]
 
@@ -74,7 +73,6 @@ def source_file(source: str | os.PathLike[str]) -> SourceFile:
         raise DataError(
             "HG201", rule="A source must exist.", finding=f"There is no file {name!r}.", remedy="Check the path."
         ) from None
-    note_input(path)
     if not stat.S_ISREG(status.st_mode):
         what = "a directory" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
         raise _unsupported(f"{name!r} is {what}.", "Give the path of one ordinary file.")

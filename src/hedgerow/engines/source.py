@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
+from hedgerow.inputs import note_input
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.resampling.histogram import Histogram
 
@@ -96,7 +97,9 @@ def open_source(source: object, *, table: str | None = None) -> Source:
     if isinstance(source, (str, os.PathLike)):
         from hedgerow.engines.files import open_file
 
-        return open_file(source, table=table)
+        opened = open_file(source, table=table)
+        note_input(source)
+        return opened
     from hedgerow.engines.frame_source import recognised
 
     if table is not None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.files import open_file
 from hedgerow.engines.header import read_header
 from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
@@ -26,7 +27,7 @@ from hedgerow.multicalibration.attribute import Categories, as_numbers
 from hedgerow.multicalibration.columns import RecordColumns
 from hedgerow.multicalibration.family import Family
 from hedgerow.multicalibration.model import Model
-from hedgerow.multicalibration.model_file import check_destination
+from hedgerow.multicalibration.model_file import check_destination, is_model
 from hedgerow.release.write_file import written_whole
 
 __all__ = ["apply_to_file", "scored_before"]
@@ -96,6 +97,13 @@ def apply_to_file(
             remedy=f"Name it {place.stem}.{file.format}.",
         )
     check_destination(place)
+    if is_model(place):
+        raise DataError(
+            "HG168",
+            rule="Scored rows do not replace a model.",
+            finding=f"{place.name!r} holds one.",
+            remedy="Name another file.",
+        )
     kinds = open_source(source).columns
     named = model.score if score is None else score
     _check(model, kinds, named, column)
@@ -120,7 +128,8 @@ def apply_to_file(
 def scored_before(place: Path, *, source: str | Path, column: str) -> bool:
     """Return whether a file has the columns that scoring `source` gives: it may be replaced by scoring it again."""
     try:
-        return list(open_source(place).columns) == [*open_source(source).columns, column]
+        # Opened as a file alone: as a source it would count as read, and could not be replaced.
+        return list(open_file(place, table=None).columns) == [*open_source(source).columns, column]
     except HedgerowError:
         return False
 

@@ -88,7 +88,7 @@ def check_destination(
 def is_model(path: Path) -> bool:
     """Return whether a file holds a model: it may be replaced by another fit."""
     try:
-        _read(path)
+        read_model(path)
         return True
     except DataError:
         return False
@@ -102,11 +102,6 @@ def read_model(path: str | Path) -> Model:
     DataError
         HG168: there is no such file, or it is no model of a known version.
     """
-    note_input(path)
-    return _read(path)
-
-
-def _read(path: str | Path) -> Model:
     text: str | None = None
     try:
         # Regular files only: a device may have no end.

@@ -21,13 +21,13 @@ def kept_apart(path: str | Path) -> None:
     Raises
     ------
     ParameterError
-        HG317: it is data, facts, a ledger, its secret or a model.
+        HG317: it is data that were opened, facts, a ledger or its secret.
     """
     found = why_kept(path)
     if found is not None:
         raise ParameterError(
             "HG317",
-            rule="No output replaces data, facts, a ledger, its secret or a model that is read.",
+            rule="No output replaces data that were opened, facts, a ledger or its secret.",
             finding=f"{str(path)!r} is {found}.",
             remedy="Name another file. Nothing was written, and nothing is lost.",
         )

@@ -297,15 +297,6 @@ def test_a_failure_after_the_reservation_is_spent_and_fixed_text(survey: Path, m
     assert not any(CANARY in result.stderr for result in (spent, within, after, before))
 
 
-def test_an_interruption_counts_as_spent(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("hedgerow.survey.Survey.release", interrupt)
-    result = run("release", survey, *ONE, *MEAN)
-    assert result.exit_code == 6 and result.stderr.startswith("HG605: ")
-
-
 def test_what_cannot_be_written_is_still_printed(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: ReleaseFolder, release: Release, *, level: float) -> None:
         raise OSError(28, "No space left on device")

@@ -132,8 +132,9 @@ def test_the_ledger_is_the_one_that_was_opened_with_wherever_the_process_goes(
         assert len(mine.entries()) == 1 and other.entries() == ()
 
 
-def test_a_result_that_cannot_be_kept_says_that_the_price_is_spent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_cannot_be_kept_is_returned_and_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     survey = opened(path)
     monkeypatch.setattr(Ledger, "record", lambda *_: (_ for _ in ()).throw(hg.LedgerError("HG301", rule="Gone.")))
-    with pytest.raises(hg.SpentError, match="HG606"):
-        survey.release([AGE], epsilon=0.3)
+    with pytest.warns(hg.HedgerowWarning, match="HG606"):
+        release = survey.release([AGE], epsilon=0.3)
+    assert release.unrecorded and release.ledger_head is None
