@@ -18,11 +18,12 @@ from contextlib import contextmanager, suppress
 __all__ = ["end_on_signals", "held_back", "interrupted", "nothing_is_spent", "price_is_spent", "undone"]
 
 _UNSPENT = "Interrupted: no price was reserved, so nothing was spent."
+_CODE = "HG605"
 _SPENT = (
-    "HG605: A release that is interrupted after its price was reserved stays spent.\n"
+    f"{_CODE}: A release that is interrupted after its price was reserved stays spent.\n"
     "This one was interrupted after that.\n"
     "Count its price as spent; where it was released under a --request-id, the same command may still show it.\n"
-    "More: hedgerow explain HG605"
+    f"More: hedgerow explain {_CODE}"
 )
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 

@@ -6,7 +6,8 @@
 Verbs parse, call and print.
 
 Exit codes: 0 done · 2 input or usage · 3 over budget · 4 refused · 5 verification or audit failed · 6 failed after the
-budget was reserved · 130 interrupted before that. Results go to standard output, everything else to standard error.
+budget was reserved · 130 and 143 ended by Ctrl-C or SIGTERM, before or after that, as the message says. Results go to
+standard output, everything else to standard error.
 Each verb imports what it needs when it runs, so that help is quick.
 """
 
