@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line on the arguments of this process; a signal ends it as `hedgerow.interrupts` says."""
+    """Run the command line; a signal ends it quietly, also while its modules are imported."""
     end_on_signals()
     from hedgerow.cli.main import main as run
 

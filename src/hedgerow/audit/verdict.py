@@ -19,6 +19,7 @@ from hedgerow.audit.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
 from hedgerow.noise.source import NoiseSource
 from hedgerow.privacy.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism, as_record
+from hedgerow.privacy.numbers import whole
 from hedgerow.privacy.relation import Relation
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -182,14 +183,15 @@ def sampler_of(mechanism: Mechanism, data: Histogram, noise: NoiseSource) -> Sam
 
 def checked_runs(runs: object) -> int:
     """Return a number of runs from 1,000 to 10⁹ (HG521)."""
-    if isinstance(runs, bool) or not isinstance(runs, int) or not FEWEST <= runs <= MOST:
+    number = whole(runs)
+    if number is None or not FEWEST <= number <= MOST:
         raise ParameterError(
             "HG521",
             rule=f"An audit takes {FEWEST:,} to {MOST:,} runs.",
             finding=f"Found {runs!r}.",
             remedy="A million sees noise 5 % low; the time it takes grows with it.",
         )
-    return runs
+    return number
 
 
 def _ratio_attack(

@@ -35,6 +35,7 @@ from hedgerow.cli.table import table
 from hedgerow.cli.terminal import say
 from hedgerow.cli.testset import testset
 from hedgerow.cli.verify import verify
+from hedgerow.interrupts import end_on_signals
 from hedgerow.privacy.unicode_text import check_texts
 
 __all__ = ["app", "main"]
@@ -102,5 +103,6 @@ def _overview(
 
 
 def main() -> None:
-    """Run the command line on the arguments of this process."""
+    """Run the command line on the arguments of this process; a signal ends it as `hedgerow.interrupts` says."""
+    end_on_signals()
     app(prog_name="hedgerow")

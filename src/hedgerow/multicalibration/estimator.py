@@ -98,6 +98,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Errors before and after: read from what was released, computed from the records only for ``"none"``.
     ledger_head_ : str or None
         The head of the ledger after the fit.
+    unrecorded_ : bool
+        Whether the ledger holds the price alone, since the model could not be written there (HG606).
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -203,6 +205,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             request_id=self.request_id,
         )
         self.model_, self.ledger_head_ = fitted.model, fitted.head
+        self.unrecorded_ = fitted.unrecorded
         self.certificate_ = fitted.model.certificate
         return self
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from hedgerow.accounting.certificate import Certificate
+from hedgerow.errors import LedgerError, SpentError
 from hedgerow.ledger.entry import Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
@@ -68,13 +69,18 @@ class InLedger:
         LedgerError
             HG301 to HG312, HG316: the ledger is missing, damaged, locked, for another guarantee, or the id was used for
             another request.
+        SpentError
+            HG607: the disk failed after the reservation had reached it.
         """
+        name, refused = uuid4().hex if request_id is None else request_id, None
         with Ledger.open(self.path) as ledger:
-            found = ledger.reserve(
-                certificate,
-                request_id=uuid4().hex if request_id is None else request_id,
-                fingerprint=fingerprint_of(request),
-            )
+            try:
+                found = ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
+            except LedgerError as failure:
+                refused = failure
+        if refused is not None:
+            # A transaction whose end failed may be on the disk all the same, and is then as good as any other.
+            raise _spent_after_all() if refused.code == "HG307" and _holds(self.path, name) else refused
         if isinstance(found, Replay):
             return Answered(found.result, str(found.head))
         return _Entry(self.path, found.request_id)
@@ -89,6 +95,23 @@ class _Entry:
         # Opened anew: counting may have taken hours, and a connection must not be held for them.
         with Ledger.open(self.path) as ledger:
             return str(ledger.record(self.request_id, result))
+
+
+def _holds(path: Path, name: str) -> bool:
+    try:
+        with Ledger.open(path) as ledger:
+            return any(entry.request_id == name for entry in ledger.entries())
+    except LedgerError:
+        return False
+
+
+def _spent_after_all() -> SpentError:
+    return SpentError(
+        "HG607",
+        rule="A reservation that is on the disk is spent.",
+        finding="The disk failed after it was written. No data were read.",
+        remedy="Count the price of this call as spent, and mend the disk before the next.",
+    )
 
 
 def spending_in(ledger: str | Path | None, certificate: Price) -> Spending:

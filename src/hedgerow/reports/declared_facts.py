@@ -68,6 +68,7 @@ def _bounds(release: Release, facts: Facts) -> Iterator[tuple[str, str, str]]:
     for column in dict.fromkeys(estimate.column for estimate in release if estimate.column is not None):
         declared = facts.column(column)
         if declared.bounds is not None:
-            low, high = declared.bounds
-            step = "" if declared.step is None else f", step {declared.step:g}"
+            # As floats: a fraction has no such format.
+            low, high = (float(end) for end in declared.bounds)
+            step = "" if declared.step is None else f", step {float(declared.step):g}"
             yield f"bounds of {column}, by the facts", f"{low:g} to {high:g}{step}", declared.source or _NO_SOURCE

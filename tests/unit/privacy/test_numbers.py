@@ -20,6 +20,7 @@ from hedgerow.release.guess import Guess, parse_guesses
 from hedgerow.release.noise import parse_draws
 from hedgerow.release.price import price_of
 from hedgerow.release.request import parse_n_resamples
+from hedgerow.reports.release_page import report_html
 from hedgerow.resampling.smooth_statistic import quantile
 
 _REALS = [np.float64, np.float32, np.float16, np.longdouble, np.array, Decimal, Fraction]
@@ -106,6 +107,12 @@ def test_declared_values_may_be_numpys() -> None:
     assert type(Category.declared("sex", np.array([0, 1])).values[0]) is int
     assert type(hg.proportion("employed", value=np.int64(1)).value) is int
     assert parse_guesses({"x": Guess(mean=1.0)})["x"].mean == 1.0
+
+
+def test_facts_of_fractions_are_printed() -> None:
+    declared = hg.Facts(columns={"age": hg.ColumnFacts(bounds=(Fraction(0), Decimal(100)), step=np.int64(1))})
+    release = hg.open(_TABLE, declared, relation="add-remove").mean("age", by={"age": [30, 50]}, epsilon=1.0)
+    assert "0 to 100, step 1" in report_html(release, facts=declared)
 
 
 def test_a_delta_that_publishes_records_is_warned_of() -> None:

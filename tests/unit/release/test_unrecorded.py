@@ -138,3 +138,26 @@ def test_a_model_that_cannot_be_written_is_printed(
     text = json.dumps(json.loads(done.stdout)["unwritten"]) if as_json else done.stdout
     assert model_from_text(text).certificate is not None
     assert states(ledger) == ["recorded"]
+
+
+def test_a_reservation_that_reached_a_failing_disk_is_spent(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = Ledger.reserve
+
+    def fails_at_its_end(self: Ledger, *given: Any, **named: Any) -> None:
+        reserve(self, *given, **named)
+        raise hg.LedgerError("HG307", rule="The disk.", remedy="No data were read.")
+
+    monkeypatch.setattr(Ledger, "reserve", fails_at_its_end)
+    with pytest.raises(hg.SpentError, match="HG607"):
+        release(ledger)
+    assert states(ledger) == ["reserved"]
+
+
+def test_a_reservation_that_did_not_reach_the_disk_costs_nothing(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise hg.LedgerError("HG307", rule="The disk.", remedy="No data were read.")
+
+    monkeypatch.setattr(Ledger, "reserve", fails)
+    with pytest.raises(hg.LedgerError, match="HG307"):
+        release(ledger)
+    assert states(ledger) == []
