@@ -11,6 +11,7 @@ import typer
 from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
+from hedgerow.interrupts import held_back, price_is_spent
 
 if TYPE_CHECKING:
     from hedgerow.ledger.store import Ledger
@@ -109,7 +110,9 @@ def reserve(
     certified = Certificate.from_json(json.dumps(record))
     with Ledger.open(path) as kept:
         named = uuid4().hex if request_id is None else request_id
-        kept.reserve(certified, request_id=named, fingerprint=fingerprint_of(certified.to_dict()))
+        with held_back():
+            kept.reserve(certified, request_id=named, fingerprint=fingerprint_of(certified.to_dict()))
+            price_is_spent()
         _print(kept, as_json)
 
 

@@ -24,6 +24,9 @@ def exit_code_of(run: Callable[[], object]) -> int:
     nothing_is_spent()
     try:
         code = run()
+        if code == INTERRUPTED:
+            # Typer has met the interruption first.
+            tell(interrupted())
         return code if isinstance(code, int) else 0
     except HedgerowError as refused:
         return _refuse(refused)
