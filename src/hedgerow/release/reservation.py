@@ -110,7 +110,7 @@ def _spent_after_all() -> SpentError:
     return SpentError(
         "HG607",
         rule="A reservation that is on the disk is spent.",
-        finding="The disk failed while this one was written, and it is there, or cannot be looked for. No data were read.",
+        finding="The disk failed meanwhile, and it is there or cannot be looked for. No data were read.",
         remedy="Count the price of this call as spent, and mend the disk before the next.",
     )
 
