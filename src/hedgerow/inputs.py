@@ -37,8 +37,13 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
     'a facts file'
     """
     try:
-        if not Path(place).is_file():  # a pipe would be waited for
-            return None
+        ordinary = Path(place).is_file()  # a pipe would be waited for
+    except (OSError, ValueError):
+        # A path that none can have: whoever writes there says so.
+        return None
+    if not ordinary:
+        return None
+    try:
         if any(one.exists() and one.samefile(place) for one in _READ):
             return "a file that was read: data, facts or a ledger"
         if ".toml" in (Path(place).suffix.lower(), Path(place).resolve().suffix.lower()):

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +81,14 @@ def test_a_place_that_cannot_be_written_is_noticed_unspent(item: str, people: Pa
 
 
 def test_unwritable_is_noticed_unspent(people: Path, doors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(*_: object, **__: object) -> str:
-        raise PermissionError(13, "Permission denied")
+    made = Path.mkdir
 
-    monkeypatch.setattr(tempfile, "mkdtemp", denied)
+    def denied(self: Path, *given: Any, **named: Any) -> None:
+        if self.name.startswith(".hedgerow-"):
+            raise PermissionError(13, "Permission denied")
+        made(self, *given, **named)
+
+    monkeypatch.setattr(Path, "mkdir", denied)
     assert release_to(doors, people, doors.folder / "out") == ("HG118", 2)
     assert doors.entries() == [] and not (doors.folder / "out").exists()
 
