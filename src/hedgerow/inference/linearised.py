@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.resampling.user_code import quietly
+
 __all__ = ["Linearised", "linearise"]
 
 Floats = NDArray[np.float64]
@@ -70,9 +72,6 @@ def _slope(function: Callable[[Floats], float], mean: Floats, place: int, step: 
 
 
 def _evaluated(function: Callable[[Floats], float], totals: Floats) -> float:
-    try:
-        with np.errstate(all="ignore"):
-            return float(function(totals))
-    except Exception:
-        # A user's function on noisy totals: whatever stops it, the answer is that there is none.
-        return math.nan
+    # A user's function on noisy totals: whatever stops it, the answer is that there is none.
+    value = quietly(lambda: float(function(totals)))
+    return math.nan if value is None else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from hedgerow.privacy.mechanism import Presence, Shape
 from hedgerow.release.design import PublicFacts
 from hedgerow.release.resampled_statistic import RELIABLE_SDS, ReadCell, undefined
 from hedgerow.resampling.smooth_statistic import COUNT, Feature, Smooth
+from hedgerow.resampling.user_code import quietly, silence
 
 __all__ = ["ResampledSmooth"]
 
@@ -83,8 +83,7 @@ class ResampledSmooth:
         totals = np.full(len(self.names), 10.0)
         totals[-1] = 1000.0
         try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silence():
                 self._function(totals)
         except (KeyError, NameError, AttributeError, TypeError) as slip:
             raise ParameterError(
@@ -93,7 +92,7 @@ class ResampledSmooth:
                 finding=f"Called on made-up totals, this one raised {type(slip).__name__}.",
                 remedy="Its totals are: " + ", ".join(self.names[:20]) + ".",
             ) from None
-        except Exception:
+        except (Exception, SystemExit):
             # A logarithm of zero, say, at totals that are only made up: the real ones may well have an answer.
             return
 
@@ -151,7 +150,8 @@ class ResampledSmooth:
             return self._on_public_grid(feature)[index]
         names = list(columns)
         rows = np.stack([columns[name] for name in names], axis=1) if len(index) else np.empty((0, len(names)))
-        values = [_alone(feature, {n: row[i : i + 1].copy() for i, n in enumerate(names)}) for row in rows]
+        with silence():
+            values = [_alone(feature, {n: row[i : i + 1].copy() for i, n in enumerate(names)}) for row in rows]
         return _in_steps(feature, np.array(values, dtype=np.float64))
 
     def _on_public_grid(self, feature: Feature) -> Integers:
@@ -160,7 +160,8 @@ class ResampledSmooth:
         values = np.asarray(float(grid.lower) + float(grid.step) * places, dtype=np.float64)
         made = _quietly(feature, {column: values.copy()})
         if made is None or made.shape != values.shape:
-            made = np.array([_alone(feature, {column: values[i : i + 1].copy()}) for i in places])
+            with silence():
+                made = np.array([_alone(feature, {column: values[i : i + 1].copy()}) for i in places])
         return _in_steps(feature, made)
 
 
@@ -178,11 +179,5 @@ def _alone(feature: Feature, values: dict[str, Floats]) -> float:
 
 def _quietly(feature: Feature, values: dict[str, Floats]) -> Floats | None:
     """Call a user's function on values it may not share, silently: a warning or an error would tell of the data."""
-    if feature.function is None:
-        return None
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return np.asarray(feature.function(values), dtype=np.float64)
-        except Exception:
-            return None
+    function = feature.function
+    return None if function is None else quietly(lambda: np.asarray(function(values), dtype=np.float64))

@@ -1,0 +1,125 @@
+"""Code of the user's own, run silently: whatever it prints, warns of, logs or raises would tell of the data.
+
+A metric, a feature, a predicate or a model sees private values and may say something about them by other ways than its
+result. `quietly` shuts those that Python has: both standard streams, warnings, logging, NumPy's floating-point reports
+and every exception, `SystemExit` and the like included. What it cannot shut (files, sockets, the time that it takes,
+what compiled code writes by itself) is a known hole: code of people whom you do not trust is not run on private data.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["quietly", "silence"]
+
+T = TypeVar("T")
+
+
+def quietly(call: Callable[[], T]) -> T | None:
+    """Return what `call` returns, None where it fails: nothing is printed, warned of, logged or raised.
+
+    A real interrupt from outside, Ctrl-C or a signal that ends the process, still arrives; the same exception raised
+    by the code itself does not.
+
+    Examples
+    --------
+    >>> quietly(lambda: 6 * 7), quietly(lambda: 1 / 0), quietly(lambda: exit("label 17 is 0")), quietly(lambda: print(7))
+    (42, None, None, None)
+    """
+    with silence():
+        try:
+            return call()
+        except BaseException:  # SystemExit, KeyboardInterrupt and what compiled code raises would tell as well
+            if _running.interrupted:
+                raise
+            return None
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Shut every way of saying something, for many calls of `quietly` at the cost of one.
+
+    Streams, filters and levels belong to the whole process, so one thread at a time is inside; a nested call of the
+    same thread passes.
+    """
+    with _running.lock:
+        if _running.depth:
+            _running.depth += 1
+            try:
+                yield
+            finally:
+                _running.depth -= 1
+            return
+        _running.depth, _running.interrupted = 1, False
+        level = logging.root.manager.disable
+        with ExitStack() as shut:
+            nowhere = shut.enter_context(open(os.devnull, "w", encoding="utf-8", errors="replace"))
+            shut.enter_context(redirect_stdout(nowhere))
+            shut.enter_context(redirect_stderr(nowhere))
+            shut.enter_context(np.errstate(all="ignore"))
+            # Recorded and thrown away: a function that changes the filters itself is not heard either.
+            shut.enter_context(warnings.catch_warnings(record=True))
+            warnings.simplefilter("ignore")
+            shut.callback(logging.disable, level)
+            logging.disable(logging.CRITICAL)
+            shut.enter_context(_signals_noted())
+            try:
+                yield
+            finally:
+                _running.depth = 0
+
+
+@dataclass
+class _Running:
+    """Who is inside, how deep, and whether a signal came from outside meanwhile."""
+
+    lock: Any = field(default_factory=threading.RLock)
+    depth: int = 0
+    interrupted: bool = False
+
+
+_running = _Running()
+
+
+def _forget_the_parent() -> None:
+    # Another thread of the parent may have held the lock, and does not exist here.
+    _running.lock, _running.depth, _running.interrupted = threading.RLock(), 0, False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_the_parent)
+
+
+@contextmanager
+def _signals_noted() -> Iterator[None]:
+    """Note signals that Python handles: what they raise comes from outside, not from the code that is run."""
+    kept: list[tuple[signal.Signals, Any]] = []
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                signal.signal(number, _noting(handler))
+                kept.append((number, handler))
+    try:
+        yield
+    finally:
+        for number, handler in kept:
+            signal.signal(number, handler)
+
+
+def _noting(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
+    def noted(number: int, frame: Any) -> Any:
+        _running.interrupted = True
+        return handler(number, frame)
+
+    return noted
