@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.spending import deliver, spending
-from hedgerow.cli.terminal import say, say_json, tell
+from hedgerow.cli.spending import deliver, spending, warnings_told
+from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError, VerificationError
 
 if TYPE_CHECKING:
@@ -27,10 +27,15 @@ Place = Annotated[str, typer.Option("--ledger", metavar="FILE", help="The test s
 
 @testset.command()
 def create(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The test set: a .csv, .parquet or .duckdb file.")],
+    source: Annotated[
+        str, typer.Argument(metavar="LABELS", help="The test set's labels: a .csv, .parquet or .duckdb file.")
+    ],
     ledger: Place,
     label: Annotated[str, typer.Option(metavar="COL", help="The column of labels.")],
     labels: Annotated[str | None, typer.Option(metavar="V,V", help="All labels; for accuracy and zero-one.")] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="COL", help="The column by which predictions are joined; else by position.")
+    ] = None,
     positive: Annotated[str | None, typer.Option(metavar="V", help="The label whose chance is predicted.")] = None,
     prediction: Annotated[
         str, typer.Option(metavar="COL", help="Their column in files of predictions.")
@@ -46,7 +51,7 @@ def create(
     answers: Annotated[int, typer.Option(metavar="N", help="Of thresholdout: answers that are paid for.")] = 20,
     as_json: options.AsJson = False,
 ) -> None:
-    """Count a test set's labels, choose the noise, make its ledger; say what differences it will detect."""
+    """Count a test set's records, choose the noise, make its ledger; say what differences it will detect."""
     from hedgerow.cli.grammar import parse_by, parse_value
     from hedgerow.testset.file_settings import FileColumns
     from hedgerow.testset.from_file import FileTestSet
@@ -66,21 +71,20 @@ def create(
         prediction=prediction,
         labels=tuple(declared or ()),
         positive=None if positive is None else parse_value(positive),
+        key=key,
     )
-    made = FileTestSet.create(
-        source,
-        columns,
-        ledger=ledger,
-        relation=relation,
-        epsilon=epsilon,
-        delta=delta,
-        n_looks=looks,
-        mechanism=mechanism,
-        options=checked_options(thinning, threshold, answers),
-    )
-    n = made.settings.conditions.n
-    if n is not None and delta > 1.0 / n:
-        tell(f"Warning: delta exceeds 1/n: the mechanism may give away whole records ({delta:g}).")
+    with warnings_told():
+        made = FileTestSet.create(
+            source,
+            columns,
+            ledger=ledger,
+            relation=relation,
+            epsilon=epsilon,
+            delta=delta,
+            n_looks=looks,
+            mechanism=mechanism,
+            options=checked_options(thinning, threshold, answers),
+        )
     if as_json:
         say_json(made.to_dict() | {"mechanisms": [row.to_dict() for row in made.comparison()]})
     else:
@@ -91,15 +95,21 @@ def create(
 
 @testset.command()
 def score(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="Labels and predictions, a row each record.")],
+    source: Annotated[
+        str, typer.Argument(metavar="PREDICTIONS", help="Predictions, a row each record; other columns are not read.")
+    ],
     ledger: Place,
+    labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where the labels lie now, if not where create found them.")
+    ] = None,
     least: Annotated[
         float | None, typer.Option("--min", metavar="X", help="Exit 5 unless the score is at least X.")
     ] = None,
     most: Annotated[float | None, typer.Option("--max", metavar="X", help="Exit 5 unless it is at most X.")] = None,
     training: Annotated[float | None, typer.Option(metavar="X", help="The training score, for thresholdout.")] = None,
     request_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The same file under the same id takes no second look.")
+        str | None,
+        typer.Option("--id", metavar="ID", help="The same predictions under one id take no second look."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -110,7 +120,7 @@ def score(
     _check_gate(opened, least, most)
 
     def look() -> None:
-        found = opened.score(source, training_score=training, request_id=request_id)
+        found = opened.score(source, training_score=training, request_id=request_id, labels=labels)
         verdict = _verdict(found, least, most)
         deliver(None, lambda _: _say_score(found, least, most, verdict, as_json=as_json), unrecorded=found.unrecorded)
         if verdict not in (None, "met"):
@@ -237,6 +247,9 @@ def _say_settings(opened: FileTestSet) -> None:
     size = "" if told["n"] is None else f"{told['n']:,} records, "
     say(f"{told['metric']} by {told['mechanism']}: {size}{told['relation']}, unit row")
     say(f"  all looks ε ≤ {told['epsilon']:.6g} at δ = {told['delta']:.3g}; spent {told['spent']:.6g}")
+    if told["labels_file"] is not None:
+        joined = "by position" if told["key"] is None else f"by the key {told['key']}"
+        say(f"  labels in {told['labels_file']}, told from the ledger's folder; predictions are joined {joined}")
     say(f"  {told['remaining']} of {told['n_looks']} looks left")
     if told["minimum_detectable_difference"] is not None:
         say(f"  noise of a look: sd {told['expected_error']:.3g}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from hedgerow.engines.header import Header, read_header
 from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.query import Query
 from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import BLANKS, check_names, check_query
+from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
 from hedgerow.resampling.histogram import Histogram
 
@@ -108,6 +108,22 @@ class TableSource:
     def count_rows(self) -> int:
         """Return the number of records."""
         return self.histogram(Query(None)).total()
+
+    def in_order(self, columns: Sequence[str]) -> list[Any]:
+        """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
+        self.file.still_there()
+        check_present(columns, self.columns)
+
+        def cells() -> list[Any]:
+            with _relation(self.file, self.table) as relation:
+                return _columns(relation.project(", ".join(_name(column) for column in columns)), len(columns))
+
+        return withheld(cells)
+
+
+def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
+    rows = relation.fetchall()
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]
 
 
 @contextmanager
@@ -220,6 +236,20 @@ class CsvSource:
     def count_rows(self) -> int:
         """Return the number of records, known already where a histogram was asked for."""
         return self._rows[0] if self._rows else self.histogram(Query(None)).total()
+
+    def in_order(self, columns: Sequence[str]) -> list[Any]:
+        """Return the cells of some columns as trimmed texts, None where empty; see `engines.source.OrderedSource`."""
+        self.file.still_there()
+        check_present(columns, self.columns)
+        return withheld(lambda: self._cells(list(columns)))
+
+    def _cells(self, columns: list[str]) -> list[Any]:
+        connection = _loaded(self.file, self.header, list(dict.fromkeys(columns)))
+        try:
+            texts = ", ".join(f"NULLIF(trim({_cell(self.header, name)}, {_text(BLANKS)}), '')" for name in columns)
+            return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
+        finally:
+            connection.close()
 
     def _counted(self, query: Query, key: bytes | None) -> Histogram:
         connection = _loaded(self.file, self.header, query.columns())

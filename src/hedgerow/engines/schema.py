@@ -19,6 +19,7 @@ __all__ = [
     "EXACT_INTEGERS",
     "Comparable",
     "check_names",
+    "check_present",
     "check_query",
     "check_unit",
     "comparable",
@@ -146,6 +147,12 @@ _REMEDIES = {
     BOOLEAN: "Give True or False.",
     OTHER: "The column is neither number, boolean nor text: convert it first.",
 }
+
+
+def check_present(named: Sequence[str], columns: Mapping[str, str]) -> None:
+    """Check that columns are there (HG203)."""
+    for column in named:
+        _check_present(column, columns)
 
 
 def _check_present(column: str, columns: Mapping[str, str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
@@ -12,7 +12,7 @@ from hedgerow.inputs import note_input
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["Source", "count_units", "inferred_of", "open_source"]
+__all__ = ["OrderedSource", "Source", "count_units", "inferred_of", "open_in_order", "open_source"]
 
 
 class Source(Protocol):
@@ -43,6 +43,16 @@ class Source(Protocol):
         """Return the number of records."""
 
 
+class OrderedSource(Source, Protocol):
+    """A file, whose records have an order."""
+
+    def in_order(self, columns: Sequence[str]) -> list[Any]:
+        """Return the cells of some columns, records in the order of the source (HG203, HG207).
+
+        For files that are joined record by record. Cells are data: nothing of them may be told without being paid for.
+        """
+
+
 def count_units(source: Source, column: str) -> int:
     """Return how many units a column names: n under replace-one. Rows that name none count nowhere.
 
@@ -68,6 +78,13 @@ def inferred_of(source: Source) -> str:
         f"The types of this source may depend on single records: {source.inferred}. A refusal then tells of them at no "
         "price. Open the file by its path, or give the columns types of their own."
     )
+
+
+def open_in_order(path: str | os.PathLike[str]) -> OrderedSource:
+    """Return a file whose records are read in order, as `open_source` opens it (HG201 to HG209)."""
+    from hedgerow.engines.files import open_file
+
+    return open_file(path)
 
 
 def open_source(source: object, *, table: str | None = None) -> Source:

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,8 +34,8 @@ def quietly(call: Callable[[], T]) -> T | None:
 
     Examples
     --------
-    >>> quietly(lambda: 6 * 7), quietly(lambda: 1 / 0), quietly(lambda: exit("label 17 is 0")), quietly(lambda: print(7))
-    (42, None, None, None)
+    >>> quietly(lambda: 6 * 7), quietly(lambda: 1 / 0), quietly(lambda: exit("label 17 is 0"))
+    (42, None, None)
     """
     with silence():
         try:
@@ -63,7 +64,7 @@ def silence() -> Iterator[None]:
         _running.depth, _running.interrupted = 1, False
         level = logging.root.manager.disable
         with ExitStack() as shut:
-            nowhere = shut.enter_context(open(os.devnull, "w", encoding="utf-8", errors="replace"))
+            nowhere = shut.enter_context(Path(os.devnull).open("w", encoding="utf-8", errors="replace"))
             shut.enter_context(redirect_stdout(nowhere))
             shut.enter_context(redirect_stderr(nowhere))
             shut.enter_context(np.errstate(all="ignore"))

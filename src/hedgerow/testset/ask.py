@@ -59,6 +59,19 @@ def ask(
     """
     # What is no name is refused here: a look would be reserved under its text, and not found again.
     name = uuid4().hex if request_id is None else checked_text("request_id", request_id)
+    with looks.turn():
+        return _taken(settings, looks, read, told, noise, name, training)
+
+
+def _taken(
+    settings: Settings,
+    looks: Looks,
+    read: Callable[[], Histogram],
+    told: Mapping[str, Any],
+    noise: NoiseSource,
+    name: str,
+    training: float | None,
+) -> Score:
     before = looks.past()
     if name not in before.ids:
         _require_left(settings, before)

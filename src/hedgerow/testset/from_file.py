@@ -1,31 +1,39 @@
-"""`FileTestSet`: a test set kept as a file, scored from files that hold its labels beside predictions. For CI gates.
+"""`FileTestSet`: a test set kept as a file, scored from files of predictions alone. For gates of CI.
 
-The ledger remembers how many records have each label (as a keyed digest) and, under replace-one, how many records there
-are. That is less than the fingerprint of `TestSet`: it tells one test set from another where their labels differ.
+The label column stays with the custodian: the ledger remembers where it lies, as a path, and a keyed digest of the
+file's bytes, which is compared with that same file and with nothing that a submitter sends. Labels are read once a look
+is paid, and what a submitter sends is never compared with them other than by the score.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hedgerow.engines.source import Source, open_source
-from hedgerow.errors import LedgerError, ParameterError, SpentError
+from hedgerow.engines.reading import unreadable
+from hedgerow.engines.source import OrderedSource, open_in_order
+from hedgerow.errors import DataError, HedgerowError, LedgerError, ParameterError
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
+from hedgerow.privacy.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.privacy.relation import Relation, parse_relation
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.ask import ask
 from hedgerow.testset.choose import Compared, choose, compare
 from hedgerow.testset.conditions import Conditions
-from hedgerow.testset.file_settings import FileColumns, counts_digest
+from hedgerow.testset.digest import digest_of, digest_of_file
+from hedgerow.testset.entries import Entries, entries_of
+from hedgerow.testset.file_settings import FileColumns
+from hedgerow.testset.join import check_covered, check_distinct, joined, require_key
 from hedgerow.testset.looks import LedgerLooks
 from hedgerow.testset.mechanism import Options
 from hedgerow.testset.opened import threshold_noise
 from hedgerow.testset.score import Score
 from hedgerow.testset.secret import Secret
 from hedgerow.testset.settings import Settings, settings_from_record
+from hedgerow.testset.testset import losses_of
 from hedgerow.testset.thresholdout import checked_training
 
 __all__ = ["FileTestSet"]
@@ -42,8 +50,8 @@ class FileTestSet:
 
     __test__ = False
 
-    def __init__(self, settings: Settings, columns: FileColumns, looks: LedgerLooks) -> None:
-        self.settings, self.columns, self._looks = settings, columns, looks
+    def __init__(self, settings: Settings, columns: FileColumns, looks: LedgerLooks, ledger: Path) -> None:
+        self.settings, self.columns, self._looks, self._ledger = settings, columns, looks, ledger.absolute()
 
     @classmethod
     def create(
@@ -59,12 +67,18 @@ class FileTestSet:
         mechanism: str = "auto",
         options: Options | None = None,
     ) -> FileTestSet:
-        """Make the ledger of a test set; its labels are counted once, and nothing is told or spent.
+        """Make the ledger of a test set; its records are counted once, and nothing is told or spent.
+
+        Parameters
+        ----------
+        source : path
+            The custodian's file of labels. It is found again at this path, told from where the ledger lies.
 
         Raises
         ------
         HedgerowError
-            As `hedgerow.testset.TestSet`; HG201 to HG209 for the file; HG302 where the ledger exists.
+            As `hedgerow.testset.TestSet`; HG201 to HG209 for the file; HG302 where the ledger exists; HG436, HG437 for
+            the key.
         """
         if Path(ledger).exists():
             raise LedgerError(
@@ -73,21 +87,25 @@ class FileTestSet:
                 finding="Something is at this path already.",
                 remedy="Choose another path, or score against that one.",
             )
-        opened, whom = open_source(source), parse_relation(relation)
-        query = columns.label_query()
-        opened.check(query)
+        opened, whom = open_in_order(source), parse_relation(relation)
+        columns.check_labels(opened)
+        require_key(whom, columns.key)
         n = opened.count_rows() if whom is Relation.REPLACE_ONE else None
+        if n is not None and columns.key is not None:
+            check_distinct(columns.read_labels(opened)[1], whose="labels")
         conditions = Conditions(whom, Budget(epsilon, delta), n_looks, n, columns.metric.grid)
+        warn_about_delta(conditions.budget.delta, n)
         chosen = choose(mechanism, conditions, options or Options())
-        settings = Settings(conditions, columns.metric, chosen, options or Options())
+        settings = Settings(conditions, columns.metric, chosen, options or Options(), keyed=columns.key is not None)
         secret = Secret.fresh(threshold_noise(chosen, SecureNoise()))
-        counts = columns.label_counts(opened.histogram(query))
-        record = {**settings.record(), "file": columns.record(), "fingerprint": counts_digest(counts, secret.key)}
-        return cls(settings, columns, LedgerLooks.create(Path(ledger), record, secret, dataset="test set"))
+        where = {"labels_file": _told_from(Path(ledger), Path(source)), "labels_digest": _digest(secret.key, source)}
+        record = {**settings.record(), "file": columns.record(), **where}
+        looks = LedgerLooks.create(Path(ledger), record, secret, dataset="test set")
+        return cls(settings, columns, looks, Path(ledger))
 
     @classmethod
     def open(cls, ledger: str | Path) -> FileTestSet:
-        """Open the ledger of a test set that `create` made (HG301 to HG308, HG433)."""
+        """Open the ledger of a test set that `create` made (HG301 to HG308, HG433, HG438)."""
         looks = LedgerLooks.open(Path(ledger))
         record = looks.settings
         if "file" not in record:
@@ -98,46 +116,70 @@ class FileTestSet:
                 finding="This one was made for arrays.",
                 remedy="Open it in Python, with hedgerow.testset.TestSet.",
             )
-        columns = FileColumns.from_record(record["file"], record["metric"])
-        budget = Budget(record["epsilon"], record["delta"])
-        conditions = Conditions(
-            Relation(record["relation"]), budget, record["n_looks"], record["n"], columns.metric.grid
-        )
-        return cls(settings_from_record(record, conditions, columns.metric), columns, looks)
+        with known_settings(looks):
+            columns = FileColumns.from_record(record["file"], record["metric"])
+            budget = Budget(record["epsilon"], record["delta"])
+            conditions = Conditions(
+                Relation(record["relation"]), budget, record["n_looks"], record["n"], columns.metric.grid
+            )
+            settings = settings_from_record(record, conditions, columns.metric, keyed=columns.key is not None)
+        return cls(settings, columns, looks, Path(ledger))
 
-    def score(self, source: str | Path, *, training_score: float | None = None, request_id: str | None = None) -> Score:
-        """Take one look: score the predictions of a file that holds the test set's labels beside them.
+    def __getstate__(self) -> dict[str, Any]:
+        """Return where the ledger lies: a copy counts there, too."""
+        return {"ledger": self._ledger}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the ledger again."""
+        vars(self).update(vars(FileTestSet.open(state["ledger"])))
+
+    def score(
+        self,
+        source: str | Path,
+        *,
+        training_score: float | None = None,
+        request_id: str | None = None,
+        labels: str | Path | None = None,
+    ) -> Score:
+        """Take one look: score a file of predictions against the custodian's labels.
+
+        Parameters
+        ----------
+        source : path
+            Has the column of predictions and, where one was named, the key; other columns are never read.
+        training_score, request_id
+            As `hedgerow.testset.TestSet.score`; the same predictions under the same id take no second look.
+        labels : path, optional
+            Where the custodian's labels lie now, instead of where `create` found them. They are compared with nothing.
 
         Raises
         ------
         BudgetExceeded
             HG430: no looks are left.
-        ParameterError, DataError
-            HG170 another number of records, HG176 no training score, HG201 to HG209 for the file. No look was taken.
-        SpentError
-            HG434: the labels are not those of the test set. The look counts as taken, since labels were read.
+        ParameterError, DataError, LedgerError
+            HG170 another number of predictions than public records, HG176 no training score, HG201 to HG209 for a file,
+            HG434 labels that changed since `create`, HG435 labels that are not there, HG437 keys. No look was taken.
         """
         training = checked_training(training_score) if self.settings.mechanism.once else None
-        opened, query = open_source(source), self.columns.query()
-        opened.check(query)
-        n = self.settings.conditions.n
-        if n is not None and opened.count_rows() != n:
-            raise ParameterError(
-                "HG170",
-                rule="A file of predictions has one row for each record of the test set.",
-                finding=f"It has another number than {n:,}.",
-                remedy="No look was taken. Predict for the whole test set.",
-            )
-        told = {"predictions": None if request_id is None else self._digest(Path(source))}
-        return ask(
-            self.settings,
-            self._looks,
-            lambda: self._losses(opened),
-            told,
-            SecureNoise(),
-            request_id=request_id,
-            training=training,
-        )
+        sent = open_in_order(source)
+        self.columns.check_predictions(sent)
+        predictions, keys = self.columns.read_predictions(sent)
+        self._check_sent(predictions, keys)
+        held = self._held(labels)
+        if self.settings.conditions.n is not None and self.columns.key is not None:
+            check_covered(self.columns.read_labels(held)[1], keys)
+        told = {
+            "predictions": None
+            if request_id is None
+            else digest_of(self._looks.secret.key, predictions, entries_of(keys))
+        }
+
+        def losses() -> Histogram:
+            read, records = self.columns.read_labels(held)
+            found = joined(records, predictions, keys) if self.columns.key is not None else predictions
+            return losses_of(self.columns.measured, read, found)
+
+        return ask(self.settings, self._looks, losses, told, SecureNoise(), request_id=request_id, training=training)
 
     @property
     def remaining(self) -> int:
@@ -169,30 +211,97 @@ class FileTestSet:
             "expected_error": self.settings.mechanism.expected_error(),
             "minimum_detectable_difference": self.minimum_detectable_difference,
             "head": self._looks.head,
+            "labels_file": self._looks.settings.get("labels_file"),
+            "key": self.columns.key,
         }
 
     def close(self) -> None:
         """Close the ledger."""
         self._looks.close()
 
-    def _losses(self, opened: Source) -> Histogram:
-        counts = self.columns.label_counts(opened.histogram(self.columns.label_query()))
-        told = counts_digest(counts, self._looks.secret.key)
-        if told != self._looks.settings["fingerprint"]:
-            raise SpentError(
-                "HG434",
-                rule="A file of predictions holds the labels of the test set.",
-                finding="These are others. They were read, so the look counts as taken.",
-                remedy="Take the label column of the test set as it was when the ledger was made.",
+    def _check_sent(self, predictions: Entries, keys: list[str]) -> None:
+        n = self.settings.conditions.n
+        if self.columns.key is not None:
+            check_distinct(keys, whose="predictions")
+        elif len(predictions) != n:
+            raise ParameterError(
+                "HG170",
+                rule="A file of predictions has one row for each record of the test set, in its order.",
+                finding=f"It has another number than {n:,}.",
+                remedy="No look was taken. Predict for the whole test set.",
             )
-        return self.columns.losses(opened.histogram(self.columns.query()))
 
-    def _digest(self, path: Path) -> str | None:
-        try:
-            with path.open("rb") as file:
-                hashed = hashlib.blake2b(key=self._looks.secret.key, digest_size=16)
-                while part := file.read(1 << 20):
-                    hashed.update(part)
-                return hashed.hexdigest()
-        except OSError:
-            return None
+    def _held(self, labels: str | Path | None) -> OrderedSource:
+        """Return the custodian's labels, opened (HG434, HG435); nothing that was sent is looked at."""
+        record = self._looks.settings
+        if labels is not None and self.settings.mechanism.once:
+            raise ParameterError(
+                "HG435",
+                rule="`thresholdout` has drawn its noisy threshold once, for the labels with which it was made.",
+                finding="Other labels were named.",
+                remedy="Put them back where `create` found them. No look was taken.",
+            )
+        known = record.get("labels_file")
+        place = Path(labels) if labels is not None else None if known is None else self._ledger.parent / known
+        if place is None or not place.exists():
+            raise DataError(
+                "HG435",
+                rule="Labels stay with the custodian, in the file from which the test set was made.",
+                finding="The ledger was made by an earlier version and does not say where."
+                if place is None
+                else "They are not there.",
+                remedy="Say where they are now: --labels FILE, in Python labels=…. No look was taken.",
+            )
+        opened = open_in_order(place)
+        self.columns.check_labels(opened)
+        if labels is None and _digest(self._looks.secret.key, place) != record["labels_digest"]:
+            raise DataError(
+                "HG434",
+                rule="A ledger counts looks at the labels with which it was made.",
+                finding="The custodian's file has changed since.",
+                remedy="Put back the file as it was; other labels are another test set, with a ledger of their own. If "
+                "only its form has changed, name it: --labels FILE. No look was taken.",
+            )
+        n = self.settings.conditions.n
+        if labels is not None and n is not None and opened.count_rows() != n:
+            raise ParameterError(
+                "HG170",
+                rule="The file of labels has as many records as when the ledger was made.",
+                finding=f"It has another number than {n:,}.",
+                remedy="No look was taken.",
+            )
+        return opened
+
+
+@contextmanager
+def known_settings(looks: LedgerLooks) -> Iterator[None]:
+    """Refuse settings that another version wrote in a way that this one does not know (HG438)."""
+    unknown = False
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, HedgerowError):
+        unknown = True
+    if unknown:
+        looks.close()
+        raise LedgerError(
+            "HG438",
+            rule="The ledger of a test set begins with its settings, as this version or an earlier one wrote them.",
+            finding="These cannot be read.",
+            remedy="Use the version that made it, or a newer one. Nothing was spent.",
+        )
+
+
+def _told_from(ledger: Path, labels: Path) -> str:
+    """Return the path of the labels as told from the ledger, so that both may move together."""
+    try:
+        return os.path.relpath(labels.absolute(), ledger.absolute().parent)
+    except ValueError:  # on another drive
+        return str(labels.absolute())
+
+
+def _digest(key: bytes, path: str | Path) -> str:
+    try:
+        return digest_of_file(key, path)
+    except OSError:
+        failure = unreadable()
+    raise failure from None

@@ -1,21 +1,26 @@
 """The looks that were taken: in a ledger, or in this object alone. Each is a `Spending`: a look is paid as a release.
 
-The first entry of a test set's ledger, ``testset``, costs nothing and remembers the settings and the keyed fingerprint;
+The first entry of a test set's ledger, ``testset``, costs nothing and remembers the settings;
 every look is an entry of its own, under the caller's id or a random one. An entry that was reserved and never recorded
 is a look that was used up.
+
+What nobody remembers is counted in one place only: threads take turns, and copies, pickles and children of a fork,
+which would each count for themselves, are refused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any, Protocol
 
 from hedgerow.accounting.certificate import certify
-from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.errors import HedgerowError, LedgerError, ParameterError
 from hedgerow.interrupts import held_back
 from hedgerow.ledger.entry import Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
@@ -27,7 +32,7 @@ from hedgerow.release.reservation import Answered, Reservation
 from hedgerow.testset.score import Score, score_from_record
 from hedgerow.testset.secret import Secret, secret_path
 
-__all__ = ["LedgerLooks", "Looks", "LooksInMemory", "Past"]
+__all__ = ["LedgerLooks", "Looks", "LooksInMemory", "Past", "not_copied"]
 
 FIRST = "testset"
 
@@ -62,6 +67,10 @@ class Looks(Protocol):
         """The key and the threshold's noise."""
         ...
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Return what one look is taken in, from counting to recording."""
+        ...
+
     def past(self) -> Past:
         """Return what was looked at before."""
         ...
@@ -75,13 +84,32 @@ class LooksInMemory:
     """Looks that this object counts, and nobody remembers."""
 
     def __init__(self, secret: Secret) -> None:
-        self.secret = secret
+        self._secret = secret
+        self._process, self._lock = os.getpid(), RLock()
         self._texts: dict[str, str | None] = {}
         self._requests: dict[str, str] = {}
         self._read: dict[str, Score] = {}
 
+    @property
+    def secret(self) -> Secret:
+        """The key and the threshold's noise, of this process alone (HG179)."""
+        self._require_home()
+        return self._secret
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one thread at a time count, draw and record (HG179 in the child of a fork)."""
+        self._require_home()
+        with self._lock:
+            yield
+
+    def _require_home(self) -> None:
+        if os.getpid() != self._process:
+            raise not_copied("This process is a child of the one that counts.")
+
     def past(self) -> Past:
         """Return what was looked at before."""
+        self._require_home()
         for name, text in self._texts.items():
             if text is not None and name not in self._read:
                 self._read[name] = score_from_record(text)
@@ -173,6 +201,10 @@ class LedgerLooks:
             )
         return cls(ledger, Secret.read(secret_path(path)), told)
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Return nothing to wait for: the ledger itself decides between threads and processes."""
+        return nullcontext()
+
     def past(self) -> Past:
         """Return what was looked at before, by whatever process."""
         looks = [entry for entry in self._ledger.entries() if entry.fingerprint.startswith(_LOOK)]
@@ -211,6 +243,16 @@ class _Kept:
 
     def record(self, result: str) -> str:
         return str(self.ledger.record(self.name, result))
+
+
+def not_copied(finding: str) -> ParameterError:
+    """Return the refusal of a second counter for one test set (HG179)."""
+    return ParameterError(
+        "HG179",
+        rule="A test set without a ledger is counted by one object of one process: each copy would count for itself.",
+        finding=finding,
+        remedy="Give it a ledger, ledger='ts.ledger': then it may be copied, pickled and forked. No look was taken.",
+    )
 
 
 # Canonical JSON has its keys in order, so that a look's request begins like this.

@@ -10,7 +10,8 @@ metric          what one record adds                                            
 a function      what it returns, clamped to its declared bounds                      labels or chances   either
 ==============  ===================================================================  ==================  ======
 
-A prediction or label that is missing, and a loss that is no number, counts as the worst that one record can add.
+A prediction or label that is missing, and a loss that is no number, counts as the worst that one record can add; so
+does a record for which a function fails.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Grid
 from hedgerow.privacy.numbers import real
+from hedgerow.testset.entries import Entries, entries_of
+from hedgerow.testset.own_function import own_losses
 
 __all__ = ["Metric", "accuracy", "brier", "from_function", "log_loss", "parse_metric", "zero_one"]
 
@@ -72,19 +75,22 @@ class Metric:
         """The grid index of the worst that one record can add."""
         return 0 if self.greater_is_better else self.grid.steps
 
-    def places(self, labels: NDArray[Any], predictions: NDArray[Any]) -> Integers:
-        """Return each record's grid index t ∈ {0..steps}; whatever the arrays hold, t is in this range.
+    def places(self, labels: Any, predictions: Any) -> Integers:
+        """Return each record's grid index t ∈ {0..steps}; whatever the columns hold, t is in this range.
 
         >>> accuracy().places(np.array(["a", "b"]), np.array(["a", "a"])).tolist()
         [1, 0]
         """
+        truth: Entries = entries_of(labels)
+        given: Entries = entries_of(predictions)
         if self.function is not None:
-            return self._on_grid(np.asarray(self.function(labels, predictions), dtype=np.float64), len(labels))
+            return self._on_grid(own_losses(self.function, truth, given), len(truth))
         if self.needs == "labels":
-            equal = np.asarray(labels == predictions, dtype=bool)
-            return (equal if self.greater_is_better else ~equal).astype(np.int64)
-        came_true = np.asarray(labels == self.positive, dtype=bool)
-        return self.places_of_chances(came_true, np.asarray(predictions, dtype=np.float64))
+            equal = truth.equal(given)
+            return np.asarray(equal if self.greater_is_better else ~equal, dtype=np.int64)
+        places: Integers = self.places_of_chances(truth.among([self.positive]), given.numbers)
+        places[truth.missing] = self.worst
+        return places
 
     def places_of_chances(self, came_true: NDArray[np.bool_], chances: Floats) -> Integers:
         """Return the grid index of the loss of each predicted chance."""
@@ -218,13 +224,13 @@ _BY_NAME: dict[str, Callable[[], Metric]] = {
 
 
 def parse_metric(metric: object, *, positive: Any = None) -> Metric:
-    """Return the metric of a name, or the one that is given (HG171).
+    """Return the metric of a name, or the one that is given (HG171); a name may have _ for -.
 
-    >>> parse_metric("accuracy").name
-    'accuracy'
+    >>> parse_metric("accuracy").name, parse_metric("log_loss").name
+    ('accuracy', 'log-loss')
     """
-    if isinstance(metric, str) and metric in _BY_NAME:
-        metric = _BY_NAME[metric]()
+    if isinstance(metric, str) and metric.replace("_", "-") in _BY_NAME:
+        metric = _BY_NAME[metric.replace("_", "-")]()
     if isinstance(metric, Metric):
         return metric if positive is None else replace(metric, positive=positive)
     raise ParameterError(

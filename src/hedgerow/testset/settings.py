@@ -19,17 +19,24 @@ from hedgerow.testset.metric import Metric
 __all__ = ["Settings", "other_settings", "settings_from_record"]
 
 _RECORDS = "a record's prediction and loss depend on no other record of the test set"
-_LENGTH = "how many records there are is known to whoever gives predictions, one for each"
+_PLACES = "which prediction belongs to which record does not change where another record comes or goes"
+_KEYS = "which records the test set has, by their keys, is public"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Conditions, metric, mechanism and options of one test set."""
+    """Conditions, metric, mechanism and options of one test set; declared labels and a name, where there are any.
+
+    `keyed` says that predictions are joined to records by a key.
+    """
 
     conditions: Conditions
     metric: Metric
     mechanism: LookMechanism
     options: Options
+    labels: tuple[Any, ...] = ()
+    name: str | None = None
+    keyed: bool = False
 
     @property
     def minimum_detectable_difference(self) -> float | None:
@@ -65,21 +72,29 @@ class Settings:
             "mechanism": self.mechanism.name,
             "described": as_record(self.mechanism.described),
             "options": asdict(self.options),
+            **({"labels": list(self.labels)} if self.labels else {}),
+            **({"name": self.name} if self.name is not None else {}),
         }
 
     def _assumptions(self) -> Iterator[str]:
         yield _RECORDS
-        if self.conditions.n is None:
-            yield _LENGTH
+        if self.conditions.n is None and not self.keyed:
+            yield _PLACES
+        if self.conditions.n is not None and self.keyed:
+            yield _KEYS
         if isinstance(self.mechanism.described, ResampledGaussian):
             yield END_PAIR
 
 
-def settings_from_record(record: Mapping[str, Any], conditions: Conditions, metric: Metric) -> Settings:
+def settings_from_record(
+    record: Mapping[str, Any], conditions: Conditions, metric: Metric, *, keyed: bool = False
+) -> Settings:
     """Return the settings that a ledger remembers, with conditions and metric as they are now given."""
     options = Options(**record["options"])
     described: Any = mechanism_from_record(record["described"])
-    return Settings(conditions, metric, mechanism_of(record["mechanism"], conditions, described, options), options)
+    mechanism = mechanism_of(record["mechanism"], conditions, described, options)
+    labels, name = tuple(record.get("labels") or ()), record.get("name")
+    return Settings(conditions, metric, mechanism, options, labels, name, keyed)
 
 
 def other_settings(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> LedgerError | None:

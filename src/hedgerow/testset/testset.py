@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import HedgerowWarning
+from hedgerow.ledger.request import checked_text
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
+from hedgerow.privacy.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.privacy.relation import Relation, parse_relation
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.ask import ask
 from hedgerow.testset.choose import Compared, choose, compare
 from hedgerow.testset.conditions import Conditions
+from hedgerow.testset.digest import digest_of
 from hedgerow.testset.distinct import said_of_differences
-from hedgerow.testset.fingerprint import OrderedRows, digest_of_predictions, fingerprint, row_marks
-from hedgerow.testset.kinds import checked_kind, checked_positive, kind_of
-from hedgerow.testset.looks import LedgerLooks, Looks, LooksInMemory
-from hedgerow.testset.mechanism import Options, checked_options
+from hedgerow.testset.entries import Entries
+from hedgerow.testset.kinds import checked_kind, checked_labels
+from hedgerow.testset.looks import LedgerLooks, Looks, LooksInMemory, not_copied
+from hedgerow.testset.mechanism import checked_options
 from hedgerow.testset.metric import Metric, parse_metric
 from hedgerow.testset.opened import opened_looks, threshold_noise
-from hedgerow.testset.records import as_predictions, checked_length, chosen_chances, columns_of, labels_of, predicted_by
+from hedgerow.testset.own_function import rehearse
+from hedgerow.testset.predicting import is_model, predicted, told_of_model
+from hedgerow.testset.records import as_predictions, checked_length, labels_of
 from hedgerow.testset.score import Score
 from hedgerow.testset.secret import Secret
 from hedgerow.testset.settings import Settings
 from hedgerow.testset.thresholdout import checked_training
 
-__all__ = ["TestSet"]
+__all__ = ["TestSet", "losses_of"]
 
 
 class TestSet:
@@ -48,7 +52,7 @@ class TestSet:
     X_test : table or None
         Features: what a model's ``predict`` takes. None where only predictions will be scored.
     y_test : array
-        Labels, one a row.
+        Labels, one a row: numbers, truth values or texts. Anything else is missing, and counts as wrong.
     metric : str or Metric
         ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.metric`.
     relation : {"replace-one", "add-remove"}
@@ -58,10 +62,16 @@ class TestSet:
     n_looks : int
         How often the test set may be looked at, ever.
     ledger : path, optional
-        Where looks are counted: made if nothing is there, else opened and compared by settings and fingerprint. Without
-        one this object counts, and forgets.
+        Where looks are counted: made if nothing is there, else opened and compared by its settings, which are public.
+        Whether labels and features are those of before is NOT compared, since the answer would tell of them: give
+        `name`, and keep one ledger a test set. Without a ledger this object counts, and forgets; it cannot be copied.
     mechanism : str
         ``"auto"`` takes the one of least expected error, see `comparison`; else one of `choose.MECHANISMS`.
+    labels : list, optional
+        All labels that there are. Predictions of another kind are then refused before a look is taken, and a label
+        outside counts as missing. They are declared, never read off the data.
+    name : str, optional
+        What the custodian calls this test set, public: a ledger is not opened under another name.
     thinning, threshold, n_answers
         Of single mechanisms, see `hedgerow.testset.mechanism.Options`.
 
@@ -73,9 +83,9 @@ class TestSet:
     Raises
     ------
     ParameterError
-        HG101 to HG103 for the budget and the relation, HG170 to HG173 for the rest.
+        HG101 to HG103 for the budget and the relation, HG170 to HG173, HG177 and HG178 for the rest.
     LedgerError
-        HG301 to HG308, HG433: the ledger is none, or that of another test set.
+        HG301 to HG308, HG433: the ledger is none, or was made under other settings or another name.
     UncertifiedError
         HG401, HG403, HG431: the mechanism does not serve.
 
@@ -107,35 +117,51 @@ class TestSet:
         n_looks: int,
         ledger: str | Path | None = None,
         mechanism: str = "auto",
+        labels: Sequence[Any] | None = None,
+        name: str | None = None,
         thinning: float = 10.0,
         threshold: float = 0.02,
         n_answers: int = 20,
     ) -> None:
         self._x, self._y = X_test, labels_of(y_test)
         whom, n = parse_relation(relation), len(self._y)
-        self._metric, self._kind = parse_metric(metric), kind_of(y_test, self._y)
-        checked_positive(self._metric, self._kind)
+        self._metric = parse_metric(metric)
+        declared = checked_labels(self._metric, labels)
+        if self._metric.function is not None:
+            rehearse(self._metric.function, self._metric.needs, declared)
+        if declared:
+            self._y = self._y.only(self._y.among(declared))
         checked_length(X_test, n)
         known = n if whom is Relation.REPLACE_ONE else None
-        looks = _plain(n_looks)
-        conditions = Conditions(whom, Budget(epsilon, delta), looks, known, self._metric.grid)
+        conditions = Conditions(whom, Budget(epsilon, delta), n_looks, known, self._metric.grid)
         options = checked_options(thinning, threshold, n_answers)
         self._noise: NoiseSource = SecureNoise()
-        if known is not None and delta > 1.0 / known:
-            warnings.warn(f"delta exceeds 1/n: the mechanism may give away whole records ({delta:g}).", stacklevel=2)
-        self.settings, self._looks = self._open(conditions, mechanism, options, ledger)
-
-    def _open(
-        self, conditions: Conditions, mechanism: str, options: Options, ledger: str | Path | None
-    ) -> tuple[Settings, Looks]:
+        title = None if name is None else checked_text("name", name)
+        warn_about_delta(conditions.budget.delta, known)
         if ledger is None:
             chosen = choose(mechanism, conditions, options)
-            noise = threshold_noise(chosen, SecureNoise())
-            return Settings(conditions, self._metric, chosen, options), LooksInMemory(Secret.fresh(noise))
-        columns = [*columns_of(self._x, len(self._y)), self._y]
-        return opened_looks(
-            Path(ledger), conditions, self._metric, mechanism, options, lambda key: fingerprint(columns, key)
-        )
+            self.settings = Settings(conditions, self._metric, chosen, options, declared, title)
+            self._looks: Looks = LooksInMemory(Secret.fresh(threshold_noise(chosen, SecureNoise())))
+            return
+        place = Path(ledger).absolute()
+        self.settings, self._looks = opened_looks(place, conditions, self._metric, mechanism, options, declared, title)
+        self._again = {"ledger": place, "mechanism": self.settings.mechanism.name, "labels": labels, "name": name}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what opens the ledger again: a copy counts there, too (HG179 without a ledger)."""
+        if not isinstance(self._looks, LedgerLooks):
+            raise not_copied("It was to be copied or pickled.")
+        facts = self.settings.conditions
+        terms = {"relation": str(facts.relation), "n_looks": facts.n_looks, "metric": self._metric}
+        terms |= {"epsilon": facts.budget.epsilon, "delta": facts.budget.delta, **asdict(self.settings.options)}
+        return {"X_test": self._x, "y_test": self._y, **terms, **self._again}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the ledger again."""
+        with warnings.catch_warnings():
+            # It was said when the original was opened.
+            warnings.simplefilter("ignore", HedgerowWarning)
+            self.__init__(**state)  # type: ignore[misc]  # the one way in which a test set is opened
 
     def score(
         self,
@@ -154,7 +180,8 @@ class TestSet:
         training_score : float, optional
             The same metric on the training set; needed by `thresholdout`, ignored by the rest.
         request_id : str, optional
-            The same predictions under the same id are answered from the record, and take no look.
+            The same predictions, in the same order, under the same id are answered from the record, and take no look.
+            Of a model its class is compared, not what it predicts, which depends on records: one id, one model.
 
         Raises
         ------
@@ -162,17 +189,24 @@ class TestSet:
             HG430: no looks are left. Nothing was read.
         ParameterError
             HG170 predictions of another shape or kind, HG174 a model that cannot predict, HG176 no training score,
-            HG314 an id that is no text. No look was taken.
+            HG179 in the child of a fork without a ledger, HG314 an id that is no text. No look was taken.
         LedgerError, SpentError
             HG311, HG312 for the id; HG601, HG606: the look counts as taken.
         """
         training = checked_training(training_score) if self.settings.mechanism.once else None
-        predictions = self._predictions(model_or_predictions)
-        told = {"predictions": None if request_id is None else self._digest(predictions)}
+        told: dict[str, Any] = {"predictions": None}
+        n, public = len(self._y), self.settings.conditions.n is not None
+        if is_model(model_or_predictions):
+            told["model"] = told_of_model(model_or_predictions)
+            predictions = predicted(model_or_predictions, self._x, n, self._metric, self._checked)
+        else:
+            predictions = self._checked(as_predictions(model_or_predictions, n, public=public))
+            if request_id is not None:
+                told["predictions"] = digest_of(self._looks.secret.key, predictions)
         return ask(
             self.settings,
             self._looks,
-            lambda: _histogram(self._metric, self._y, predictions),
+            lambda: losses_of(self._metric, self._y, predictions),
             told,
             self._noise,
             request_id=request_id,
@@ -225,49 +259,12 @@ class TestSet:
             f"δ = {facts.budget.delta:.3g}, {facts.relation}, {self.remaining} of {facts.n_looks} looks left{detect}>"
         )
 
-    def _predictions(self, given: Any) -> NDArray[Any]:
-        labels = self._metric.needs == "labels"
-        wanted = "predict" if labels else "predict_proba"
-        if callable(getattr(given, wanted, None)):
-            failed = False
-            try:
-                predicted, classes = predicted_by(given, self._x, wanted)
-            except Exception:
-                # What a model raises may quote a row.
-                failed = True
-            if failed:
-                raise _cannot_predict(
-                    "Its prediction failed.", "Call it on the test set's features yourself to see why."
-                )
-            given = predicted if labels else chosen_chances(predicted, classes, self._metric)
-        elif callable(getattr(given, "predict", None)) or callable(getattr(given, "predict_proba", None)):
-            raise _cannot_predict(f"It has no `{wanted}`.", "Give predictions as an array.")
-        return checked_kind(self._metric, self._kind, as_predictions(given, len(self._y)))
-
-    def _digest(self, predictions: NDArray[Any]) -> str:
-        return digest_of_predictions(self._rows, predictions, self._looks.secret.key)
-
-    @cached_property
-    def _rows(self) -> OrderedRows:
-        key = self._looks.secret.key
-        return OrderedRows.of(row_marks([*columns_of(self._x, len(self._y)), self._y], key), key)
+    def _checked(self, predictions: Entries) -> Entries:
+        return checked_kind(self._metric, self.settings.labels, predictions)
 
 
-def _histogram(metric: Metric, labels: NDArray[Any], predictions: NDArray[Any]) -> Histogram:
+def losses_of(metric: Metric, labels: Entries, predictions: Entries) -> Histogram:
+    """Return how many records add how much to a metric, as a histogram of one cell."""
     counts = np.bincount(metric.places(labels, predictions), minlength=metric.grid.steps + 1).astype(np.int64)
     index = np.flatnonzero(counts)
     return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
-
-
-def _plain(number: Any) -> Any:
-    """Return one of NumPy's whole numbers as Python's, which JSON keeps; anything else as it is."""
-    return int(number) if isinstance(number, np.integer) else number
-
-
-def _cannot_predict(finding: str, remedy: str) -> ParameterError:
-    return ParameterError(
-        "HG174",
-        rule="A model predicts labels by `predict`, chances by `predict_proba`.",
-        finding=finding,
-        remedy=remedy,
-    )

@@ -1,4 +1,4 @@
-"""What would be scored as nothing is refused before a look is taken, from kinds alone."""
+"""What would be scored as nothing is refused before a look is taken, from predictions and declared labels alone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Y = RNG.integers(0, 2, N)
 WORDS = np.where(Y == 1, "yes", "no")
 
 
-def opened(labels: object = Y, **options: object) -> TestSet:
+def opened(y: object = Y, **options: object) -> TestSet:
     given = {"relation": "replace-one", "epsilon": 2.0, "n_looks": 3, "mechanism": "gaussian"}
-    return TestSet(None, labels, **{**given, **options})
+    return TestSet(None, y, **{**given, **options})
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,16 @@ def test_chances_of_any_numeric_kind_are_scored(chances: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "predicted"), [(Y, WORDS), (WORDS, Y), (Y, np.linspace(0.1, 0.9, N)), (Y.astype(bool), Y * 0.5)]
+    ("labels", "predicted"),
+    [(Y, WORDS), (WORDS, Y), (Y, np.linspace(0.1, 0.9, N)), (Y.astype(bool), Y * 0.5), (Y.astype(float), Y * 0.5)],
 )
-def test_labels_of_another_kind_take_no_look(labels: np.ndarray, predicted: np.ndarray) -> None:
-    ts = opened(labels)
+@pytest.mark.parametrize("declared", [False, True])
+def test_labels_of_another_kind_take_no_look(labels: np.ndarray, predicted: np.ndarray, declared: bool) -> None:
+    """The kind of the labels tells of one of them, so text for numbers is refused where labels are declared."""
+    ts = opened(labels, labels=np.unique(labels).tolist() if declared else None)
+    if not declared and (labels.dtype.kind == "U") != (predicted.dtype.kind == "U"):
+        assert ts.score(predicted).look == 1
+        return
     with pytest.raises(ParameterError, match="HG170"):
         ts.score(predicted)
     assert ts.remaining == 3
@@ -52,12 +58,17 @@ def test_labels_of_another_kind_take_no_look(labels: np.ndarray, predicted: np.n
 
 @pytest.mark.parametrize(
     ("labels", "predicted"),
-    [(Y, Y.astype(float)), (Y.astype(float), Y * 0.5), (Y.tolist(), WORDS), (Y, WORDS.astype(object)),
+    [(Y, Y.astype(float)), (Y.tolist(), WORDS), (Y, WORDS.astype(object)),
      (Y, np.where(Y == 1, 1.0, np.nan)), (pd.Series(Y, dtype="category"), Y)],
 )  # fmt: skip
 def test_what_may_be_equal_is_scored(labels: object, predicted: object) -> None:
-    """Of a list one entry decides the kind: refusing by it would tell of that entry."""
+    """One entry may decide the kind of an array: refusing by it would tell of that entry."""
     assert opened(labels).score(predicted).look == 1
+
+
+def test_labels_that_are_fractions_are_declared() -> None:
+    halves = Y * 0.5
+    assert opened(halves, labels=[0, 0.5]).score(halves).value > 0.8
 
 
 def test_a_function_of_labels_takes_fractions_for_whole_numbers() -> None:
@@ -67,9 +78,9 @@ def test_a_function_of_labels_takes_fractions_for_whole_numbers() -> None:
 
 def test_a_positive_label_of_another_kind_is_refused_at_once() -> None:
     with pytest.raises(ParameterError, match="HG171"):
-        opened(WORDS, metric="brier")
+        opened(WORDS, metric="brier", labels=["yes", "no"])
     with pytest.raises(ParameterError, match="HG171"):
-        opened(metric=brier(positive="yes"))
+        opened(metric=brier(positive="yes"), labels=[0, 1])
     assert opened(WORDS, metric=brier(positive="yes")).score(Y).value < 0.2
 
 
@@ -91,3 +102,14 @@ def test_a_model_without_the_positive_label_says_so() -> None:
 def test_features_of_another_length_are_refused_at_once(x: object) -> None:
     with pytest.raises(ParameterError, match="HG170"):
         TestSet(x, Y, relation="replace-one", epsilon=1.0, n_looks=3)
+
+
+@pytest.mark.parametrize("labels", ["01", [0], [0, 0], [1, True], [0, None], [(1,), 2]])
+def test_declared_labels_are_a_list_of_numbers_or_texts(labels: object) -> None:
+    with pytest.raises(ParameterError, match="HG177"):
+        opened(labels=labels)
+
+
+@pytest.mark.parametrize("name", ["log_loss", "zero_one", "log-loss"])
+def test_a_metric_may_be_written_either_way(name: str) -> None:
+    assert opened(metric=name).settings.metric.name == name.replace("_", "-")

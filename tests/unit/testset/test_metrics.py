@@ -61,10 +61,26 @@ def test_a_function_that_is_no_number_counts_as_the_worst() -> None:
     assert better.places(np.array([1]), np.array([1])).tolist() == [better.worst] == [0]
 
 
-def test_a_function_of_another_length_is_refused() -> None:
-    own = from_function("mean", lambda y, p: np.array([0.5]), bounds=(0, 1))
-    with pytest.raises(ValueError, match="one number a record"):
-        own.places(LABELS, PREDICTED)
+def test_a_record_for_which_a_function_fails_counts_as_the_worst_and_no_other_does() -> None:
+    """Failing for all records alike, or refusing, would tell that one of them is odd."""
+
+    def picky(y: np.ndarray, p: np.ndarray) -> np.ndarray:
+        if (y == 3).any():
+            raise SystemExit(f"label 3 among {y}")
+        return abs(y - p)
+
+    own = from_function("own", picky, bounds=(0, 10), step=1)
+    assert own.places(np.array([1, 3, 5]), np.array([2, 3, 5])).tolist() == [1, 10, 0]
+    assert own.places([1, "x", None, 5], [2, 3, 3, 5]).tolist() == [1, 10, 10, 0]
+    assert from_function("mean", lambda y, p: np.array([0.5]), bounds=(0, 1), step=1).places(LABELS, PREDICTED).all()
+
+
+def test_a_function_gets_whole_numbers_where_it_takes_no_others_and_texts_as_texts() -> None:
+    cost = np.array([[0.0, 1.0], [3.0, 0.0]])
+    table = from_function("cost", lambda y, p: cost[y, p], bounds=(0, 3), step=1)
+    assert table.places([0, 1, 1.0, None, 0.5], [1, 0, True, 1, 1]).tolist() == [1, 3, 0, 3, 3]
+    words = from_function("length", lambda y, p: [len(a) - len(b) for a, b in zip(y, p, strict=True)], bounds=(0, 9))
+    assert words.places(["abc", "abc"], ["a", 1]).tolist() == [228, 1024]
 
 
 @pytest.mark.parametrize(

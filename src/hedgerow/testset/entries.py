@@ -1,0 +1,191 @@
+"""Labels, predictions and keys as entries: each is a number, a text or missing, by itself alone, whatever holds it.
+
+Arrays of NumPy, pandas, polars and Arrow differ in what they make of a missing value, a whole number beyond 2⁶⁴ or an
+object among numbers: one such entry changes the type of all. Here no entry changes another, and none can fail: what is
+neither a number nor a text (a date, a tuple, an array, NaT) is missing, as None and NaN are, and a missing entry equals
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Entries", "entries_of", "number_in"]
+
+Floats = NDArray[np.float64]
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """Numbers, NaN where an entry is none; texts, "" where an entry is none; and which entries are texts."""
+
+    numbers: Floats
+    texts: NDArray[np.object_]
+    is_text: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which entries are neither number nor text."""
+        return ~self.is_text & np.isnan(self.numbers)
+
+    def equal(self, other: Entries) -> NDArray[np.bool_]:
+        """Return which entries equal those of another sequence, place by place; a missing one equals nothing.
+
+        >>> entries_of([1, "x", None, True]).equal(entries_of([1.0, "x", None, "True"])).tolist()
+        [True, True, False, False]
+        """
+        alike = self.numbers == other.numbers
+        both = self.is_text & other.is_text
+        alike[both] = np.asarray(self.texts[both] == other.texts[both], dtype=bool)
+        return np.asarray(alike)
+
+    def among(self, values: Sequence[Any]) -> NDArray[np.bool_]:
+        """Return which entries equal one of some declared values."""
+        declared = entries_of(list(values))
+        found = np.isin(self.numbers, declared.numbers[~np.isnan(declared.numbers)])
+        texts = set(declared.texts[declared.is_text].tolist())
+        found[self.is_text] = [text in texts for text in self.texts[self.is_text].tolist()]
+        return np.asarray(found)
+
+    def only(self, kept: NDArray[np.bool_]) -> Entries:
+        """Return the same entries, of which those not kept are missing."""
+        return Entries(np.where(kept, self.numbers, np.nan), np.where(kept, self.texts, ""), self.is_text & kept)
+
+    def taken(self, places: NDArray[np.int64]) -> Entries:
+        """Return the entries at some places; a place below 0 gives a missing one.
+
+        >>> entries_of([5, "x"]).taken(np.array([1, -1, 0])).missing.tolist()
+        [False, True, False]
+        """
+        if not len(self):
+            return _nothing(len(places))
+        found = Entries(self.numbers[places], self.texts[places], self.is_text[places])
+        return found.only(places >= 0)
+
+    def read_as_numbers(self) -> Entries:
+        """Return the same entries, in which a text that reads as a number is that number, as in a CSV file."""
+        numbers = self.numbers.copy()
+        numbers[self.is_text] = [number_in(text) for text in self.texts[self.is_text].tolist()]
+        return Entries(numbers, self.texts, self.is_text & np.isnan(numbers))
+
+    def told(self) -> list[str]:
+        """Return each entry as text that begins with its kind, for a digest: 1, 1.0 and True are one, "1" another.
+
+        >>> entries_of([True, "1", None]).told()
+        ['n1.0', 't1', '']
+        """
+        numbers = [f"n{value + 0.0!r}" for value in self.numbers.tolist()]
+        return [
+            f"t{text}" if is_text else "" if empty else number
+            for number, text, is_text, empty in zip(
+                numbers, self.texts.tolist(), self.is_text.tolist(), self.missing.tolist(), strict=True
+            )
+        ]
+
+
+def entries_of(values: Any) -> Entries:
+    """Return one column, whatever holds it, as entries.
+
+    Raises
+    ------
+    TypeError
+        It is no column: its type, or the shape that goes with it, says so.
+
+    Examples
+    --------
+    >>> entries_of([1, "x", (1, 2), 2**5000, Decimal("sNaN"), [0]]).missing.tolist()
+    [False, False, True, True, True, False]
+    """
+    if isinstance(values, Entries):
+        return values
+    if isinstance(values, np.ma.MaskedArray):
+        hidden, values = np.ma.getmaskarray(values), np.array(values.data, dtype=object)
+        values[hidden] = None
+    if isinstance(values, np.ndarray):
+        return _of_array(values)
+    if isinstance(values, (list, tuple)):
+        return _of_cells([_inside(value) for value in values])
+    if hasattr(values, "to_pylist"):  # Arrow
+        return _of_cells(values.to_pylist()) if _plain_arrow(values.type) else _nothing(len(values))
+    if hasattr(values, "get_column") and getattr(values, "width", 0) == 1:  # a polars frame of one column
+        values = values.to_series()
+    if hasattr(values, "to_list") and hasattr(values, "is_null"):  # polars
+        return _of_cells(values.to_list())
+    # pandas: its own array would be made numbers or objects by one missing value.
+    return _of_array(np.asarray(values, dtype=object))
+
+
+def number_in(text: str) -> float:
+    """Return the number that a text reads as, NaN where it reads as none.
+
+    >>> number_in("1e3"), number_in("1_000"), number_in("x")
+    (1000.0, nan, nan)
+    """
+    try:
+        return float("nan" if "_" in text else text)
+    except ValueError:
+        return float("nan")
+
+
+def _of_array(array: NDArray[Any]) -> Entries:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise TypeError("a column has one dimension")
+    if array.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):
+            return Entries(array.astype(np.float64), *_no_texts(len(array)))
+    if array.dtype.kind in "OUST":
+        return _of_cells(array.tolist())
+    return _nothing(len(array))
+
+
+def _of_cells(cells: list[Any]) -> Entries:
+    numbers = np.array([_number(cell) for cell in cells], dtype=np.float64)
+    texts, is_text = _no_texts(len(cells))
+    for place, cell in enumerate(cells):
+        if isinstance(cell, (str, bytes)):
+            # A subclass could say something else of itself.
+            texts[place] = str.__str__(cell) if isinstance(cell, str) else cell.decode("utf-8", "surrogateescape")
+            is_text[place] = True
+    return Entries(numbers, texts, is_text)
+
+
+def _number(cell: Any) -> float:
+    if not isinstance(cell, _NUMBERS):
+        return float("nan")
+    try:
+        return float(cell)
+    except Exception:  # beyond every double; a signalling NaN; a subclass with code of its own
+        return float("nan")
+
+
+def _inside(value: Any) -> Any:
+    """Return the only item of a row of one, as of a column that is given as a list of rows."""
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
+
+
+def _nothing(n: int) -> Entries:
+    return Entries(np.full(n, np.nan), *_no_texts(n))
+
+
+def _no_texts(n: int) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
+    return np.full(n, "", dtype=object), np.zeros(n, dtype=bool)
+
+
+def _plain_arrow(kind: Any) -> bool:
+    """Return whether an Arrow type holds numbers or texts, by its name: others may fail to become Python's own."""
+    name = str(getattr(kind, "value_type", kind)) if str(kind).startswith("dictionary") else str(kind)
+    return name.startswith(("int", "uint", "float", "halffloat", "double", "decimal", "bool", "string", "large_string",
+                            "binary", "large_binary", "null"))  # fmt: skip
