@@ -219,7 +219,7 @@ MUTANTS = (
         "testset/secret.py",
         "os.open(path, flags, 0o600)",
         "os.open(path, flags, 0o644)",
-        f"{DURABLE} tests/unit/testset/test_fingerprints.py",
+        DURABLE,
     ),
     Mutant(
         "everybody may read and write a ledger",
