@@ -23,7 +23,8 @@ from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, HedgerowError, ParameterError
-from hedgerow.multicalibration.attribute import Categories, as_numbers
+from hedgerow.multicalibration.attribute import Categories
+from hedgerow.multicalibration.cells import as_numbers
 from hedgerow.multicalibration.columns import RecordColumns
 from hedgerow.multicalibration.family import Family
 from hedgerow.multicalibration.model import Model
@@ -33,6 +34,7 @@ from hedgerow.release.write_file import written_whole
 __all__ = ["apply_to_file", "scored_before"]
 
 _BLOCK = 50_000
+_LONGEST = 2**31 - 1
 _Texts = NDArray[Any]
 
 
@@ -121,7 +123,7 @@ def apply_to_file(
         "HG168",
         rule="Scored rows are written beside those that were read.",
         finding=f"{file.name!r} could not be read to its end, or {place.name!r} not written.",
-        remedy="Check that the folder can be written, and that a CSV file is UTF-8.",
+        remedy="Check that the folder can be written and has room.",
     )
 
 
@@ -137,7 +139,7 @@ def scored_before(place: Path, *, source: str | Path, column: str) -> bool:
 def _csv(file: SourceFile, place: Path, scoring: _Scoring) -> int:
     header, written = read_header(file), 0
     width, at = len(header.names), {name: header.names.index(name) for name in scoring.needed}
-    with place.open("w", encoding="utf-8", newline="") as made:
+    with place.open("w", encoding="utf-8", errors="surrogateescape", newline="") as made:
         writer = csv.writer(made, delimiter=header.delimiter, lineterminator="\n")
         writer.writerow([*header.names, scoring.column])
         for rows in _blocks(file.path, header.delimiter):
@@ -151,11 +153,16 @@ def _csv(file: SourceFile, place: Path, scoring: _Scoring) -> int:
 
 
 def _blocks(path: str, delimiter: str) -> Iterator[list[list[str]]]:
-    with Path(path).open(encoding="utf-8-sig", newline="") as opened:
-        rows = (row for row in csv.reader(opened, delimiter=delimiter) if row)
-        next(rows, None)
-        while block := list(islice(rows, _BLOCK)):
-            yield block
+    # No cell stops the reading: not a byte that is no text, which is written as it was, nor a very long one.
+    limit = csv.field_size_limit(_LONGEST)
+    try:
+        with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as opened:
+            rows = (row for row in csv.reader(opened, delimiter=delimiter) if row)
+            next(rows, None)
+            while block := list(islice(rows, _BLOCK)):
+                yield block
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _parquet(file: SourceFile, place: Path, scoring: _Scoring) -> int:

@@ -12,7 +12,7 @@ A record that has none of the classes is in class `classes`, the last, which sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
+from hedgerow.multicalibration.cells import as_numbers, places_of
 from hedgerow.privacy.facts import Scalar
 
-__all__ = ["Attribute", "Categories", "Column", "Columns", "Cuts", "Disjoint", "Predicate", "as_flags", "as_numbers"]
+__all__ = ["Attribute", "Categories", "Column", "Columns", "Cuts", "Disjoint", "Predicate", "as_flags"]
 
 Column = str | int
 Codes = NDArray[np.int64]
@@ -69,14 +70,7 @@ class Categories:
 
     def codes(self, columns: Columns) -> Codes:
         """Return the class of each record; `classes` where it is another value."""
-        found = columns.column(self.column)
-        if found.dtype.kind in "OUST":
-            return _places(found.tolist(), self.values)
-        codes = np.full(len(found), self.classes, dtype=np.int64)
-        for place, value in enumerate(self.values):
-            if not isinstance(value, str):
-                codes[np.asarray(found == value, dtype=bool)] = place
-        return codes
+        return places_of(columns.column(self.column), self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +170,7 @@ def as_flags(values: object) -> NDArray[np.bool_]:
     >>> as_flags([1, 0, True]).tolist()
     [True, False, True]
     """
-    found = np.asarray(values)
+    found = np.asanyarray(values)
     if found.dtype.kind not in "biufO":
         raise DataError(
             "HG166",
@@ -184,36 +178,7 @@ def as_flags(values: object) -> NDArray[np.bool_]:
             finding="It holds something else.",
             remedy="Give booleans. In a metric, groups declared by the values of columns need the records too: X=….",
         )
-    return np.asarray(found == 1, dtype=bool)
-
-
-def _places(cells: list[Any], values: tuple[Scalar, ...]) -> Codes:
-    places: dict[Any, int] = {value: place for place, value in enumerate(values)}
-    place_of, other = places.get, len(values)
-    try:
-        return np.array([place_of(cell, other) for cell in cells], dtype=np.int64)
-    except TypeError:  # a cell that cannot be looked up, such as a list, is no declared value
-        known = (cell if isinstance(cell, Hashable) else None for cell in cells)
-        return np.array([place_of(cell, other) for cell in known], dtype=np.int64)
-
-
-def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return values as numbers, NaN where one is none: what a cell holds never decides whether a fit fails.
-
-    >>> as_numbers(np.array(["1.5", "x", None], dtype=object)).tolist()
-    [1.5, nan, nan]
-    """
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([_number(value) for value in values], dtype=np.float64)
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]  # whatever is no number raises
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
+    return np.asarray(places_of(found.ravel(), (1,)).reshape(found.shape) == 0)
 
 
 def _no_groups(finding: str) -> ParameterError:

@@ -6,9 +6,9 @@ what is used is ``X[name]`` and, for predicates, a slice of rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import DataError
 from hedgerow.multicalibration.attribute import Column, as_flags
+from hedgerow.multicalibration.cells import as_entries, cells_of
+from hedgerow.resampling.user_code import quietly, silence
 
-__all__ = ["RecordColumns", "as_entries", "records_of"]
+__all__ = ["RecordColumns", "records_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class RecordColumns:
             elif isinstance(self.records, np.ndarray):
                 found = np.asarray(self.records[:, int(name)])
             else:
-                found = as_entries(self.records[name])
+                found = cells_of(self.records[name])
         except (KeyError, IndexError, TypeError, ValueError):
             found = None
         except Exception:  # a frame library's own error for a missing name
@@ -89,9 +91,17 @@ class RecordColumns:
                     finding="It returned another number of answers.",
                 )
             return said
-        rows = range(len(self))
-        shown = (self._shown(self._rows(i, i + 1)) for i in rows)
-        return np.fromiter((_alone(predicate, one) for one in shown), dtype=bool, count=len(self))
+        with silence():
+            said_alone = (quietly(partial(self._says, predicate, place)) for place in range(len(self)))
+            return np.fromiter((bool(yes) for yes in said_alone), dtype=bool, count=len(self))
+
+    def slice(self, start: int, end: int) -> Any:
+        """Return the records from `start` to before `end` as they were given, a list as an array."""
+        return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
+
+    def _says(self, predicate: Callable[[Any], Any], place: int) -> bool:
+        said = np.asarray(predicate(self._shown(self._rows(place, place + 1)))).ravel()
+        return bool(said.size == 1 and said[0] == 1)
 
     def _shown(self, rows: Any) -> Any:
         return np.asarray(rows.tolist()) if self.listed else rows
@@ -117,26 +127,3 @@ def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns
         records = records.tocsr()  # type: ignore[attr-defined]  # whatever has the one has the other
     known = isinstance(records, (np.ndarray, Mapping)) or hasattr(records, "columns") or hasattr(records, "shape")
     return RecordColumns(records if known else as_entries(records), one_at_a_time, not known)
-
-
-def as_entries(values: Any) -> NDArray[Any]:
-    """Return values as an array in which no entry depends on another; an array stays what it is.
-
-    NumPy makes texts of all numbers of a list as soon as one of its entries is a text: one record would then move every
-    other one out of its group.
-
-    >>> as_entries([1, "x"]).tolist(), np.asarray([1, "x"]).tolist()
-    ([1, 'x'], ['1', 'x'])
-    """
-    return np.asarray(values) if hasattr(values, "__array__") else np.array(values, dtype=object)
-
-
-def _alone(predicate: Callable[[Any], Any], record: Any) -> bool:
-    # Silently: a warning or an error would tell of the data.
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            said = np.asarray(predicate(record)).ravel()
-            return bool(said.size == 1 and said[0] == 1)
-        except Exception:
-            return False

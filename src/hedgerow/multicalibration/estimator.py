@@ -28,9 +28,10 @@ from sklearn.utils.validation import (
 )
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.multicalibration.attribute import Column, as_numbers
+from hedgerow.multicalibration.attribute import Column
+from hedgerow.multicalibration.cells import as_entries, as_numbers
 from hedgerow.multicalibration.choose import mechanism_named
-from hedgerow.multicalibration.columns import RecordColumns, as_entries, records_of
+from hedgerow.multicalibration.columns import RecordColumns, records_of
 from hedgerow.multicalibration.fit import fit_model
 from hedgerow.multicalibration.groups import family_of
 from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting

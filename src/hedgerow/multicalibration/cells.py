@@ -1,0 +1,132 @@
+"""The cells of one column as an array whose type follows from the column's declared type, never from a value.
+
+Libraries choose another array where a value is missing: whole numbers become doubles, booleans become objects.
+One record would then change how every other one is compared. Here numbers and booleans keep their type and carry a mask
+of what is missing; everything else is kept as objects, each cell by itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_entries", "as_numbers", "cells_of", "places_of"]
+
+_NUMERIC = "biuf"
+
+
+def cells_of(column: Any) -> NDArray[Any]:
+    """Return a column of any library as an array, masked where its type can hold missing values beside numbers.
+
+    >>> import pandas as pd
+    >>> cells_of(pd.Series([1, None], dtype="Int64"))
+    masked_array(data=[1, --],
+                 mask=[False,  True],
+           fill_value=999999)
+    """
+    if isinstance(column, np.ndarray):
+        return column
+    dtype = getattr(column, "dtype", None)
+    if hasattr(dtype, "categories") and hasattr(column, "isna"):
+        codes = np.asarray(getattr(column, "cat", column).codes)
+        kinds = cells_of(dtype.categories)  # type: ignore[union-attr]  # looked for in the line before the last
+        return _masked(kinds[codes] if len(kinds) else np.zeros(len(codes)), codes < 0)
+    if hasattr(column, "isna") and getattr(getattr(dtype, "numpy_dtype", None), "kind", "O") in _NUMERIC:
+        kind = dtype.numpy_dtype  # type: ignore[union-attr]  # likewise
+        return _masked(column.to_numpy(dtype=kind, na_value=kind.type(0)), np.asarray(column.isna(), dtype=bool))
+    if hasattr(column, "is_null") and hasattr(column, "slice"):
+        kind = np.asarray(column.slice(0, 0)).dtype
+        if kind.kind in "biu":
+            filled = column.fill_null(False if kind.kind == "b" else 0)  # the value to fill in
+            return _masked(np.asarray(filled).astype(kind), np.asarray(column.is_null(), dtype=bool))
+        return np.asarray(column) if kind.kind in "fMm" else _objects(column)
+    if hasattr(column, "__array__"):
+        kept = isinstance(dtype, np.dtype) and dtype.kind != "O"
+        return np.asarray(column) if kept else np.asarray(column, dtype=object)
+    return as_entries(column)
+
+
+def as_entries(values: Any) -> NDArray[Any]:
+    """Return values as an array in which no entry depends on another; an array stays what it is.
+
+    NumPy makes texts of all numbers of a list as soon as one of its entries is a text: one record would then move every
+    other one out of its group.
+
+    >>> as_entries([1, "x"]).tolist(), np.asarray([1, "x"]).tolist()
+    ([1, 'x'], ['1', 'x'])
+    """
+    return np.asarray(values) if hasattr(values, "__array__") else np.array(values, dtype=object)
+
+
+def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return cells as numbers, NaN where one is none: what a cell holds never decides whether a fit fails.
+
+    >>> as_numbers(np.array(["1.5", "x", None], dtype=object)).tolist()
+    [1.5, nan, nan]
+    """
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if values.dtype.kind not in _NUMERIC:
+            return np.array([_number(cell) for cell in values.tolist()], dtype=np.float64)
+        numbers = np.asarray(np.ma.getdata(values), dtype=np.float64)
+        missing = np.ma.getmaskarray(values)
+        return np.where(missing, np.nan, numbers) if missing.any() else numbers
+
+
+def places_of(cells: NDArray[Any], values: Sequence[Any]) -> NDArray[np.int64]:
+    """Return which of the declared values each cell is, ``len(values)`` where it is none of them.
+
+    Text is compared as text and numbers as numbers: 1 is not "1".
+
+    >>> places_of(np.array([1, "1", None, [1]], dtype=object), [0, 1]).tolist()
+    [1, 2, 2, 2]
+    """
+    if cells.dtype.kind not in _NUMERIC:
+        return _looked_up(cells.tolist(), values)
+    found = np.full(len(cells), len(values), dtype=np.int64)
+    for place, value in enumerate(values):
+        if not isinstance(value, str):
+            found[np.asarray(np.ma.getdata(cells) == value, dtype=bool)] = place
+    found[np.ma.getmaskarray(cells)] = len(values)
+    return found
+
+
+def _looked_up(cells: list[Any], values: Sequence[Any]) -> NDArray[np.int64]:
+    places: dict[Any, int] = {value: place for place, value in enumerate(values)}
+    place_of, other = places.get, len(values)
+
+    def place(cell: Any) -> int:
+        try:
+            return place_of(cell, other)
+        except Exception:  # a cell that cannot be looked up, such as a list, is no declared value
+            return other
+
+    return np.fromiter((place(cell) for cell in cells), dtype=np.int64, count=len(cells))
+
+
+def _number(cell: Any) -> float:
+    # NumPy takes the real part of a complex number.
+    try:
+        return float("nan") if isinstance(cell, (complex, np.complexfloating)) else float(cell)
+    except Exception:
+        return float("nan")
+
+
+def _masked(values: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
+    if np.asarray(values).dtype.kind in _NUMERIC:
+        return np.ma.MaskedArray(values, mask=np.ma.getmaskarray(values) | missing)
+    objects = np.asarray(values).astype(object)
+    objects[missing] = None
+    return objects
+
+
+def _objects(column: Any) -> NDArray[Any]:
+    listed = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
+    made = np.empty(len(listed), dtype=object)
+    for place, cell in enumerate(listed):
+        made[place] = cell
+    return made
