@@ -29,7 +29,8 @@ DOORS = {
         "plots/reliability.py",
     },
     "openpyxl": {"tables/write_xlsx.py"},
-    "sklearn": {"multicalibration/estimator.py"},
+    # The estimator, and what it asks scikit-learn of its two inputs: a base model, and labels.
+    "sklearn": {f"multicalibration/{name}.py" for name in ("estimator", "base_model", "labels")},
     "typer": {f"cli/{path.name}" for path in (SOURCE / "cli").glob("*.py")},
 }
 

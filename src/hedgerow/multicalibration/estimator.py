@@ -1,39 +1,34 @@
-"""`Multicalibrator`: multicalibration as a scikit-learn meta-estimator. The folder's only door to scikit-learn.
+"""`Multicalibrator`: multicalibration as a scikit-learn meta-estimator (`base_model` and `labels` belong to it).
 
-Order of `fit`: parameters are checked, and that X and y have the shape and the kind that scikit-learn demands; the base
-model is fitted where it must be; the price is computed from public facts and reserved; and only then are scores, labels
-and groups read.
+Order of `fit`: parameters are checked, and the shapes and types of X and y; a base model is fitted where it may be; the
+price is computed from public facts and reserved; and only then are scores, labels and groups read, silently: whatever a
+record holds, a private fit ends in the same way. Without privacy values are checked too, as scikit-learn does.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import HedgerowWarning, ParameterError, UncertifiedError
 from hedgerow.multicalibration.attribute import Column
-from hedgerow.multicalibration.cells import as_entries, as_numbers
+from hedgerow.multicalibration.base_model import check_reads, fitted_base, origin_of, scores_of
+from hedgerow.multicalibration.cells import as_numbers, places_of
 from hedgerow.multicalibration.choose import mechanism_named
-from hedgerow.multicalibration.columns import RecordColumns, records_of
+from hedgerow.multicalibration.columns import records_of
 from hedgerow.multicalibration.fit import fit_model
+from hedgerow.multicalibration.fits_so_far import FitsSoFar, count_fit, fits_of
 from hedgerow.multicalibration.groups import family_of
+from hedgerow.multicalibration.labels import check_labels_can_be, labels_of
 from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
 from hedgerow.multicalibration.records import Records
 from hedgerow.multicalibration.report import Report, report_of
@@ -50,8 +45,9 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     Guarantee   for a private mechanism, (ε, δ)-differential privacy of ``model_``, ``report_`` and every prediction as
     functions of the labels, scores and groups that the calibration reads: ``certificate_`` states the price, computed
-    before they are read. The base model is not covered unless it carries a ``certificate_`` of its own; which classes
-    there are comes from the base model (or `classes`) and is public.
+    before they are read. The base model is not covered unless it carries a ``certificate_`` of its own, so one that is
+    not fitted is refused (HG428) unless `fit` is given rows for it. Which classes there are comes from the base model
+    (or `classes`) and is public.
 
     Parameters
     ----------
@@ -68,11 +64,14 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, ``"none"``, or such an
         object with parameters of its own, e.g. ``Table(bins=20)``.
     relation : {"add-remove", "replace-one"}
-        Who is protected; under replace-one the number of records is public.
+        Who is protected; under replace-one the number of records is public. No default: a private fit without is
+        refused (HG189).
     epsilon, delta : float
-        The price of one fit, all classes together. δ defaults to what the mechanism needs: 0 for pure ones.
+        The price of one fit, all classes together. ε has no default (HG189); δ is by default what the mechanism needs:
+        0 for pure ones.
     ledger : path, optional
-        Where the price is reserved. Without one each fit carries its own certificate, and refits add up.
+        Where the price is reserved. Without one each fit carries its own certificate, and refits add up: from the
+        second fit of an estimator and its clones on, a `HedgerowWarning` says so, and `total_spent_` how much.
     n_fits : int
         With a ledger: how many fits may be in it, clones of cross-validation included; the next is refused (HG423).
     request_id : str, optional
@@ -86,6 +85,9 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     prefit : {"auto", True, False}
         Whether `estimator` is used as it is; "auto": if it is fitted. A clone is not fitted: wrap a fitted estimator in
         `sklearn.frozen.FrozenEstimator` where this one will be cloned.
+    base_fit : {None, "on_private_rows_without_protection"}
+        Consent to fit the base model on the private rows themselves. No ε then holds for them: such a model may tell
+        every label, and the certificate and the report say so. Not needed with ``mechanism="none"``.
 
     Attributes
     ----------
@@ -101,6 +103,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The head of the ledger after the fit.
     unrecorded_ : bool
         Whether the ledger holds the price alone, since the model could not be written there (HG606).
+    total_spent_ : FitsSoFar
+        What private fits of this estimator and its clones cost together, in this process: sums of ε and of δ.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -109,7 +113,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     >>> rng = np.random.default_rng(0)
     >>> X = np.stack([rng.random(4000), rng.integers(0, 2, 4000)], axis=1)
     >>> y = (rng.random(4000) < X[:, 0] ** (1 + X[:, 1])).astype(int)
-    >>> clf = Multicalibrator(groups={1: [0, 1]}, score_column=0, epsilon=1.0).fit(X, y)
+    >>> clf = Multicalibrator(groups={1: [0, 1]}, score_column=0, relation="add-remove", epsilon=1.0).fit(X, y)
     >>> clf.certificate_.epsilon <= 1.0, clf.predict_proba(X).shape
     (True, (4000, 2))
     """
@@ -122,8 +126,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         n_buckets: int = 10,
         alpha: float = 0.1,
         mechanism: Any = "table",
-        relation: str = "add-remove",
-        epsilon: float = 1.0,
+        relation: str | None = None,
+        epsilon: float | None = None,
         delta: float | None = None,
         ledger: str | Path | None = None,
         n_fits: int = 1,
@@ -132,6 +136,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         score_column: Any = "score",
         classes: Sequence[Any] | None = None,
         prefit: Any = "auto",
+        base_fit: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.groups = groups
@@ -148,9 +153,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.score_column = score_column
         self.classes = classes
         self.prefit = prefit
+        self.base_fit = base_fit
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Multicalibrator:
-        """Fit the calibration, and the base model where it is not fitted.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, base_rows: Any = None) -> Multicalibrator:
+        """Fit the calibration, and a clone of the base model on `base_rows` where they are given.
 
         Parameters
         ----------
@@ -160,39 +166,52 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         sample_weight : array, optional
             For ``mechanism="none"`` only: a record of weight 5 would move a count by 5, and no bound on weights is
             certified.
+        base_rows : (X, y), optional
+            Other rows, on which the base model is fitted: this price does not cover them.
 
         Raises
         ------
         ParameterError, UncertifiedError, BudgetExceeded, LedgerError
-            Nothing was spent.
+            Nothing was spent. HG189 a parameter is missing, HG428 and HG429 the base model would be fitted on the
+            private rows.
         SpentError
             The price counts as spent.
         """
-        mechanism, relation = mechanism_named(self.mechanism), parse_relation(self.relation)
+        mechanism = mechanism_named(self.mechanism)
+        private = mechanism.name != "none"
+        relation, budget = self._price(mechanism)
         family = family_of(self.groups, depth=self.depth)
-        budget = Budget(self.epsilon, mechanism.default_delta if self.delta is None else self.delta)
         _weights_are_certified(mechanism, sample_weight)
+        origin = origin_of(
+            self.estimator, (X, y), prefit=self.prefit, base_fit=self.base_fit, base_rows=base_rows, private=private
+        )
         validate_data(self, X, skip_check_array=True)
-        labels = _labels(X, y)
+        labels = labels_of(X, y, private=private)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        self.estimator_ = self._base(X, y, sample_weight)
+        rows, weighing = ((X, y), sample_weight) if base_rows is None else (base_rows, None)
+        self.estimator_ = fitted_base(self.estimator, origin, rows, weighing)
         self.classes_ = self._classes()
         models = 1 if len(self.classes_) == 2 else len(self.classes_)
         n = len(labels) if relation is Relation.REPLACE_ONE else None
         setting = Setting(family, relation, n, self.n_buckets, self.alpha, models)
         family.classes(records_of(X).empty())
-        self._check_scores(records_of(X).empty(), models)
-        _labels_can_be(y, self.classes_)
+        self._check_scores(X, models)
+        check_labels_can_be(y, self.classes_)
 
         def read() -> list[Records]:
-            columns = records_of(X, one_at_a_time=mechanism.name != "none")
-            sorts, scores = family.classes(columns), self._scores(X)
-            wanted = self.classes_[1:] if models == 1 else self.classes_
+            if private:
+                self._fits = count_fit(self._lineage(), self.total_spent_, relation, budget)
+            columns = records_of(X, one_at_a_time=private)
+            sorts, scores = family.classes(columns), self._scores(X, private=private)
+            places = places_of(labels, [_own(label) for label in self.classes_])
+            wanted = range(1, 2) if models == 1 else range(models)
             return [
-                Records.of(family, sorts, scores[:, place], (labels == label).astype(np.int64), weights)
-                for place, label in enumerate(wanted)
+                Records.of(family, sorts, scores[:, model], (places == place).astype(np.int64), weights)
+                for model, place in enumerate(wanted)
             ]
 
+        if private and self.ledger is None:
+            self._warn_of_refits(relation, budget)
         fitted = fit_model(
             read,
             mechanism=mechanism,
@@ -200,7 +219,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             budget=budget,
             classes=[_plain(label) for label in self.classes_],
             score=self.score_column if self.estimator is None and isinstance(self.score_column, (str, int)) else None,
-            base_certified=getattr(self.estimator_, "certificate_", None) is not None,
+            base=origin,
             ledger=self.ledger,
             n_fits=self.n_fits,
             request_id=self.request_id,
@@ -209,6 +228,15 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.unrecorded_ = fitted.unrecorded
         self.certificate_ = fitted.model.certificate
         return self
+
+    @property
+    def total_spent_(self) -> FitsSoFar:
+        """What private fits of this estimator and its clones cost together: sums, an upper bound.
+
+        Fits are counted in this process alone, whether a ledger counts them too or not; those of other processes, as
+        ``n_jobs`` starts them, only where their estimators come back.
+        """
+        return fits_of(getattr(self, "_word", ""), getattr(self, "_fits", FitsSoFar()))
 
     @property
     def report_(self) -> Report:
@@ -220,7 +248,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         """Return calibrated probabilities, (records, classes), in the order of ``classes_``."""
         check_is_fitted(self)
         # The base model's own checks come first: they know more of X.
-        scores = self._scores(X)
+        scores = self._scores(X, private=False)
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.model_.calibrated(records_of(X), scores)
 
@@ -228,6 +256,12 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         """Return the class of the largest calibrated probability of each record."""
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def __sklearn_clone__(self) -> Any:
+        # A clone is fitted on the same people, as a rule: both are counted by one word.
+        made = super().__sklearn_clone__()
+        made._word = self._lineage()
+        return made
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -242,22 +276,36 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         tags.non_deterministic = self.mechanism != "none"
         return tags
 
-    def _base(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if self.estimator is None:
-            return None
-        if not hasattr(self.estimator, "predict_proba"):
+    def _price(self, mechanism: CalibrationMechanism) -> tuple[Relation, Budget]:
+        """Return whom the fit protects and at which price; for a fit without privacy words that nothing reads."""
+        missing = [f"`{name}`" for name in ("relation", "epsilon") if getattr(self, name) is None]
+        if missing and mechanism.name != "none":
             raise ParameterError(
-                "HG166",
-                rule="A base model has `predict_proba`: what is calibrated are probabilities.",
-                finding=f"{type(self.estimator).__name__} has none.",
-                remedy="Wrap it in sklearn.calibration.CalibratedClassifierCV, or give precomputed scores.",
+                "HG189",
+                rule="A private fit says whom it protects and at which price: there is no default.",
+                finding=f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not given.",
+                remedy='For example Multicalibrator(…, relation="add-remove", epsilon=1.0), or "replace-one".',
             )
-        if self.prefit is True or (self.prefit == "auto" and _is_fitted(self.estimator)):
-            check_is_fitted(self.estimator)
-            return self.estimator
-        base = clone(self.estimator)
-        weighted = sample_weight is not None and has_fit_parameter(base, "sample_weight")
-        return base.fit(X, y, sample_weight=sample_weight) if weighted else base.fit(X, y)
+        relation = Relation.ADD_REMOVE if self.relation is None else parse_relation(self.relation)
+        delta = mechanism.default_delta if self.delta is None else self.delta
+        return relation, Budget(1.0 if self.epsilon is None else self.epsilon, delta)
+
+    def _lineage(self) -> str:
+        """Return the word by which fits of this estimator and its clones are counted."""
+        if not hasattr(self, "_word"):
+            self._word = uuid4().hex
+        return self._word
+
+    def _warn_of_refits(self, relation: Relation, budget: Budget) -> None:
+        fits = self.total_spent_.plus(relation, budget)
+        if fits.fits > 1:
+            warnings.warn(
+                f"Fit {fits.fits} of this estimator and its clones, without a ledger. On the same people prices add "
+                f"up: together ε ≤ {fits.epsilon:g} at δ ≤ {fits.delta:g}, which no single certificate says. "
+                "Cross-validation and grid searches fit clones; with ledger=… n_fits=… counts and limits them.",
+                HedgerowWarning,
+                stacklevel=3,
+            )
 
     def _classes(self) -> NDArray[Any]:
         found = np.asarray((0, 1) if self.classes is None else self.classes)
@@ -272,10 +320,16 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             )
         return found
 
-    def _scores(self, X: Any) -> Floats:
-        """Return the score of the second of two classes, or of each class, (records, models)."""
+    def _scores(self, X: Any, *, private: bool) -> Floats:
+        """Return the score of the second of two classes, or of each class, (records, models).
+
+        Where it is private a record on which the base model fails has none, and stops nothing.
+        """
         if self.estimator_ is not None:
-            scores = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+            if private:
+                scores = scores_of(self.estimator_, records_of(X), len(self.classes_))
+            else:
+                scores = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
             return scores[:, 1:] if len(self.classes_) == 2 else scores
         columns, named = records_of(X), self._score_columns()
         # Of two classes with a column each, the second's is the score.
@@ -285,11 +339,12 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def _score_columns(self) -> Sequence[Column]:
         return self.score_column if isinstance(self.score_column, (list, tuple)) else [self.score_column]
 
-    def _check_scores(self, columns: RecordColumns, models: int) -> None:
+    def _check_scores(self, X: Any, models: int) -> None:
         """Refuse columns of scores that are not there or too few, on no records: nothing is spent on a misspelt one."""
         if self.estimator_ is not None:
+            check_reads(self.estimator_, X)
             return
-        named = self._score_columns()
+        columns, named = records_of(X).empty(), self._score_columns()
         for name in named:
             columns.column(name)
         if len(named) != models and not len(named) == len(self.classes_) == 2:
@@ -301,39 +356,13 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             )
 
 
-def _labels(X: Any, y: Any) -> NDArray[Any]:
-    if y is None:
-        raise ParameterError("HG166", rule="A fit requires y to be passed, but the target y is None.")
-    labels = np.asarray(column_or_1d(y, warn=True))
-    check_array(labels, ensure_2d=False, dtype=None, input_name="y")
-    check_classification_targets(labels)
-    check_consistent_length(X, labels)
-    return as_entries(y).ravel()
-
-
-def _labels_can_be(y: Any, classes: NDArray[Any]) -> None:
-    """Refuse texts where classes are numbers, by the type of y alone: every record would be left out."""
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    texts = kind in "US" or "str" in str(getattr(y, "dtype", "")).lower()
-    if texts and classes.dtype.kind in "biuf":
-        raise ParameterError(
-            "HG166",
-            rule="Labels are told from the classes, which are declared and never read off y.",
-            finding="y holds texts, and the classes are numbers.",
-            remedy='For precomputed scores name both, the second being the one scored: classes=["no", "yes"].',
-        )
-
-
-def _is_fitted(estimator: Any) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True
+def _own(label: Any) -> Any:
+    """Return a NumPy scalar as Python's own."""
+    return label.item() if hasattr(label, "item") else label
 
 
 def _plain(label: Any) -> Any:
-    value = label.item() if hasattr(label, "item") else label
+    value = _own(label)
     return value if isinstance(value, (str, int, float, bool)) else str(value)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError
 from hedgerow.multicalibration.attribute import Column, Predicate
+from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.multicalibration.mechanism import CalibrationMechanism, Fitted, Setting
 from hedgerow.multicalibration.model import Model
 from hedgerow.multicalibration.model_record import family_record, model_from_text, model_text
@@ -28,17 +30,10 @@ from hedgerow.privacy.mechanism import Composition, Single, as_record
 from hedgerow.release.reservation import spending_in
 from hedgerow.release.spend import spend
 from hedgerow.release.total import price_within
+from hedgerow.resampling.user_code import silence
 
 __all__ = ["FitResult", "Price", "fit_model", "price_of_fit"]
 
-_NOT_COVERED = (
-    "The base model, its preprocessing and the choice of groups are public facts here: what they tell of the records "
-    "that they were made from is not covered. A record's score depends on no other record of the fit."
-)
-_COVERED = (
-    "The base model carries a certificate of its own, whose price adds to this one; the groups are public facts. A "
-    "record's score depends on no other record of the fit."
-)
 _REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
 _PREDICATES = "Predicates of groups keep nothing of one record for another: each is shown one record at a time."
 
@@ -69,7 +64,7 @@ def price_of_fit(
     setting: Setting,
     budget: Budget,
     *,
-    base_certified: bool,
+    base: BaseOrigin,
     in_ledger: bool,
     notes: Sequence[str] = (),
 ) -> Price:
@@ -85,7 +80,7 @@ def price_of_fit(
         return Price(None, None)
     parts = described.parts if isinstance(described, Composition) else (described,)
     whole = described if setting.models == 1 else Composition(parts * setting.models)
-    told = [_COVERED if base_certified else _NOT_COVERED]
+    told = [base.value]
     if any(isinstance(attribute, Predicate) for attribute in setting.family.attributes):
         told.append(_PREDICATES)
     if not in_ledger:
@@ -102,7 +97,7 @@ def fit_model(
     budget: Budget,
     classes: Sequence[Scalar],
     score: Column | None = None,
-    base_certified: bool = False,
+    base: BaseOrigin = BaseOrigin.GIVEN,
     ledger: str | Path | None = None,
     n_fits: int = 1,
     request_id: str | None = None,
@@ -121,8 +116,8 @@ def fit_model(
         The labels.
     score : str or int, optional
         The column in which scores stand, kept in the model.
-    base_certified : bool
-        Whether the base model carries a certificate of its own.
+    base : BaseOrigin
+        Where the base model comes from, as the certificate says it.
     ledger : path, optional
         Where the price is reserved.
     n_fits : int
@@ -146,15 +141,14 @@ def fit_model(
     HedgerowWarning
         HG606: the model could not be kept in the ledger; it is returned all the same.
     """
-    price = price_of_fit(
-        mechanism, setting, budget, base_certified=base_certified, in_ledger=ledger is not None, notes=notes
-    )
+    price = price_of_fit(mechanism, setting, budget, base=base, in_ledger=ledger is not None, notes=notes)
     if total is not None:
         _within(price, setting, total)
 
     def run() -> Model:
         noise = SecureNoise()
-        fitted = [mechanism.run(setting, price.described, records, noise) for records in read()]
+        with nullcontext() if price.certificate is None else silence():
+            fitted = [mechanism.run(setting, price.described, records, noise) for records in read()]
         return model_of(fitted, mechanism.name, setting, classes, price.certificate, score)
 
     if price.certificate is None:
@@ -166,7 +160,10 @@ def fit_model(
         spending_in(ledger, price.certificate),
         price.certificate,
         # A word that no other fit has: the number of a fit alone would let two at one moment pass for the same.
-        _request(price, setting, mechanism, classes, uuid4().hex if request_id is None else request_id),
+        {
+            **_request(price, setting, mechanism, classes, uuid4().hex if request_id is None else request_id),
+            **({"base": base.name} if base in (BaseOrigin.APART, BaseOrigin.UNPROTECTED) else {}),
+        },
         request_id=named,
         run=run,
         write=model_text,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.multicalibration.metrics import error_of
 from hedgerow.multicalibration.model import Model
 from hedgerow.multicalibration.residuals import Loss, Residuals
@@ -85,6 +86,8 @@ class Report:
     mechanism : str
     private : bool
         Whether these are readings of released tables (else they are computed from the records themselves).
+    base : str
+        What the certificate says of the base model; empty without a certificate.
     """
 
     before: tuple[Residuals | None, ...]
@@ -92,18 +95,25 @@ class Report:
     labels: tuple[Scalar, ...]
     mechanism: str
     private: bool
+    base: str = ""
 
     def __repr__(self) -> str:
         (_, rows), *_ = self._rows()
         name, before, after = rows[0]
-        return f"<Report of {self.mechanism!r}: {name} {_short(before)} → {_short(after)}, {self._source()}>"
+        told = "; THE RECORDS ARE NOT PROTECTED" if self._warning else ""
+        return f"<Report of {self.mechanism!r}: {name} {_short(before)} → {_short(after)}, {self._source()}{told}>"
 
     def __str__(self) -> str:
         lines = [f"{self.mechanism}: before → after"]
         for heading, rows in self._rows():
             lines += [heading] if heading else []
             lines += [f"{name:>28} {_short(before):>8} → {_short(after):>8}" for name, before, after in rows]
-        return "\n".join([*lines, self.note])
+        return "\n".join([*lines, self.note, *self._warning])
+
+    @property
+    def _warning(self) -> list[str]:
+        """What stands in every form of the report where the base model was fitted on the private rows, by consent."""
+        return [self.base] if self.base == BaseOrigin.UNPROTECTED.value else []
 
     @property
     def note(self) -> str:
@@ -124,7 +134,8 @@ class Report:
                 for name, before, after in rows
             )
         head = "<thead><tr><th></th><th scope=col>before</th><th scope=col>after</th></tr></thead>"
-        caption = f"<caption>{escape(self.mechanism)}: {escape(self.note)}</caption>"
+        warning = "".join(f"<br><strong>{escape(line)}</strong>" for line in self._warning)
+        caption = f"<caption>{escape(self.mechanism)}: {escape(self.note)}{warning}</caption>"
         return f"<table>{caption}{head}<tbody>{cells}</tbody></table>"
 
     def _source(self) -> str:
@@ -161,7 +172,8 @@ class Report:
             {"label": label, "before": _summary(before), "after": _summary(after)}
             for label, before, after in zip(self.labels, self.before, self.after, strict=True)
         ]
-        return {"mechanism": self.mechanism, "private": self.private, "note": self.note, "models": models}
+        told = {"mechanism": self.mechanism, "private": self.private, "note": self.note, "base": self.base}
+        return {**told, "models": models}
 
     def cells(self, *, when: str = "after", label: Scalar | None = None, level: float = 0.95) -> list[CellReading]:
         """Return every group × bucket with an interval for its residual.
@@ -241,7 +253,9 @@ class Report:
 def report_of(model: Model) -> Report:
     """Return the report of a model."""
     labels = model.classes[1:] if len(model.classes) == 2 else model.classes
-    return Report(model.before, model.after, labels, model.mechanism, model.certificate is not None)
+    # The first assumption on the certificate of a fit is the one about its base model.
+    base = model.certificate.assumptions[0] if model.certificate is not None and model.certificate.assumptions else ""
+    return Report(model.before, model.after, labels, model.mechanism, model.certificate is not None, base)
 
 
 def floor_of(residuals: Residuals) -> tuple[float, float]:

@@ -24,10 +24,15 @@ from hedgerow.errors import BudgetExceeded, DataError, LedgerError, ParameterErr
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator, cuts, masks, multicalibration_error, read_model, write_model
 from hedgerow.multicalibration import fit as fitting
+from hedgerow.multicalibration.base_origin import CONSENT
 from hedgerow.multicalibration.columns import records_of
 from hedgerow.privacy.budget import Budget
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
+
+
+def calibrator(*given: Any, **named: Any) -> Multicalibrator:
+    return Multicalibrator(*given, **{"relation": "add-remove", "epsilon": 1.0, **named})
 
 
 def people(n: int = 3000, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray]:
@@ -48,7 +53,7 @@ def ledger(tmp_path: Path) -> Path:
 
 def test_precomputed_scores_become_right_in_every_group() -> None:
     X, y = people(20_000)
-    clf = Multicalibrator(groups=GROUPS, epsilon=1.0).fit(X, y)
+    clf = calibrator(groups=GROUPS, epsilon=1.0).fit(X, y)
     X, y = people(20_000, 2)
     before = multicalibration_error(y, X["score"], GROUPS, X=X)
     after = multicalibration_error(y, clf.predict_proba(X)[:, 1], GROUPS, X=X)
@@ -63,7 +68,7 @@ def test_frames_of_any_library_and_arrays_are_taken(wrap: Any) -> None:
     X, y = people()
     given = wrap(X)
     array = isinstance(given, np.ndarray)
-    clf = Multicalibrator(groups={1: [0, 1]} if array else GROUPS, score_column=0 if array else "score", epsilon=1.0)
+    clf = calibrator(groups={1: [0, 1]} if array else GROUPS, score_column=0 if array else "score", epsilon=1.0)
     probabilities = clf.fit(given, y).predict_proba(given)
     assert probabilities.shape == (3000, 2) and np.allclose(probabilities.sum(axis=1), 1.0)
     assert clf.n_features_in_ == (2 if array else 3) and hasattr(clf, "feature_names_in_") != array
@@ -73,11 +78,14 @@ def test_the_base_model_is_used_as_it_is_where_it_is_fitted_and_fitted_where_it_
     X, y = people()
     features = X[["score", "sex"]]
     base = LogisticRegression().fit(features, 1 - y)
-    assert Multicalibrator(base).fit(features, y).estimator_ is base
-    assert Multicalibrator(base, prefit=False).fit(features, y).estimator_ is not base
+    assert calibrator(base).fit(features, y).estimator_ is base
+    other, labels = people(seed=2)
+    again = calibrator(base).fit(features, y, base_rows=(other[["score", "sex"]], labels)).estimator_
+    assert again is not base and again.coef_[0, 0] > 0 > base.coef_[0, 0]
     frozen = FrozenEstimator(base)
-    assert clone(Multicalibrator(frozen)).fit(features, y).estimator_.estimator is base
-    assert clone(Multicalibrator(base)).fit(features, y).estimator_.coef_[0, 0] > 0 > base.coef_[0, 0]
+    assert clone(calibrator(frozen)).fit(features, y).estimator_.estimator is base
+    unprotected = calibrator(base, prefit=False, base_fit=CONSENT).fit(features, y).estimator_
+    assert unprotected is not base and unprotected.coef_[0, 0] > 0
 
 
 def test_a_base_model_without_probabilities_or_with_one_class_is_refused() -> None:
@@ -85,7 +93,7 @@ def test_a_base_model_without_probabilities_or_with_one_class_is_refused() -> No
     features = X[["score", "sex"]]
     for base in (LinearSVC(), DummyClassifier().fit(features, np.zeros(100))):
         with pytest.raises(ParameterError) as refused:
-            Multicalibrator(base).fit(features, y)
+            calibrator(base).fit(features, y)
         assert refused.value.code == "HG166"
 
 
@@ -93,7 +101,7 @@ def test_a_base_model_with_a_certificate_is_said_to_have_one() -> None:
     X, y = people()
     base = LogisticRegression().fit(X[["score"]], y)
     base.certificate_ = "something"
-    told = Multicalibrator(base).fit(X[["score"]], y).certificate_.assumptions
+    told = calibrator(base).fit(X[["score"]], y).certificate_.assumptions
     assert "certificate of its own" in told[0]
 
 
@@ -101,7 +109,7 @@ def test_three_classes_cost_what_is_asked_for_together() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = np.array(["a", "b", "c"])[np.argmax(X + rng.gumbel(size=X.shape), axis=1)]
-    clf = Multicalibrator(LogisticRegression(), groups={0: [0.5]}, epsilon=0.9).fit(X, y)
+    clf = calibrator(LogisticRegression().fit(X, y), groups={0: [0.5]}, epsilon=0.9).fit(X, y)
     assert 0.898 < clf.certificate_.epsilon <= 0.9 and len(clf.certificate_.mechanism.parts) == 3 * 2
     assert clf.certificate_.mechanism.parts[0].scale == pytest.approx(3 / 0.9 / 0.95, rel=2e-3)
     probabilities = clf.predict_proba(X)
@@ -113,12 +121,12 @@ def test_three_classes_cost_what_is_asked_for_together() -> None:
 def test_weights_are_for_fits_without_privacy() -> None:
     X, y = people()
     with pytest.raises(UncertifiedError) as refused:
-        Multicalibrator(groups=GROUPS).fit(X, y, sample_weight=np.ones(3000))
+        calibrator(groups=GROUPS).fit(X, y, sample_weight=np.ones(3000))
     assert refused.value.code == "HG424"
     twice = np.where(np.arange(3000) < 1000, 2.0, 1.0)
     repeated = pd.concat([X, X[:1000]], ignore_index=True)
-    weighted = Multicalibrator(groups=GROUPS, mechanism="none").fit(X, y, sample_weight=twice)
-    copied = Multicalibrator(groups=GROUPS, mechanism="none").fit(repeated, np.concatenate([y, y[:1000]]))
+    weighted = calibrator(groups=GROUPS, mechanism="none").fit(X, y, sample_weight=twice)
+    copied = calibrator(groups=GROUPS, mechanism="none").fit(repeated, np.concatenate([y, y[:1000]]))
     assert weighted.certificate_ is None
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-5)
 
@@ -137,7 +145,7 @@ def test_the_price_is_reserved_before_labels_scores_or_groups_are_read(
 
     monkeypatch.setattr("hedgerow.multicalibration.estimator.Records.of", failing)
     with pytest.raises(SpentError) as spent:
-        Multicalibrator(groups=GROUPS, ledger=ledger).fit(X, y)
+        calibrator(groups=GROUPS, ledger=ledger).fit(X, y)
     assert reserved == [1] and "12345" not in str(spent.value) and spent.value.__context__ is None
 
 
@@ -145,7 +153,7 @@ def test_what_can_be_known_beforehand_costs_nothing(ledger: Path) -> None:
     X, y = people(50)
     for wrong in ({"groups": {"gender": [0, 1]}}, {"mechanism": "none"}, {"epsilon": 5.0}, {"n_fits": 0}):
         with pytest.raises((DataError, ParameterError, BudgetExceeded)):
-            Multicalibrator(ledger=ledger, **wrong).fit(X, y)
+            calibrator(ledger=ledger, **wrong).fit(X, y)
     with Ledger.open(ledger) as kept:
         assert kept.entries() == ()
 
@@ -153,11 +161,11 @@ def test_what_can_be_known_beforehand_costs_nothing(ledger: Path) -> None:
 def test_refits_in_cross_validation_are_refused_unless_they_are_declared(ledger: Path) -> None:
     X, y = people(300)
     with pytest.raises(UncertifiedError) as refused:
-        cross_val_score(Multicalibrator(ledger=ledger, epsilon=0.1), X, y, cv=3, error_score="raise")
+        cross_val_score(calibrator(ledger=ledger, epsilon=0.1), X, y, cv=3, error_score="raise")
     assert refused.value.code == "HG423"
     with Ledger.open(ledger) as kept:
         assert len(kept.entries()) == 1
-    declared = Multicalibrator(ledger=ledger, epsilon=0.1, n_fits=4)
+    declared = calibrator(ledger=ledger, epsilon=0.1, n_fits=4)
     assert len(cross_val_score(declared, X, y, cv=3, error_score="raise")) == 3
     with Ledger.open(ledger) as kept:
         assert len(kept.entries()) == 4 and 0.39 < kept.spent() <= 0.4
@@ -166,7 +174,7 @@ def test_refits_in_cross_validation_are_refused_unless_they_are_declared(ledger:
 
 def test_the_same_request_under_the_same_id_returns_the_recorded_model(ledger: Path) -> None:
     X, y = people()
-    asked = Multicalibrator(groups=GROUPS, ledger=ledger, request_id="model-1")
+    asked = calibrator(groups=GROUPS, ledger=ledger, request_id="model-1")
     first = asked.fit(X, y).predict_proba(X)
     again = clone(asked).fit(X, y)
     assert (again.predict_proba(X) == first).all() and again.ledger_head_ == asked.ledger_head_
@@ -176,7 +184,7 @@ def test_the_same_request_under_the_same_id_returns_the_recorded_model(ledger: P
 
 def test_a_recorded_model_with_predicates_still_scores(ledger: Path) -> None:
     X, y = people(500)
-    asked = Multicalibrator(groups={"high": lambda rows: rows["score"] > 0.5}, ledger=ledger, request_id="m")
+    asked = calibrator(groups={"high": lambda rows: rows["score"] > 0.5}, ledger=ledger, request_id="m")
     first = asked.fit(X, y).predict_proba(X)
     assert "one record at a time" in asked.certificate_.assumptions[1]
     assert (clone(asked).fit(X, y).predict_proba(X) == first).all()
@@ -210,7 +218,7 @@ def test_a_private_fit_depends_on_the_records_through_the_released_table_alone(
         X, y = people(n, seed)
         with monkeypatch.context() as patched:
             patched.setattr(fitting, "SecureNoise", lambda X=X, y=y: Aimed(X, y))
-            clf = Multicalibrator(groups=GROUPS).fit(X, y)
+            clf = calibrator(groups=GROUPS).fit(X, y)
         made.append((fitting.model_text(clf.model_), clf.report_.to_dict()))
     assert made[0] == made[1]
     assert repr(clf.report_).startswith("<Report of 'table': max_error") and "read from what" in str(clf.report_)
@@ -219,7 +227,8 @@ def test_a_private_fit_depends_on_the_records_through_the_released_table_alone(
 def test_it_lives_in_a_pipeline_is_cloned_and_pickled() -> None:
     X, y = people()
     features = X[["score", "sex"]]
-    line = make_pipeline(StandardScaler(), Multicalibrator(LogisticRegression(), groups=masks("sex")))
+    base = LogisticRegression().fit(StandardScaler().set_output(transform="pandas").fit_transform(features), y)
+    line = make_pipeline(StandardScaler(), calibrator(base, groups=masks("sex")))
     line.set_output(transform="pandas")
     line.fit(features, y)
     again = pickle.loads(pickle.dumps(line))
@@ -229,8 +238,8 @@ def test_it_lives_in_a_pipeline_is_cloned_and_pickled() -> None:
 
 def test_under_replace_one_the_number_of_records_is_public_and_the_noise_doubles() -> None:
     X, y = people()
-    added = Multicalibrator(groups=GROUPS).fit(X, y)
-    replaced = Multicalibrator(groups=GROUPS, relation="replace-one").fit(X, y)
+    added = calibrator(groups=GROUPS).fit(X, y)
+    replaced = calibrator(groups=GROUPS, relation="replace-one").fit(X, y)
     for near, far in zip(added.certificate_.mechanism.parts, replaced.certificate_.mechanism.parts, strict=True):
         assert far.scale == pytest.approx(2 * near.scale, rel=3e-3)
     assert replaced.model_.after[0].n == 3000.0 != added.model_.after[0].n
@@ -240,17 +249,17 @@ def test_two_fits_at_one_moment_never_share_an_answer(ledger: Path, monkeypatch:
     """Both would take the same number: the second is refused, though all that it asks for is the same."""
     X, y = people(200)
     monkeypatch.setattr(fitting, "next_fit", lambda *_: "multicalibrate:1")
-    Multicalibrator(ledger=ledger, epsilon=0.1).fit(X, y)
+    calibrator(ledger=ledger, epsilon=0.1).fit(X, y)
     with pytest.raises(LedgerError) as refused:
-        Multicalibrator(ledger=ledger, epsilon=0.1).fit(X, y)
+        calibrator(ledger=ledger, epsilon=0.1).fit(X, y)
     assert refused.value.code == "HG311"
 
 
 def test_fits_under_ids_of_their_own_count_too(ledger: Path) -> None:
     X, y = people(200)
-    Multicalibrator(ledger=ledger, epsilon=0.1, request_id="a").fit(X, y)
+    calibrator(ledger=ledger, epsilon=0.1, request_id="a").fit(X, y)
     with pytest.raises(UncertifiedError) as refused:
-        Multicalibrator(ledger=ledger, epsilon=0.1, request_id="b").fit(X, y)
+        calibrator(ledger=ledger, epsilon=0.1, request_id="b").fit(X, y)
     assert refused.value.code == "HG423"
 
 
@@ -261,13 +270,16 @@ def test_every_private_mechanism_meets_its_price_and_survives_its_file(
 ) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), rng.integers(0, classes, 2000)
-    asked = Multicalibrator(LogisticRegression(), groups={0: cuts(0)}, mechanism=mechanism, relation="replace-one")
+    base = LogisticRegression().fit(X, y)
+    asked = calibrator(base, groups={0: cuts(0)}, mechanism=mechanism, relation="replace-one")
     clf = asked.fit(X, y)
     clf.certificate_.verify()
     assert 0.99 < clf.certificate_.epsilon <= 1.0 and clf.certificate_.delta == (1e-6 if mechanism == "rounds" else 0.0)
     write_model(clf.model_, tmp_path / "m.json")
     again = read_model(tmp_path / "m.json")
-    made = again.calibrated(records_of(X), clf.estimator_.predict_proba(X)[:, 1:] if classes == 2 else clf._scores(X))
+    made = again.calibrated(
+        records_of(X), clf.estimator_.predict_proba(X)[:, 1:] if classes == 2 else base.predict_proba(X)
+    )
     assert (made == clf.predict_proba(X)).all() and len(again.certificate.to_dict()["mechanism"]) > 1
 
 
@@ -279,7 +291,7 @@ def test_a_predicate_sees_neither_row_numbers_nor_other_rows() -> None:
         seen.append((len(rows), rows.index[0]))
         return True
 
-    Multicalibrator(groups=[watching]).fit(X, y)
+    calibrator(groups=[watching]).fit(X, y)
     assert seen == [(1, 0)] * 50
 
 
@@ -287,22 +299,22 @@ def test_a_misspelt_column_of_scores_and_labels_of_another_kind_cost_nothing(led
     X, y = people(200)
     paid = {"groups": GROUPS, "ledger": ledger, "epsilon": 0.1}
     for asked, labels in (
-        (Multicalibrator(**paid, score_column="scroe"), y),
-        (Multicalibrator(**paid, classes=[0, 1, 2]), y),
-        (Multicalibrator(**paid), np.where(y == 1, "yes", "no")),
+        (calibrator(**paid, score_column="scroe"), y),
+        (calibrator(**paid, classes=[0, 1, 2]), y),
+        (calibrator(**paid), np.where(y == 1, "yes", "no")),
     ):
         with pytest.raises((DataError, ParameterError)) as refused:
             asked.fit(X, labels)
         assert refused.value.code == "HG166"
     with Ledger.open(ledger) as kept:
         assert kept.entries() == ()
-    named = Multicalibrator(groups=GROUPS, classes=["no", "yes"]).fit(X, np.where(y == 1, "yes", "no"))
+    named = calibrator(groups=GROUPS, classes=["no", "yes"]).fit(X, np.where(y == 1, "yes", "no"))
     assert set(named.predict(X)) <= {"no", "yes"}
 
 
 def test_of_two_columns_of_scores_the_second_class_has_the_second() -> None:
     X, y = people(500)
     both = X.assign(other=1.0 - X["score"])
-    one = Multicalibrator(groups=GROUPS, mechanism="none").fit(X, y).predict_proba(X)
-    two = Multicalibrator(groups=GROUPS, mechanism="none", score_column=["other", "score"]).fit(both, y)
+    one = calibrator(groups=GROUPS, mechanism="none").fit(X, y).predict_proba(X)
+    two = calibrator(groups=GROUPS, mechanism="none", score_column=["other", "score"]).fit(both, y)
     np.testing.assert_array_equal(two.predict_proba(both), one)

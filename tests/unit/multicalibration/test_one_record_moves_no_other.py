@@ -62,7 +62,9 @@ def test_an_odd_label_leaves_the_labels_of_other_records_alone(odd: object) -> N
     labels: list[object] = [0, 1, 1, 0, 1]
     for last in (0, odd):
         seen = _Seen()
-        Multicalibrator(mechanism=seen, score_column=0).fit([[0.25]] * 6, [*labels, last])
+        Multicalibrator(mechanism=seen, score_column=0, relation="add-remove", epsilon=1.0).fit(
+            [[0.25]] * 6, [*labels, last]
+        )
         assert seen.records is not None
         ones = int(seen.records.count[seen.records.label == 1].sum())
         assert ones == 3 + (last is True)
@@ -73,7 +75,7 @@ def test_a_score_that_is_no_number_fails_no_fit(odd: object) -> None:
     seen = _Seen()
     X = {"score": np.array([0.25, 0.5, odd], dtype=object)}
     rows = np.stack([X["score"]], axis=1)
-    Multicalibrator(mechanism=seen, score_column=0).fit(rows, [0, 1, 1])
+    Multicalibrator(mechanism=seen, score_column=0, relation="add-remove", epsilon=1.0).fit(rows, [0, 1, 1])
     assert seen.records is not None
     assert seen.records.score.tolist() == [250_000, 500_000]
     assert seen.records.count.sum() == 3

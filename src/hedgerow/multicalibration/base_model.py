@@ -1,0 +1,180 @@
+"""The base model of a `Multicalibrator`: whether it may be used or fitted, and its scores of private records.
+
+A base model is somebody else's code. Before the price is reserved, what can be known without a value is checked here;
+afterwards it scores silently, and a record on which it fails has no score (it counts as ½) and stops nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.multicalibration.base_origin import CONSENT, BaseOrigin
+from hedgerow.multicalibration.columns import RecordColumns
+from hedgerow.resampling.user_code import quietly
+
+__all__ = ["check_reads", "fitted_base", "origin_of", "scores_of"]
+
+Floats = NDArray[np.float64]
+# These choose columns by name, or leave the question to others, and pass over columns that they do not know.
+_PASS_OVER = (
+    ColumnTransformer,
+    FunctionTransformer,
+    FeatureUnion,
+    CalibratedClassifierCV,
+    VotingClassifier,
+    StackingClassifier,
+)
+
+
+def origin_of(
+    estimator: Any, rows: Sequence[Any], *, prefit: Any, base_fit: object, base_rows: Any, private: bool
+) -> BaseOrigin:
+    """Return where the base model comes from; `rows` are the (X, y) that are private.
+
+    Raises
+    ------
+    ParameterError
+        HG166: it has no probabilities; HG189: the arguments contradict one another.
+    UncertifiedError
+        HG428: it would be fitted on the private rows; HG429: the rows passed apart are the private ones.
+    """
+    if base_fit is not None and base_fit != CONSENT:
+        raise _contradiction("`base_fit` has another value.", f'Leave it out, or write base_fit="{CONSENT}" in full.')
+    if estimator is None:
+        if base_rows is not None:
+            raise _contradiction("`base_rows` were given, and no base model.", "Name the model, or leave them out.")
+        return BaseOrigin.GIVEN
+    if not hasattr(estimator, "predict_proba"):
+        raise ParameterError(
+            "HG166",
+            rule="A base model has `predict_proba`: what is calibrated are probabilities.",
+            finding=f"{type(estimator).__name__} has none.",
+            remedy="Wrap it in sklearn.calibration.CalibratedClassifierCV, or give precomputed scores.",
+        )
+    if base_rows is not None:
+        if prefit is True:
+            raise _contradiction("`base_rows` were given with prefit=True.", "Leave one of the two out.")
+        _rows_are_apart(base_rows, rows)
+        return BaseOrigin.APART
+    if prefit is True or (prefit == "auto" and _is_fitted(estimator)):
+        check_is_fitted(estimator)
+        return BaseOrigin.GIVEN if getattr(estimator, "certificate_", None) is None else BaseOrigin.CERTIFIED
+    if private and base_fit is None:
+        raise UncertifiedError(
+            "HG428",
+            rule="A base model is fitted on other rows than those to protect: the price does not cover what it tells.",
+            finding=f"{type(estimator).__name__} is not fitted, and would be on these. Nothing was read or spent.",
+            remedy="Fit it on other rows first (and wrap it in sklearn.frozen.FrozenEstimator where it is cloned), or "
+            f'write fit(X, y, base_rows=(X_other, y_other)). Without protection: base_fit="{CONSENT}".',
+        )
+    return BaseOrigin.UNPROTECTED
+
+
+def fitted_base(estimator: Any, origin: BaseOrigin, rows: Sequence[Any], weights: Any = None) -> Any:
+    """Return the base model, fitted on `rows`, (X, y), where it was not fitted before. Its own errors pass."""
+    if estimator is None or origin in (BaseOrigin.GIVEN, BaseOrigin.CERTIFIED):
+        return estimator
+    base = clone(estimator)
+    weighted = weights is not None and has_fit_parameter(base, "sample_weight")
+    return base.fit(*rows, sample_weight=weights) if weighted else base.fit(*rows)
+
+
+def check_reads(base: Any, X: Any) -> None:
+    """Refuse columns that the base model was not fitted on, by their names and number (HG166): no value is read.
+
+    Later nothing would: a model that fails on every record gives no score to any, and the price would be spent.
+    """
+    first = base
+    while (inner := _inside(first)) is not None:
+        first = inner
+    finding = ""
+    if isinstance(first, _PASS_OVER):
+        there = getattr(X, "column_names", getattr(X, "columns", None))
+        wanted = getattr(first, "feature_names_in_", ()) if there is not None else ()
+        missing = sorted(set(map(str, wanted)) - set(map(str, () if there is None else there)))
+        finding = f"{missing[0]!r} is not there." if missing else ""
+    elif hasattr(first, "n_features_in_"):
+        try:
+            validate_data(first, X, reset=False, skip_check_array=True)
+        except ValueError:
+            finding = f"{type(first).__name__} was fitted on others, in name, number or order."
+    if finding:
+        raise ParameterError(
+            "HG166",
+            rule="A base model is given the columns that it was fitted on.",
+            finding=finding,
+            remedy="Where X has columns of groups beside the features, choose the features inside the base model, by a "
+            "ColumnTransformer in a pipeline; or give precomputed scores, in a column of X.",
+        )
+
+
+def scores_of(base: Any, records: RecordColumns, classes: int) -> Floats:
+    """Return the probability of each class for each record, (records, classes); NaN where the model fails. PRIVATE.
+
+    All records are scored at once. Where that fails, halves are, down to single records, so that one on which the model
+    fails takes no score from another.
+    """
+    found = np.full((len(records), classes), np.nan)
+    waiting = [(0, len(records))]
+    while waiting:
+        start, end = waiting.pop()
+        made = quietly(partial(_probabilities, base, records, start, end))
+        if made is not None and made.shape == (end - start, classes):
+            found[start:end] = made
+        elif end - start > 1:
+            middle = (start + end) // 2
+            waiting += [(start, middle), (middle, end)]
+    return found
+
+
+def _probabilities(base: Any, records: RecordColumns, start: int, end: int) -> Floats:
+    return np.asarray(base.predict_proba(records.slice(start, end)), dtype=np.float64)
+
+
+def _inside(model: Any) -> Any:
+    """Return the estimator that is shown X first, where a model is made of others."""
+    steps = getattr(model, "steps", None)
+    return steps[0][1] if steps else getattr(model, "best_estimator_", None)
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
+    if not isinstance(base_rows, (tuple, list)) or len(base_rows) != 2:
+        raise _contradiction("`base_rows` is no pair.", "Write fit(X, y, base_rows=(X_other, y_other)).")
+    if any(one is other for one, other in zip(base_rows, rows, strict=True)):
+        raise UncertifiedError(
+            "HG429",
+            rule="Rows for the base model are others than those that are protected.",
+            finding="`base_rows` holds the very X or y of the fit. Nothing was read or spent.",
+            remedy="Split the records first, and give each part once; or take rows that are public.",
+        )
+
+
+def _contradiction(finding: str, remedy: str) -> ParameterError:
+    return ParameterError(
+        "HG189",
+        rule="What a private fit protects, at which price, and where its base model comes from is said in full.",
+        finding=finding,
+        remedy=remedy,
+    )
