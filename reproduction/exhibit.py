@@ -18,7 +18,7 @@ at the top of its file, stated beforehand unless it says otherwise."""
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure: what it is, as the paper (or our theory) has it, as found here."""
+    """One figure: what it is, as the paper has it (or as expected), as found here."""
 
     what: str
     paper: str

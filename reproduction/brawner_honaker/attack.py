@@ -5,10 +5,10 @@ Remark 3 says that one bootstrap replicate at ρ is ρ-zCDP like the query itsel
 10⁷ simulated outputs of each; the event is "the noisy mean is at least t", t fixed beforehand from the exact law;
 Clopper–Pearson at 99.9 % (both proportions together) turns hits into ε ≥ log((p_low − δ)/q_high).
 
-Expected (theory §1.3): ε ≥ 6.27 at 1e-2 and 7.68 at 1e-3 for ρ = ½; 2.79 at 1e-3 for ρ = ⅛. Tolerance .35: the bound
-rests on a handful of hits under the second neighbour. (By the exact law a typical run proves 6.32, 8.26 and 2.78; under
-this seed that neighbour is hit 3.9 sds too often at ρ = ⅛, and the seed stays.) Refuted where it exceeds what the claim
-allows.
+Expected (private_bootstrap.md §3): ε ≥ 6.27 at 1e-2 and 7.68 at 1e-3 for ρ = ½; 2.79 at 1e-3 for ρ = ⅛. Tolerance .35:
+the bound rests on a handful of hits under the second neighbour. (By the exact law a typical run proves 6.32, 8.26 and
+2.78; under this seed that neighbour is hit 3.9 sds too often at ρ = ⅛, and the seed stays.) Refuted where it exceeds
+what the claim allows.
 """
 
 from __future__ import annotations

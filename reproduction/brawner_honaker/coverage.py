@@ -4,10 +4,10 @@ All at the price of a Gaussian release at μ: ε(1e-6) of that release is the bu
 oracle's, 2z√(Var/n + 1/(nμ)²), who knows the variance and the noise. Laws on 0, .01, …, 1: N(.5, 1) clamped,
 Beta(.5, 5) and 0/1 with chance .2. 1,000 runs a setting: s.e. of a coverage .95 points.
 
-Expected (theory §1.4 and 1.5). Moments: at least 88.5 % in all settings but for 3 s.e., median width near 1.02, at most
-1.31. Calibrated: at least 88 % but for 3 s.e., so not under 85.2 %. Brawner–Honaker unbiased: under 85 % somewhere.
-Published anchors (wang_cheng_awan_intervals.csv, best width with coverage of 88.5 % or more): n = 100: 1.33, 2.11, 1.39
-for μ = .1, .5, 1; n = 1,000: 2.83, 1.14, 1.00; n = 10,000: 1.20, .98, .98; tolerance .01.
+Expected (private_bootstrap.md §4, moments.md §2). Moments: at least 88.5 % in all settings but for 3 s.e., median width
+near 1.02, at most 1.31. Calibrated: at least 88 % but for 3 s.e., so not under 85.2 %. Brawner–Honaker unbiased: under
+85 % somewhere. Published anchors (wang_cheng_awan_intervals.csv, best width with coverage of 88.5 % or more): n = 100:
+1.33, 2.11, 1.39 for μ = .1, .5, 1; n = 1,000: 2.83, 1.14, 1.00; n = 10,000: 1.20, .98, .98; tolerance .01.
 """
 
 from __future__ import annotations

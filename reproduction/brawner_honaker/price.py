@@ -1,9 +1,9 @@
 """Ours: the price of standard errors against the number of replicates, under both relations (δ = 1e-6, ρ = ½).
 
 Noise sd of a replicate's sum is √(k/2ρ) for a range of 1, so all k together have the noise of one plain release.
-Expected (theory §1.3), replace-one, Poisson weights about the midpoint: 8.554, 4.960, 4.871, 4.866, 4.875, 4.880 at
-k = 1, 5, 10, 20, 50, 100 against 4.887 for the plain release; tolerance +.01, and below by no more than the rounding
-of those figures. As published, the pair
+Expected (private_bootstrap.md §3), replace-one, Poisson weights about the midpoint: 8.554, 4.960, 4.871, 4.866, 4.875,
+4.880 at k = 1, 5, 10, 20, 50, 100 against 4.887 for the plain release; tolerance +.01, and below by no more than the
+rounding of those figures. As published, the pair
 (0, R): 34.19, 8.948, 6.559, 5.639, 5.170, 5.025, 4.900 (k = 1000); tolerance .01. Add-remove costs more than its plain
 release at every k. The general bound has no figure beforehand but its limit: ε of a Gaussian at 1.124 μ, 5.587.
 """

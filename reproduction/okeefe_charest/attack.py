@@ -4,9 +4,9 @@ Neighbours in Dⁿ that differ in one row; 10⁷ simulated outputs of each; the 
 chosen on a fifth of the outputs and judged on the rest; Clopper–Pearson at 99.9 % in all (`hedgerow.audit`). Only the
 cells that the row touches are drawn: the others have the same law on both sides.
 
-Expected (theory §4): table ε ≥ 1.82 (its limit is 32,130/17,528 = 1.833), counts ≥ 1.99 (limit 2), Share-Both alone
-≥ 2.29 (limit 705/305 = 2.311), each refuted where it exceeds the claim of 1. The same table with noise of scale 32,130
-must not exceed 1, and nearly reaches it: .98 or more.
+Expected (bootstrap_dp.md): table ε ≥ 1.82 (its limit is 32,130/17,528 = 1.833), counts ≥ 1.99 (limit 2), Share-Both
+alone ≥ 2.29 (limit 705/305 = 2.311), each refuted where it exceeds the claim of 1. The same table with noise of scale
+32,130 must not exceed 1, and nearly reaches it: .98 or more.
 """
 
 from __future__ import annotations

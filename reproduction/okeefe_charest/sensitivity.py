@@ -2,9 +2,9 @@
 
 A table is additive, so the change is the same whatever the other rows are: all neighbours in Dⁿ are covered.
 
-Expected (theory §4). Magnitude table: 32,130, from a row of 14,520 in Share-High and one of 17,610 in Owner-High, where
-17,528 is published; contingency table: 2 where 1 is published, by 71 % of the replacements (tolerance half a percent);
-one cell's total: max(V_i, max |x|). Correct sensitivities of the library equal brute force exactly.
+Expected (bootstrap_dp.md). Magnitude table: 32,130, from a row of 14,520 in Share-High and one of 17,610 in Owner-High,
+where 17,528 is published; contingency table: 2 where 1 is published, by 71 % of the replacements (tolerance half a
+percent); one cell's total: max(V_i, max |x|). Correct sensitivities of the library equal brute force exactly.
 Method (ii) with V_i and ε/9: the greatest log-ratio of two neighbours' densities is .40 on these farms, where 1 is
 claimed (tolerance .005): it holds here and pays 2.5 times too much, and nothing makes it hold elsewhere.
 """

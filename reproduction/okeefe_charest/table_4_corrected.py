@@ -1,9 +1,9 @@
 """Ours: Table 4 for the correct sensitivities: 17,610 over what a row can do to one cell's total, and to the table.
 
-Expected (theory §4): one cell, 17,610/max(V_i, max |x|), by hand from Table 1 (with 9,000 for the misprint); the whole
-table at one scale, 35,220/32,130 = 1.096; split over the cells, as for one cell, because both sides pay twice; public
-membership, Table 4 as printed. Tolerance half a unit of the last decimal. A printed gain is refuted where it is larger
-than the gain there is.
+Expected (bootstrap_dp.md): one cell, 17,610/max(V_i, max |x|), by hand from Table 1 (with 9,000 for the misprint); the
+whole table at one scale, 35,220/32,130 = 1.096; split over the cells, as for one cell, because both sides pay twice;
+public membership, Table 4 as printed. Tolerance half a unit of the last decimal. A printed gain is refuted where it is
+larger than the gain there is.
 """
 
 from __future__ import annotations

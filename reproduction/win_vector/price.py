@@ -1,9 +1,9 @@
 """The price: ε = 1/Z as claimed, against what a resample of ⌈n/Z⌉ records really guarantees.
 
 The note's example: n zeros, or n − 1 zeros and a one; the query is the share of ones. Claimed: ε = 1/Z, from P(the
-one is drawn) ≤ 1/Z. Exactly (theory §3): a positive score is possible under the second set alone, so δ(ε) = P(it is
-drawn) = 1 − (1 − 1/n)^⌈n/Z⌉ for EVERY ε. Expected: .0956 and .0952 at Z = 10, n = 100 and 1,000; .3936 at Z = 2,
-.6323 at Z = 1 (n = 1,000); .865 after 20 looks at Z = 10 (n = 1,000). Tolerance: the last digit printed.
+one is drawn) ≤ 1/Z. Exactly (docs/methods/testset.md): a positive score is possible under the second set alone, so δ(ε)
+= P(it is drawn) = 1 − (1 − 1/n)^⌈n/Z⌉ for EVERY ε. Expected: .0956 and .0952 at Z = 10, n = 100 and 1,000; .3936 at Z =
+2, .6323 at Z = 1 (n = 1,000); .865 after 20 looks at Z = 10 (n = 1,000). Tolerance: the last digit printed.
 
 The attack: 200,000 scores of each set; a score above 0 speaks for the one. Certified at 99.9999 % (Clopper–Pearson):
 ε of at least 5 at δ = .05, where .1 is claimed at δ = 0. No claim at δ = 0 can hold.

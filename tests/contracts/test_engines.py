@@ -102,7 +102,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def place(x: float | None, grid: Grid) -> int:
-    """The grid index of one value as theory §1.1 writes it, clamp first, in Python's own doubles."""
+    """The grid index of one value as private_bootstrap.md §1 writes it, clamp first, in Python's own doubles."""
     if x is None or not math.isfinite(x):
         return -1
     lower, upper = grid.as_bounds()

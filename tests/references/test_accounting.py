@@ -20,7 +20,7 @@ RNG = np.random.default_rng(20261120)
 @pytest.mark.parametrize(
     ("delta", "epsilon"), [(1e-2, 2.318), (1e-3, 3.139), (1e-5, 4.377), (1e-6, 4.887), (1e-9, 6.174)]
 )
-def test_the_gaussian_curve_has_the_figures_of_theory(delta: float, epsilon: float) -> None:
+def test_the_gaussian_curve_has_its_known_figures(delta: float, epsilon: float) -> None:
     assert GaussianProfile(1.0).epsilon_upper(delta) == pytest.approx(epsilon, abs=1e-3)
 
 

@@ -12,8 +12,8 @@ random to an integer z with P(z | x) ∝ exp(−(z − x)²/2r²). By Poisson su
 lies within √(2π)·r·(1 ± 2.1·e^(−2π²r²)) for every x, so z is distributed as a discrete Gaussian of centre v and width W
 up to a factor 1 ± η, η ≤ 5·e^(−2π²r²) < 1e-33. Rounding is post-processing and does not know v, works coordinate by
 coordinate, and holds for mixtures over integer v too. So the discrete release costs no more than the continuous one at
-W', plus 2·ln(1 + η) a coordinate: below the last digit of a double, and covered by the upward rounding here. (Theory
-§1.2 leaves the vector case on a lattice to a margin; this closes it. Written out in ``docs/methods/lattice.md``.)
+W', plus 2·ln(1 + η) a coordinate: below the last digit of a double, and covered by the upward rounding here.
+(The proof is written out in ``docs/methods/lattice.md``.)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""The one neighbour pair of replace-one whose domination is computed, not proven: where it was scanned.
 
 For values v, w in [−a, a] the pair (a, −a) dominates (v, w): proven for opposite signs, and for equal signs
-0 ≤ w < v in the order P_v‖P_w (theory §1.2). The order P_w‖P_v at ε > 0 was scanned over the ranges below, and
-parameters outside them are refused. Add/remove needs no scan.
+0 ≤ w < v in the order P_v‖P_w (private_bootstrap.md §2). The order P_w‖P_v at ε > 0 was scanned over the ranges below,
+and parameters outside them are refused. Add/remove needs no scan.
 
 Scanned (largest ratio δ(P_w‖P_v)/δ_end over 11 values and 40 ε, wherever δ_end > 1e-14): σ/R in {.1, .15, .2, .3, .5,
 .7, 1, 2, 3, 7, 20, 70, 200, 700, 2000} × λ in {.1, .2, .5, 1, 2, 3.5, 5}. It is .998 at σ/R = .1, λ = 5, falls with σ

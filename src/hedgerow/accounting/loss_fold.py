@@ -1,8 +1,8 @@
 r"""The curve of many independent replicates: loss grids folded by tilted FFT, an upper bound.
 
-An untilted FFT leaves round-off of about 1e-17 a bin in δ, enough to move ε(1e-9) by .001 (theory §1.2). Tilting by
-e^{θl} makes it relative to δ near a saddle point, and what remains is bounded and added. Relative errors r of the
-masses of one replicate are paid here too: if P ≤ (1 + r)P' and Q ≥ (1 − r)Q' event by event, then
+An untilted FFT leaves round-off of about 1e-17 a bin in δ, enough to move ε(1e-9) by .001 (private_bootstrap.md §2).
+Tilting by e^{θl} makes it relative to δ near a saddle point, and what remains is bounded and added. Relative errors r
+of the masses of one replicate are paid here too: if P ≤ (1 + r)P' and Q ≥ (1 − r)Q' event by event, then
 δ(ε) ≤ (1 + r) δ'(ε + log(1 − r) − log(1 + r)), and k replicates pay k times.
 
 `loss_grid` holds the grids and curves; `mixture` builds one replicate's grid.

@@ -1,4 +1,4 @@
-r"""Privacy curves of the Poisson-resampled Gaussian release, as upper bounds (theory §1.2).
+r"""Privacy curves of the Poisson-resampled Gaussian release, as upper bounds (private_bootstrap.md §2).
 
 One replicate releases Σ_j r_j φ_j + Z with r_j ~ Poisson(λ) and Z ~ N(0, σ²) in each coordinate. Given the other
 records only the law of r·φ + Z of one record matters. Three kinds of pair exist; each comes in both orders:
@@ -162,7 +162,7 @@ def neighbour_pairs(
         ``"add-remove"``: one-sided at C = √(bound² + count_weight²), exact for any statistic of norm ≤ C.
         ``"replace-one"``: the pair (bound, −bound), with cells the across pair too, and with a count but no cells the
         one-sided pair of a record that is missing. Without a count the same-cell pair dominates the one-sided one
-        (theory §1.2), and the across pair always does, having it as a marginal.
+        (private_bootstrap.md §2), and the across pair always does, having it as a marginal.
     noise_sd : float
         σ of one replicate in every coordinate, continuous.
     bound : float
@@ -224,7 +224,7 @@ def release_curve(pairs: Sequence[Pair], *, n_resamples: int) -> Curve:
 
     Examples
     --------
-    A replace-one release of total ρ = ½ with k = 20 (theory §1.3 has 4.866):
+    A replace-one release of total ρ = ½ with k = 20 (private_bootstrap.md §3 has 4.866):
 
     >>> pairs = neighbour_pairs(relation="replace-one", noise_sd=20**0.5, bound=0.5)
     >>> round(release_curve(pairs, n_resamples=20).epsilon_upper(1e-6), 2)

@@ -1,6 +1,6 @@
 """The price of a resampled release: from its description to the worst pairs of neighbours, and their curve.
 
-Which pairs exist (theory §1.2), in units of each coordinate's noise sd:
+Which pairs exist (private_bootstrap.md §2), in units of each coordinate's noise sd:
 
 ===================  ===========================  =================================================================
 shape                add-remove                   replace-one

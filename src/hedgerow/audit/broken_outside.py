@@ -54,7 +54,9 @@ def half_noise(seed: int) -> Rejection:
 
 
 def one_resample(seed: int) -> Rejection:
-    """Draw Brawner and Honaker's bootstrap with one replicate, claimed to cost what the plain query does (theory §1.3).
+    """Draw Brawner and Honaker's bootstrap with one replicate, claimed to cost what the plain query does.
+
+    See private_bootstrap.md §3.
 
     19 records at the lower end and one more at either end; weights are multinomial, so the sum shows the target's.
     """
@@ -73,7 +75,7 @@ def one_resample(seed: int) -> Rejection:
 
 
 def resample_at_one_over_z(seed: int) -> Rejection:
-    """Score a tenth of a test set drawn with replacement, claimed to be private at ε = 1/10 (theory §3).
+    """Score a tenth of a test set drawn with replacement, claimed to be private at ε = 1/10 (docs/methods/testset.md).
 
     100 records, of which one may succeed; it is drawn with a chance of .0956, and then it shows.
     """

@@ -280,7 +280,7 @@ def _present(value: nw.Expr) -> nw.Expr:
 
 
 def _position(value: nw.Expr, grid: Grid) -> nw.Expr:
-    """Return (x − L)/step + ½ (theory §1.1).
+    """Return (x − L)/step + ½ (private_bootstrap.md §1).
 
     Each operation rounds monotonically, so to clamp this to 0..m afterwards is to clamp x to [L, U] before.
     """

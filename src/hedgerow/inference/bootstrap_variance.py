@@ -1,6 +1,6 @@
 """The error of a bootstrapped estimate taken apart: sampling, bootstrap, privacy.
 
-For Poisson weights of rate λ (theory §1.4), with v' = Σ (x_j − c)²/n² and v the sampling variance,
+For Poisson weights of rate λ (private_bootstrap.md §4), with v' = Σ (x_j − c)²/n² and v the sampling variance,
 
     E[s² | data] = v'/λ + σ₁²,    v = v' − (x̄ − c)²/n,    Var(m*) = v + v'/(λk) + σ₁²/k.
 

@@ -32,7 +32,7 @@ _GUARD = 2.0  # standard errors by which the offset is kept low where it sharpen
 def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     """Return m* ± √a h(s²/a), whose coverage is at least `level` for every sampling variance v ≥ 0.
 
-    Exact under the model of theory §1.4: m* normal about θ with variance v + (v/λ + a)/k, independent of
+    Exact under the model of private_bootstrap.md §4: m* normal about θ with variance v + (v/λ + a)/k, independent of
     s² ~ (v/λ + a) χ²_{k−1}/(k−1), with a = σ₁² + (m* − c)²/(λn) known. For real data both hold as n grows; the offset
     is read at m*, an error of order 1/√n like that of any plug-in variance. No finite-n guarantee is claimed.
 

@@ -1,7 +1,7 @@
 """The convex programme behind the calibrated interval: the least wide half-width that covers whatever the nuisance.
 
 Units: a, the known part of one replicate's variance, is 1 (noise, and for Poisson weights the centre offset). With
-ν ≥ 0 the unknown part, λ the rate of the weights and k replicates (theory §1.4),
+ν ≥ 0 the unknown part, λ the rate of the weights and k replicates (private_bootstrap.md §4),
 
     m* − θ ~ N(0, λν + (1 + ν)/k)   independent of   S ~ (1 + ν) χ²_{k−1}/(k−1).
 

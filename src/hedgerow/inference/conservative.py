@@ -1,7 +1,7 @@
 """Brawner and Honaker's *conservative* interval, α' = .05: only what the noise nearly always shows is subtracted.
 
-Wider than `unbiased`; near its level from about k = 50 on, below it for fewer (theory §1.4). `calibrated` holds its
-level for every k and is narrower on average.
+Wider than `unbiased`; near its level from about k = 50 on, below it for fewer (private_bootstrap.md §4). `calibrated`
+holds its level for every k and is narrower on average.
 """
 
 from __future__ import annotations

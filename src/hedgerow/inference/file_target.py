@@ -19,8 +19,8 @@ __all__ = ["interval", "standard_error_parts"]
 def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     """Return m* ± t_{k−1} s/√k, which covers the statistic of the file's own records at `level`.
 
-    Given the data, m* ~ N(x̄, (v'/λ + σ₁²)/k) independent of s² ~ (v'/λ + σ₁²) χ²_{k−1}/(k−1) (theory §1.4): normal by
-    the noise, and nearly so by the weights. It says nothing about a population behind the file.
+    Given the data, m* ~ N(x̄, (v'/λ + σ₁²)/k) independent of s² ~ (v'/λ + σ₁²) χ²_{k−1}/(k−1) (private_bootstrap.md
+    §4): normal by the noise, and nearly so by the weights. It says nothing about a population behind the file.
 
     Raises
     ------

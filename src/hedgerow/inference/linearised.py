@@ -2,7 +2,7 @@
 
 With T̄ the mean of the k noisy tables, g(T_b) is read as m_b = g(T̄) + ∇g(T̄)·(T_b − T̄). One replicate's noise is √k
 times that of the mean, so g itself would be bent by it; the tangent is not. The noise variance of m_b is
-∇g' diag(s²) ∇g, exactly for a linear g and to first order otherwise (theory §1.5).
+∇g' diag(s²) ∇g, exactly for a linear g and to first order otherwise (moments.md §2).
 """
 
 from __future__ import annotations

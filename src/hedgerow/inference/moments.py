@@ -1,4 +1,4 @@
-"""Means and sums with their errors from noisy moments: a count, a total and a second moment (theory §1.5).
+"""Means and sums with their errors from noisy moments: a count, a total and a second moment (moments.md §2).
 
 Moments are in units of the reach H: u = (x − centre)/H lies in [−1, 1]. Three numbers come in with the standard
 deviations of their noise; the variance of one record, its own noise taken off, comes out with them, so that the
@@ -79,7 +79,7 @@ def mean_errors(moments: NoisyMoments) -> MeanErrors:
     """Return Σu/N with its errors.
 
     With a = Σu/N, b = Σu²/N: v = (b − a² + s_a²)·N/(N − 1), kept in [0, 1 − a²]; its noise by the delta method with the
-    second-order term 2·s_a⁴ (theory §1.5). Without a second moment the sampling error is 0: a census.
+    second-order term 2·s_a⁴ (moments.md §2). Without a second moment the sampling error is 0: a census.
 
     >>> errors = mean_errors(NoisyMoments(np.array([100.0]), np.array([0.0]), np.array([25.0]), 0.0, 2.0, 2.0, 0.0))
     >>> errors.variance.round(4).tolist(), errors.privacy_error.round(4).tolist()

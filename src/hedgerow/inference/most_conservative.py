@@ -1,7 +1,7 @@
 """Brawner and Honaker's *most conservative* interval, c_α' = 0: no noise is subtracted at all.
 
 It reads the whole spread of the noisy replicates, and with Poisson weights the centre offset, as sampling error:
-several times too wide wherever privacy noise matters or data lie far from the centre (theory §1.4).
+several times too wide wherever privacy noise matters or data lie far from the centre (private_bootstrap.md §4).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Weights = Literal["poisson", "multinomial"]
 
 @dataclass(frozen=True, slots=True)
 class Replicates:
-    """The k noisy replicate estimates of one number, summarised by their mean and spread (theory §1.4).
+    """The k noisy replicate estimates of one number, summarised by their mean and spread (private_bootstrap.md §4).
 
     Attributes
     ----------

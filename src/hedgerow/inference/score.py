@@ -1,7 +1,7 @@
 """Intervals by inverting a score test: {θ : (A − Bθ)² ≤ z²·Var(A − Bθ)}. For counts, proportions, means and sums.
 
 A and B are noisy totals and Var is a quadratic in θ, so the interval is the solution of one quadratic inequality
-(theory §1.5; Fieller 1954 where B is noisy, Wilson 1927 for a proportion without noise). It needs no division by a
+(moments.md §2; Fieller 1954 where B is noisy, Wilson 1927 for a proportion without noise). It needs no division by a
 noisy count, covers where a plug-in interval does not, and grows to everything possible as the count drowns in noise.
 
 =================  =======  =======  ==========================  =========================================

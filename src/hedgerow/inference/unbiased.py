@@ -1,8 +1,8 @@
 """Brawner and Honaker's *unbiased* interval: the noise subtracted in full. Below its level at worst.
 
 The variance is unbiased but its square root is not, and it varies: with k replicates and a spread hidden in the noise
-the coverage of nominal 90 % intervals falls to 71–80 % (theory §1.4), and with Poisson weights on data far from the
-centre to about 60 %. It is offered for comparison with the paper; use `calibrated`.
+the coverage of nominal 90 % intervals falls to 71–80 % (private_bootstrap.md §4), and with Poisson weights on data far
+from the centre to about 60 %. It is offered for comparison with the paper; use `calibrated`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ Guarantee   LOCAL ε-differential privacy under replace-one: it holds for each r
 is the number of records.
 
 It is what Fishman, Mugunthan & Tanzer's input perturbation (section 3.2) becomes once it is private. There labels are
-not perturbed at all, and features by so little that one person's sex costs ε of some 50,000 (theory §5); here a record
-shows one cell, classes × bucket of the score × label, as random bits, and p is read as the middle of its bucket.
+not perturbed at all, and features by so little that one person's sex costs ε of some 50,000
+(private_multicalibration.md); here a record shows one cell, classes × bucket of the score × label, as random bits, and
+p is read as the middle of its bucket.
 
 The price of trusting nobody is utility. At ε = 1 a count over all n records has an error of 1.9·√n, where ``table`` has
 1.4 for any n: with 30,000 records only everybody together can be calibrated, and groups take tens of millions.

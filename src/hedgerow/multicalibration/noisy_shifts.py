@@ -5,9 +5,9 @@ Post-processing: it reads released numbers and public facts alone.
 For each cell R is the residual sum, N the count, each with noise of known variance. Groups that join fewer classes come
 first; a group then looks at what its wider groups have left of it, R − N·(sum of their shifts), which is known exactly
 because all its records lie in them. A cell moves where that remainder L exceeds z standard deviations, by
-(L/N)·(1 − sd²/L²), with the sd of privacy noise and of binomial labels together (theory §5: positive-part shrinkage).
-Groups that join the same number of classes of different attributes overlap: each moves by its share, 1/(how many of
-them a record can be in).
+(L/N)·(1 − sd²/L²), with the sd of privacy noise and of binomial labels together (private_multicalibration.md:
+positive-part shrinkage). Groups that join the same number of classes of different attributes overlap: each moves by its
+share, 1/(how many of them a record can be in).
 """
 
 from __future__ import annotations

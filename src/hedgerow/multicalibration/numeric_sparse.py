@@ -9,7 +9,7 @@ scores projected to [0, 1].
 
 One record moves R_c = Σ (y − p) by at most 1 under add-remove, and by at most 1 + W under replace-one, W the width of a
 bucket (it may leave one residual for another in the same cell, whose count then stays); an answer moves by (1, 1), or
-by (1 + W, 0) where the cell stays the same (theory §5).
+by (1 + W, 0) where the cell stays the same (private_multicalibration.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Guarantee   μ-Gaussian differential privacy of the model and of everything read from it, μ² = Σ over rounds of
 M·(1/w_R² + 1/w_N²) under add-remove (see `hedgerow.privacy.histogram_rounds` for replace-one); hence (ε, δ) for every
 δ > 0. w_R and w_N are the widths of the discrete Gaussian noise on a residual sum and on a count, M the number of
-groups that one record can be in (theory §5).
+groups that one record can be in (private_multicalibration.md).
 
 The scores of later rounds are functions of what earlier rounds released, so a round costs the same whenever it runs.
 What is made of the released sums is post-processing. For families of so many combinations that a count table would be

@@ -3,7 +3,8 @@
 Guarantee   ε-differential privacy of the model and of everything read from it. One record has one atom, one score bin
 and one label, so it is in ONE cell of the table: under add-remove one count moves by 1, under replace-one two do. Each
 count gets two-sided geometric noise, P(z) ∝ exp(−|z|/scale); scale = 1/ε₁ under add-remove, 2/ε₁ under replace-one
-(theory §5). Where the scores of each bin lie is released beside it in the same way at ε₂ (`bin_means`), ε₁ + ε₂ = ε.
+(multicalibration.md). Where the scores of each bin lie is released beside it in the same way at ε₂ (`bin_means`), ε₁ +
+ε₂ = ε.
 
 However many rounds of calibration, buckets, groups and metrics are read from the table, nothing more is paid. It is the
 mechanism of choice wherever the atoms are few; its size is atoms × bins × 2.
@@ -40,7 +41,7 @@ MOST_BINS, FEWEST_BINS = 40, 10
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The one-shot count table (theory §5).
+    """The one-shot count table (multicalibration.md).
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 Bounds and step make a `Grid`, declared values a `Category`; `Missing` says what a cell that is no number counts as.
 
-Notation (theory §1.1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U − L)/step,
-q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
+Notation (private_bootstrap.md §1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U −
+L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
 """
 
 from __future__ import annotations

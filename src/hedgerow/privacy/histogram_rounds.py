@@ -18,7 +18,8 @@ distance between two grid points of one bucket:
   other groups cost a each. With j groups held throughout this is at most j·(S + W)²/w_R² + 2(M − j)·a, linear in j, so
   largest at an end: M·(S + W)²/w_R² or 2M·a.
 
-So μ² per round is M·a, or M·max(2a, (S + W)²/w_R²). (Theory §5 states the two coordinates of this one by one.)
+So μ² per round is M·a, or M·max(2a, (S + W)²/w_R²). (private_multicalibration.md states the two coordinates of this one
+by one.)
 """
 
 from __future__ import annotations

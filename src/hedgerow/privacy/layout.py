@@ -1,6 +1,6 @@
 """How far one record can move a vector of integer moments: sensitivities, after rounding, over all integer pairs.
 
-A record with grid integer y adds (1, y, y² − o) to its cell: a count, a sum and a second moment (theory §1.5). Which
+A record with grid integer y adds (1, y, y² − o) to its cell: a count, a sum and a second moment (moments.md §1). Which
 coordinates are released, and which pairs of neighbours exist, is the *layout*; it is part of the mechanism, so the
 sampler, the accountant and a certificate read the same one.
 

@@ -5,7 +5,7 @@ A guarantee without its relation is not a guarantee. Two data sets are neighbour
 * ``replace-one``: one record has another value; the number of records n is the same, hence public and stated;
 * ``add-remove``: one record is there in one and not in the other; n is private.
 
-The two strings are the same in Python, on the command line and in JSON (theory §0).
+The two strings are the same in Python, on the command line and in JSON (docs/language.md).
 """
 
 from __future__ import annotations

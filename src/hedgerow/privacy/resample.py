@@ -1,4 +1,4 @@
-"""Resampling as the only noise: a test set scored on records drawn from it with replacement (theory §3).
+"""Resampling as the only noise: a test set scored on records drawn from it with replacement (docs/methods/testset.md).
 
 ==================  =====================================================================================
 `Resample`          m draws from n records, as Mount & Zumel proposed: (0, δ), and no ε for a smaller δ

@@ -1,4 +1,6 @@
-"""The private bootstrap: k resampled tables with noise, from which any smooth statistic gets its error (theory §1.1).
+"""The private bootstrap: k resampled tables with noise, from which any smooth statistic gets its error.
+
+See private_bootstrap.md §1.
 
 A mean whose denominator is public releases its centred value alone; everything else releases a count beside it, with
 the same weights, so that a ratio does not move with the size of a resample.

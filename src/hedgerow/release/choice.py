@@ -157,7 +157,9 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
 
 
 def _n_resamples(request: Request, facts: PublicFacts, share: float) -> int:
-    """Choose k for a value of range 1 in an average cell, at the share's part of a Gaussian budget (theory §1.4).
+    """Choose k for a value of range 1 in an average cell, at the share's part of a Gaussian budget.
+
+    See private_bootstrap.md §4.
 
     The spread is guessed, not read: a fifth of the range about the midpoint, between the uniform law's .29 and that of
     a variable with generous bounds. The width is flat in k, but too many replicates cost more than too few.

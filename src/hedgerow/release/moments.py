@@ -1,6 +1,6 @@
 """Sums and means: a vector of moments per cell, released once, from which the standard error comes with the estimate.
 
-Weights (theory §1.5). A mean releases (κ, u, ω(u² − ½)) with u = (x − c)/(R/2). Under replace-one the L2 sensitivity
+Weights (moments.md §1). A mean releases (κ, u, ω(u² − ½)) with u = (x − c)/(R/2). Under replace-one the L2 sensitivity
 is 2, that of u alone, as long as κ² + ω²/4 ≤ 1 (cells) or ≤ 3 (one cell); where every record is known to be present,
 (u, ωu²) with ω ≤ 1.66. Under add-remove it is √(κ² + 1 + ω²/4). Within these limits the split between count and second
 moment is ours; a larger κ pays off where the mean is far from the midpoint, since the count's noise enters times |u|.

@@ -141,7 +141,7 @@ class ResampledMean:
 
     @property
     def norm(self) -> float:
-        """√(1 + κ²), κ = 1 (theory §1.2)."""
+        """√(1 + κ²), κ = 1 (private_bootstrap.md §2)."""
         return math.sqrt(len(self.names))
 
     @property

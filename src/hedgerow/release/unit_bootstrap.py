@@ -247,7 +247,7 @@ def unit_design(
 
 
 def choose_unit_resamples(units: int | None, *, cells: int, budget: Budget, share: float) -> int:
-    """Return k for totals of range 1 of the units in an average cell, from public facts (theory §1.4).
+    """Return k for totals of range 1 of the units in an average cell, from public facts (private_bootstrap.md §4).
 
     >>> choose_unit_resamples(None, cells=1, budget=Budget(1.0, 1e-6), share=1.0)
     50

@@ -1,7 +1,7 @@
 """The one shape in which data enter: how many records share a grid value, cell by cell.
 
 Records with the same q are exchangeable, so a histogram is all that an additive statistic, or a bootstrap of one,
-can use; whatever n is, the work after it is O(distinct values) (theory §1.1).
+can use; whatever n is, the work after it is O(distinct values) (private_bootstrap.md §1).
 """
 
 from __future__ import annotations

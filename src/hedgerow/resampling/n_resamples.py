@@ -2,7 +2,7 @@
 
 The noise of one replicate grows with k (σ₁² = kτ² at one privacy cost), so more resamples are not better. In units of
 τ² the spread estimates R' = v'/τ² with standard error (R' + k)√(2/k), least at k = R'; the width of the calibrated
-interval is least near 1.5 R', and within a few per cent of that from half to twice as many (theory §1.4).
+interval is least near 1.5 R', and within a few per cent of that from half to twice as many (private_bootstrap.md §4).
 """
 
 from __future__ import annotations

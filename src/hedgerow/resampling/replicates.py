@@ -31,7 +31,7 @@ def poisson_replicates(
     """Return Σ_j r_bj y_j for each cell, feature and replicate, with r_bj ~ Poisson(rate) of each record j.
 
     Records of one histogram row are exchangeable and a sum of c Poisson(λ) counts is Poisson(λc), so a replicate is
-    Σ_v y_v · Poisson(λ c_v), exactly (theory §1.1). All features of a record share its weight.
+    Σ_v y_v · Poisson(λ c_v), exactly (private_bootstrap.md §1). All features of a record share its weight.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Bootstrap weights of a histogram's rows, given a generator; `release` hands in the secure one.
 
-Poisson weights are independent from record to record, which is what the price of a private bootstrap rests on (theory
-§1.2). Multinomial weights, the textbook bootstrap, tie records together and have no such price: they are here for
-studies and reproductions.
+Poisson weights are independent from record to record, which is what the price of a private bootstrap rests on
+(private_bootstrap.md §2). Multinomial weights, the textbook bootstrap, tie records together and have no such price:
+they are here for studies and reproductions.
 """
 
 from __future__ import annotations

@@ -143,8 +143,8 @@ class TableCells:
     ) -> TableCells:
         """Return noisy totals of a column; without a second moment they are of a census.
 
-        Sampling variance: max(Σx² − (Y² − τ²)/n, 0) with τ² the privacy variance, Σx² where n is private (theory §1.5;
-        `inference.moments.sum_variance`).
+        Sampling variance: max(Σx² − (Y² − τ²)/n, 0) with τ² the privacy variance, Σx² where n is private (moments.md
+        §2; `inference.moments.sum_variance`).
         """
         total = np.asarray(values, dtype=np.float64)
         sampling: Floats | float = 0.0

@@ -1,8 +1,9 @@
 """The private bootstrap as Brawner and Honaker published it: multinomial weights. Seeded; never certified.
 
 Each replicate draws n records with replacement, averages them and adds Gaussian noise of sd √(k/2ρ)·R/n. The claim that
-k of them are ρ-zCDP is false (theory §1.3): a record that is drawn r times moves the average r times as far.
-`general_bound` has the price that can be proven. The released bootstrap has Poisson weights about a public midpoint.
+k of them are ρ-zCDP is false (private_bootstrap.md §3): a record that is drawn r times moves the average r times as
+far. `general_bound` has the price that can be proven. The released bootstrap has Poisson weights about a public
+midpoint.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def claimed_epsilon(rho: float, *, delta: float, relation: str = Relation.REPLAC
 
 
 def bootstrap_epsilon(rho: float, *, n_resamples: int, delta: float, relation: str = Relation.REPLACE_ONE) -> float:
-    """Return a proven upper bound on ε of k Poisson replicates of a value about the public midpoint (theory §1.2).
+    """Return a proven upper bound on ε of k Poisson replicates of a value about the public midpoint.
+
+    See private_bootstrap.md §2.
 
     >>> round(bootstrap_epsilon(0.5, n_resamples=20, delta=1e-6), 2)
     4.87
@@ -37,7 +39,9 @@ def bootstrap_epsilon(rho: float, *, n_resamples: int, delta: float, relation: s
 
 
 def attained_epsilon(rho: float, *, n_resamples: int, delta: float) -> float:
-    """Return ε of the pair (0, R), all other records at 0, which multinomial weights attain as n grows (theory §1.2).
+    """Return ε of the pair (0, R), all other records at 0, which multinomial weights attain as n grows.
+
+    See private_bootstrap.md §2.
 
     That no other pair is worse is unproven, so this says that the mechanism as published costs at least as much.
 

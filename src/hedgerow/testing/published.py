@@ -27,7 +27,9 @@ def win_vector_epsilon_claimed(shrinkage: float) -> float:
 
 
 def win_vector_delta(n: int, shrinkage: float) -> float:
-    """Return the exact δ, for every ε ≥ 0, of scoring a resample of size ⌈n/Z⌉: 1 − (1 − 1/n)^m (theory §3).
+    """Return the exact δ, for every ε ≥ 0, of scoring a resample of size ⌈n/Z⌉: 1 − (1 − 1/n)^m.
+
+    See testset.md.
 
     >>> round(win_vector_delta(1000, 10), 4)
     0.0952

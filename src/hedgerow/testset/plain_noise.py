@@ -1,8 +1,8 @@
 """Noise on the exact sum of the losses: what `gaussian` and `laplace` share.
 
 A loss of 0 or 1 is a proportion: its sampling error follows from its value. Any other loss is a mean that is released
-with its second moment (theory §1.5), so that the sampling error comes with it. Under add-remove, where n is private, a
-noisy number of records is released beside the sum, and divides.
+with its second moment (moments.md §1), so that the sampling error comes with it. Under add-remove, where n is private,
+a noisy number of records is released beside the sum, and divides.
 """
 
 from __future__ import annotations

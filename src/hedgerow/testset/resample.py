@@ -1,7 +1,8 @@
 """`resample`: the score of ⌈n/Z⌉ records drawn with replacement, as Mount & Zumel published it. Asked for by name only.
 
 It hides a record only by not drawing it. What is drawn is told as it is, so the certificate is (0, δ) with
-δ = 1 − (1 − 1/n)^⌈n/Z⌉, about 1/Z, and no ε holds for a smaller δ (theory §3). Looks add up to 1 − (1 − 1/n)^(looks·m).
+δ = 1 − (1 − 1/n)^⌈n/Z⌉, about 1/Z, and no ε holds for a smaller δ (docs/methods/testset.md). Looks add up to 1 − (1 −
+1/n)^(looks·m).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`resample_gaussian`: a Poisson resample of size n/Z about the public midpoint, plus discrete Gaussian noise.
 
-What makes the resample of Mount & Zumel sound (theory §3): every record is drawn r ~ Poisson(1/Z) times on its own,
-losses are centred at the midpoint of their bounds, noise is added, and the PUBLIC n/Z divides. It is priced as one
-replicate of the private bootstrap at rate 1/Z. The resample hides hardly anything that the noise does not hide already,
-and adds an error of its own, R/2·√(Z/n) at its largest.
+What makes the resample of Mount & Zumel sound (docs/methods/testset.md): every record is drawn r ~ Poisson(1/Z) times
+on its own, losses are centred at the midpoint of their bounds, noise is added, and the PUBLIC n/Z divides. It is priced
+as one replicate of the private bootstrap at rate 1/Z. The resample hides hardly anything that the noise does not hide
+already, and adds an error of its own, R/2·√(Z/n) at its largest.
 """
 
 from __future__ import annotations

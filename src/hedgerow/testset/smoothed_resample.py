@@ -1,9 +1,10 @@
 """`smoothed_resample`: draws from the outcomes and as many made-up ones, for losses of 0 and 1; pure ε, and composable.
 
 With a made-up successes and a made-up failures one record moves the chance of success of a draw between
-(s + a)/(n + 2a) and (s + 1 + a)/(n + 2a), so m draws are m·ln((a + 1)/a)-private (theory §3). At δ > 0 the draws of all
-looks are composed, and then the more made-up outcomes and the more draws, the better: the error falls to that of
-Gaussian noise times √(1 + n/2a), from above. So a is taken large: what hides a record is the noise of counting draws.
+(s + a)/(n + 2a) and (s + 1 + a)/(n + 2a), so m draws are m·ln((a + 1)/a)-private (docs/methods/testset.md). At δ > 0
+the draws of all looks are composed, and then the more made-up outcomes and the more draws, the better: the error falls
+to that of Gaussian noise times √(1 + n/2a), from above. So a is taken large: what hides a record is the noise of
+counting draws.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ BAD: dict[str, tuple[list[str], str, int]] = {
 @pytest.mark.parametrize(
     ("k", "delta", "epsilon"), [("1", "1e-6", 8.554), ("20", "1e-6", 4.866), ("50", "1e-9", 6.161)]
 )
-def test_the_bootstrap_has_the_figures_of_theory(k: str, delta: str, epsilon: float) -> None:
+def test_the_bootstrap_has_the_figures_of_its_method_page(k: str, delta: str, epsilon: float) -> None:
     result = run(*BOOTSTRAP, "--rho", "0.5", "--n-resamples", k, "--delta", delta, "--json")
     price = json.loads(result.stdout)
     assert price["epsilon_upper"] == pytest.approx(epsilon, abs=0.005)

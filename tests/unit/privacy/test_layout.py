@@ -93,7 +93,7 @@ def midpoint(steps: int, cells: int, presence: str = "private") -> MomentsLayout
 @pytest.mark.parametrize("steps", [1, 2, 7, 100, 1024])
 @pytest.mark.parametrize(("kappa", "omega", "cells"), [(0.6, 1.6, 2), (0.8, 1.2, 3), (1.5, 1.6, 1)])
 def test_count_and_second_moment_are_free_within_the_limits(steps: int, kappa: float, omega: float, cells: int) -> None:
-    """κ² + ω²/4 ≤ 1 with cells, ≤ 3 without: the vector costs what u alone costs, 2 (theory §1.5)."""
+    """κ² + ω²/4 ≤ 1 with cells, ≤ 3 without: the vector costs what u alone costs, 2 (moments.md §1)."""
     widths = Widths(1 / kappa, steps, steps**2 / omega)
     # An odd number of steps puts the offset half a unit off m²/2, which is seen on the coarsest grids only.
     slack = omega**2 / steps**2 if steps % 2 else 1e-9

@@ -211,7 +211,7 @@ def resampled(shape: str, *, cells: int, presence: str, sd: float, k: int = 50) 
 
 
 def test_a_mutant_that_prices_a_grouped_mean_at_half_the_range_is_caught() -> None:
-    """The scalar curve at C = R/2 lies below the vector's: ρ = ½, κ = 1 in each cell (theory §1.2: 4.9)."""
+    """The scalar curve at C = R/2 lies below the vector's: ρ = ½, κ = 1 in each cell (private_bootstrap.md §2: 4.9)."""
     vector = resampled("value-and-count", cells=2, presence="private", sd=math.sqrt(50))
     honest = profile_of(vector, Relation.REPLACE_ONE).epsilon_upper(1e-6)
     heavier = ResampledCoordinate(1, lattice_noise(math.sqrt(50)))  # κ = 2

@@ -136,7 +136,7 @@ def test_a_false_declaration_of_completeness_costs_its_price_and_says_so_without
 
 
 def test_a_zero_one_column_at_step_one_is_unbiased() -> None:
-    """Rounding about the midpoint would turn 0 and 1 into ½ and 1½ (theory §1.1)."""
+    """Rounding about the midpoint would turn 0 and 1 into ½ and 1½ (private_bootstrap.md §1)."""
     ones = hg.open(pa.table({"x": [1.0] * 300 + [0.0] * 700}), relation="replace-one")
     study = simulated.Study.of(ones, [hg.mean("x", bounds=(0, 1), step=1)], epsilon=5.0)
     noise = simulated.SimulatedNoise(11)

@@ -166,7 +166,7 @@ def test_auto_turns_to_gaussian_noise_where_that_is_narrower() -> None:
 
 
 def test_one_cell_alone_costs_what_a_record_that_enters_or_leaves_it_costs() -> None:
-    """A row may come from outside the one declared cell: max(|L|, |U|), not U − L (theory §4)."""
+    """A row may come from outside the one declared cell: max(|L|, |U|), not U − L (bootstrap_dp.md)."""
     options: dict[str, Any] = {"by": {"sex": [0], "region": ["west"]}, "delta": 0, "noise": "geometric"}
     asked = hg.sum("pay", bounds=(90, 100), step=1)
     mechanism = chosen(asked, "replace-one", "file", **options).plan.mechanism

@@ -107,7 +107,7 @@ def test_the_ordinary_certificate_refuses_it() -> None:
 def test_a_named_bound_is_recorded() -> None:
     record = certify_published(published(), bound="wang-cheng-awan").to_dict()
     assert record["bound"] == "wang-cheng-awan"
-    assert record["epsilon_upper"] > 5.17  # what the pair (0, R) attains (theory §1.3)
+    assert record["epsilon_upper"] > 5.17  # what the pair (0, R) attains (private_bootstrap.md §3)
     assert record["mechanism"]["type"] == "multinomial-bootstrap"
 
 
