@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from hedgerow.inference.moments import RELIABLE_SDS
 from hedgerow.inference.score import Quadratic, Quadratics, ScoreArrays, ScoreBasis
 
-__all__ = ["WHOLE_NUMBERS", "NumbersWithErrors", "counts_with_errors", "exact_count", "proportions_with_errors"]
+__all__ = [
+    "RELIABLE_SDS",
+    "WHOLE_NUMBERS",
+    "NumbersWithErrors",
+    "counts_with_errors",
+    "exact_count",
+    "proportions_with_errors",
+]
 
 Floats = NDArray[np.float64]
 # P(|Z| ≤ k) of integer noise is at least about that of its continuous law up to k + ½; scanned for sd .15 to 20.
@@ -39,7 +46,7 @@ def exact_count(n: int) -> ScoreBasis:
 
 
 def counts_with_errors(
-    noisy: Floats, *, noise_sd: float, n: int | None, census: bool, noise_law: str, method: str
+    noisy: Floats, *, noise_sd: Floats | float, n: int | None, census: bool, noise_law: str, method: str
 ) -> NumbersWithErrors:
     """Return each cell's noisy count with its errors; one that does not stand clear of its noise is cut at 0.
 

@@ -17,6 +17,7 @@ from hedgerow.inference.score import Quadratics, ScoreArrays
 from hedgerow.inference.skewness import skewness_range
 
 __all__ = [
+    "RELIABLE_SDS",
     "MeanErrors",
     "NoisyMoments",
     "mean_errors",

@@ -131,9 +131,16 @@ class UnitBootstrapDesign:
             return rows[:, None]
         return np.stack([2 * total - rows * (self.query.row_size - 1), rows], axis=1)
 
-    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
-        """Return one estimate a cell."""
-        return [self._estimate(table, row) for row in range(len(table.cells))]
+    def estimates(self, table: AdditiveTable, added: NDArray[np.float64] | None = None) -> Sequence[Estimate]:
+        """Return one estimate a cell; of totals, `added` says how many cells each adds up.
+
+        A unit's rows lie in as many as m = min(L, added) cells, and its weights there are drawn apart. The square of
+        its total is at most m times the sum of the squares that the replicates show, so their spread is read as if the
+        rate were m: the sampling variance is not told too small, whatever cells a unit's rows share.
+        """
+        cells = np.ones(len(table.cells)) if added is None else added
+        rates = np.minimum(cells, self.unit.max_rows) * RATE
+        return [self._estimate(table, row, float(rate)) for row, rate in enumerate(rates)]
 
     @property
     def _row(self) -> ResampledMean | ResampledCount:
@@ -156,10 +163,11 @@ class UnitBootstrapDesign:
         replicates = replace(read.replicates, centre=0.0, n=n) if n else read.replicates
         return replace(read, value=min(max(read.value, low), high), replicates=replicates, low=low, high=high)
 
-    def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
-        read = self._read(np.asarray(table.values[row]), table.noise_sd)
+    def _estimate(self, table: AdditiveTable, row: int, rate: float) -> Estimate:
+        noise_sd = np.broadcast_to(table.noise_sd, table.values.shape[:2])[row]
+        read = self._read(np.asarray(table.values[row]), noise_sd)
         return bootstrap_estimate(
-            read,
+            replace(read, replicates=replace(read.replicates, rate=rate)),
             self.statistic,
             cell=table.cells[row],
             facts=self.facts,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.estimate import Estimate, IntervalBasis
+from hedgerow.inference.score import ScoreBasis
+from hedgerow.release.wording import SMALL_COUNT
 from hedgerow.tables.cells import TableCells
 
 __all__ = ["CellEstimates"]
 
-Floats = NDArray[np.float64]
 NEGATIVE = "This number lies below what is possible: noise was added, and nothing was cut, so that totals add up."
 WITHHELD = (
     "No error is given: under bootstrap-dp, which is NOT differential privacy, "
@@ -31,6 +29,8 @@ class CellEstimates(Sequence[Estimate]):
     cells : TableCells
     statistic, column, method, covers : str
         As in `Estimate`.
+    remark : str or None
+        What is said of every number.
     """
 
     cells: TableCells
@@ -38,7 +38,7 @@ class CellEstimates(Sequence[Estimate]):
     column: str | None
     method: str
     covers: str
-    _intervals: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
+    remark: str | None = None
 
     def __len__(self) -> int:
         return self.cells.shape.size
@@ -51,67 +51,45 @@ class CellEstimates(Sequence[Estimate]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
-        sampling, privacy = self.errors()
+        cells = self.cells
+        parts = (cells.sampling_error, cells.bootstrap_error, cells.privacy_error)
+        sampling, bootstrap, privacy = (None if cells.withheld else float(part[place]) for part in parts)
         return Estimate(
             statistic=self.statistic,
             column=self.column,
-            cell=self.cells.shape.cell(place),
-            estimate=float(self.cells.published[place]),
-            sampling_error=None if privacy is None else float(sampling[place]),
-            bootstrap_error=None if privacy is None else 0.0,
-            privacy_error=None if privacy is None else float(privacy[place]),
+            cell=cells.shape.cell(place),
+            estimate=float(cells.published[place]),
+            sampling_error=sampling,
+            bootstrap_error=bootstrap,
+            privacy_error=privacy,
             method=self.method,
-            n_resamples=None,
-            reliable=privacy is not None,
+            n_resamples=self.n_resamples,
+            reliable=bool(cells.reliable[place]),
             note=self.note(place),
             covers=self.covers,
-            basis=_CellBasis(self, place),
+            basis=self._basis(place),
         )
+
+    @property
+    def n_resamples(self) -> int | None:
+        """Replicates, for a bootstrap."""
+        return None if self.cells.resampled is None else self.cells.resampled.design.n_resamples
+
+    @property
+    def interval_method(self) -> str:
+        """The name of the intervals: that of the release, or of a bootstrap's own method."""
+        return self._basis(0).methods[0]
 
     def note(self, place: int) -> str | None:
         """Return what a reader must know about one number."""
-        if self.cells.withheld:
+        cells = self.cells
+        if cells.withheld:
             return WITHHELD
-        return NEGATIVE if self.cells.published[place] < self.cells.low else None
+        low = cells.low if isinstance(cells.low, float) else cells.low[place]
+        said = [] if cells.reliable[place] else [SMALL_COUNT]
+        said += [NEGATIVE] if cells.published[place] < low else []
+        return " ".join([*said, *([self.remark] if self.remark else [])]) or None
 
-    def errors(self) -> tuple[Floats, Floats | None]:
-        """Return the sampling and the privacy error of each cell; None for the second where errors are withheld."""
-        size, cells = self.cells.shape.size, self.cells
-        sampling = np.broadcast_to(np.sqrt(cells.sampling_variance), size)
-        if cells.privacy_variance is None:
-            return sampling, None
-        return sampling, np.broadcast_to(np.sqrt(cells.privacy_variance), size)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level: everything possible where errors are withheld."""
-        if level not in self._intervals:
-            size = self.cells.shape.size
-            if self.cells.privacy_variance is None:
-                self._intervals[level] = np.full(size, self.cells.low), np.full(size, self.cells.high)
-            else:
-                self._intervals[level] = self.cells.interval(level)
-        return self._intervals[level]
-
-
-@dataclass(frozen=True, slots=True)
-class _CellBasis:
-    """The interval of one cell, out of those of all."""
-
-    estimates: CellEstimates
-    place: int
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return (self.estimates.method,)
-
-    @property
-    def low(self) -> float:
-        return float(self.estimates.cells.low)
-
-    @property
-    def high(self) -> float:
-        return float(self.estimates.cells.high)
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        low, high = self.estimates.interval(level)
-        return float(low[self.place]), float(high[self.place])
+    def _basis(self, place: int) -> IntervalBasis:
+        basis = self.cells.read.row(place)
+        return replace(basis, method=self.method) if isinstance(basis, ScoreBasis) else basis

@@ -81,7 +81,7 @@ def coefficient_of_variation(cells: TableCells) -> Floats:
     HG161 where the errors are withheld.
     """
     size = np.abs(cells.values)
-    impossible = (cells.values <= 0.0) if cells.low >= 0.0 else (size == 0.0)
+    impossible = np.where(np.asarray(cells.low) >= 0.0, cells.values <= 0.0, size == 0.0)
     error = cells.standard_error
     ratio = np.divide(error, size, out=np.full(error.shape, np.inf), where=~impossible)
     # A number that is known to be 0 has no error to be large beside it.

@@ -10,8 +10,9 @@ are exact here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -173,39 +174,53 @@ def consistent_table(
 def _summed(
     cells: TableCells, axes: Sequence[AxisMap], levels: Levels, privacy_variance: Floats | float | None = None
 ) -> TableCells:
-    """Return the totals of one margin; without a variance, that of independent cells."""
-    shape = _shape(axes, levels)
-    total = _added(axes, levels, cells.values)
-    shown = None if cells.shown is None else _added(axes, levels, cells.shown)
+    """Return the totals of one margin, by the rule of its cells; without a variance, that of independent cells."""
+
+    def added(numbers: Floats | float) -> Floats:
+        return _added(axes, levels, np.broadcast_to(np.asarray(numbers, dtype=np.float64), cells.shape.size))
+
+    shape, values, law = _shape(axes, levels), added(cells.values), cells.noise_law
     if cells.withheld:
-        return TableCells(shape, total, 0.0, None, cells.noise_law, counted=cells.counted, shown=shown)
-    law = cells.noise_law
-    if privacy_variance is None:
-        privacy_variance = _added_variance(axes, levels, cells.noise_variance)
-        law = _law_of_sums(cells, shape)
-    if cells.counted:
-        counts = TableCells.counts(
-            shape,
-            total,
+        totals = TableCells.without_errors(shape, values, counted=cells.counted)
+    elif cells.resampled is not None:
+        drawn = cells.resampled.over(added)
+        totals = TableCells.replicated(shape, values, drawn, counted=cells.counted, census=cells.census)
+    else:
+        if privacy_variance is None:
+            privacy_variance = _added_variance(axes, levels, cells.noise_variance)
+            law = _law_of_sums(cells, shape)
+        totals = replace(
+            cells,
+            shape=shape,
+            values=values,
+            sampling_variance=None if cells.follows else added(cells.sampling_error**2),
             privacy_variance=privacy_variance,
             noise_law=law,
-            n=cells.n,
-            census=cells.census,
+            second_moment=None if cells.second_moment is None else added(cells.second_moment),
+            second_moment_variance=_added_variance(axes, levels, cells.second_moment_variance),
+            low=_end(cells, cells.low, added),
+            high=_end(cells, cells.high, added),
+            shown=None,
+            freedom=_freedom(cells, added),
+            basis=None,
         )
-        return counts.with_shown(shown)
-    moment = cells.additive_moment()
-    totals = TableCells.totals(
-        shape,
-        total,
-        privacy_variance=privacy_variance,
-        second_moment=None if moment is None else _added(axes, levels, moment),
-        second_moment_variance=_added_variance(axes, levels, cells.second_moment_variance),
-        noise_law=law,
-        n=cells.n,
-        low=cells.low,
-        high=cells.high,
-    )
-    return totals.with_shown(shown)
+    return totals.with_shown(None if cells.shown is None else added(cells.shown))
+
+
+def _end(cells: TableCells, end: Floats | float, added: Callable[[Floats | float], Floats]) -> Floats | float:
+    """Return an end of what sums can be: of n records, wherever they are; of known records, the sum of their ends."""
+    if cells.n is None and np.isfinite(end).all():
+        return added(end)
+    return float(np.max(end) if end is cells.high else np.min(end))
+
+
+def _freedom(cells: TableCells, added: Callable[[Floats | float], Floats]) -> Floats | float:
+    """Return the degrees of freedom of a sum of estimated variances (Satterthwaite 1946; Welch 1947)."""
+    if not np.isfinite(cells.freedom).any():
+        return math.inf
+    variance = cells.upper_variance
+    whole, parts = added(variance) ** 2, added(variance**2 / np.maximum(cells.freedom, 1.0))
+    return np.where(parts > 0.0, whole / np.where(parts > 0.0, parts, 1.0), math.inf)
 
 
 def _law_of_sums(cells: TableCells, shape: TableShape) -> str:

@@ -89,7 +89,7 @@ def _heat(publication: Publication, layout: Layout, ax: Axes | None) -> Axes:
             " / ".join(layout.down),
             " / ".join(layout.across),
             _measured(publication),
-            publication.table.interior.low < 0.0 and bool((values < 0.0).any()),
+            bool(np.min(publication.table.interior.low) < 0.0) and bool((values < 0.0).any()),
         ),
         ax=ax,
     )
@@ -106,7 +106,7 @@ def _bars(publication: Publication, layout: Layout, ax: Axes | None) -> Axes:
     if not withheld:
         low = layout.spread(lambda cells: cells.interval(publication.level)[0])
         high = layout.spread(lambda cells: cells.interval(publication.level)[1])
-        privacy = layout.spread(lambda cells: np.sqrt(np.broadcast_to(cells.noise_variance, cells.shape.size)))
+        privacy = layout.spread(lambda cells: cells.privacy_error)
         reliable = (
             layout.spread(lambda cells: reliability_letters(cells, publication.bands)) != publication.bands.last[0]
         )

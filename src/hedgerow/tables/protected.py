@@ -69,8 +69,8 @@ class ProtectedTable(Sequence[Estimate]):
         ``"count"``, or ``"sum"`` of a column.
     table : ConsistentTable
         Cells and totals as plain arrays.
-    estimates : sequence of Estimate
-        The cells.
+    estimates : CellEstimates
+        The cells, one by one.
     guarantee : {"dp", "bootstrap-dp"}
     option, reason : str
         Which sensitivity, and why; from public facts.
@@ -103,7 +103,7 @@ class ProtectedTable(Sequence[Estimate]):
     statistic: str
     column: str | None
     table: ConsistentTable
-    estimates: Sequence[Estimate]
+    estimates: CellEstimates
     guarantee: TableGuarantee
     option: str
     reason: str
@@ -192,7 +192,7 @@ class ProtectedTable(Sequence[Estimate]):
         ParameterError
             HG160: there are none by that name, or the table has no margins yet.
         """
-        return self._estimates(self.table.margin(columns))
+        return replace(self.estimates, cells=self.table.margin(columns))
 
     def subject(self) -> str:
         """Return what the cells are, in words: ``sum of income by region, sex``."""
@@ -210,7 +210,7 @@ class ProtectedTable(Sequence[Estimate]):
 
     def columns(self, level: float = 0.95) -> Columns:
         """Return estimates, errors and interval ends of all cells as arrays (HG110 for the level)."""
-        return columns_of(self.estimates, parse_level(level))
+        return columns_of(self.cells, parse_level(level))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return (low, high) of all cells as arrays (HG110 for the level)."""
@@ -350,11 +350,7 @@ class ProtectedTable(Sequence[Estimate]):
 
         return html_table(self.publication())
 
-    def _estimates(self, cells: TableCells) -> CellEstimates:
-        return CellEstimates(cells, self.statistic, self.column, self.method, self.covers)
-
     def _showing(self, table: ConsistentTable) -> ProtectedTable:
-        """Return the same release with other numbers shown; what was read of the cells stays where they stay."""
-        same = table.interior is self.table.interior
-        estimates = self.estimates if same else self._estimates(table.interior)
+        """Return the same release with other numbers shown."""
+        estimates = replace(self.estimates, cells=table.interior)
         return replace(self, table=table, estimates=estimates, drawn=self.drawn or self.cells)

@@ -135,7 +135,9 @@ class Publication:
         """Return every footnote, the guarantee last."""
         notes = [*self.table.notes]
         if self.table.interior.shown is not None:
-            notes += [_BELOW] if self.table.interior.low >= 0.0 and (self.table.interior.published < 0.0).any() else []
+            notes += (
+                [_BELOW] if (self.table.interior.published < np.minimum(self.table.interior.low, 0.0)).any() else []
+            )
         elif _strange(self.table.interior):
             notes.append(_RAW_COUNTS if self.table.interior.counted else _RAW_TOTALS)
         if not _whole(self.table.interior.published):

@@ -1,107 +1,79 @@
-"""A drawn table read as arrays: estimates with errors and intervals, and the plain noisy cells that margins need."""
+"""A drawn table read as arrays, by the release's own formulas, with what totals over it need. Post-processing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.moments import NoisyMoments
 from hedgerow.release.cell_totals import CellTotalsDesign
-from hedgerow.release.counts import CountsDesign
 from hedgerow.release.moments import MomentsDesign
 from hedgerow.release.plan import Plan
 from hedgerow.release.read_moments import noisy_moments_of
+from hedgerow.release.readings import Readings
 from hedgerow.release.table import AdditiveTable
+from hedgerow.release.unit_bootstrap import UnitBootstrapDesign
+from hedgerow.tables.cell_estimates import CellEstimates
 from hedgerow.tables.cells import TableCells
+from hedgerow.tables.resampled_cells import ResampledCells
 from hedgerow.tables.shape import TableShape
 
-__all__ = ["cells_of", "estimates_of"]
+__all__ = ["estimates_of"]
+
+Floats = NDArray[np.float64]
 
 
-def estimates_of(plan: Plan, table: AdditiveTable) -> Sequence[Estimate]:
-    """Return the cells' estimates; of a large table each is made when it is asked for."""
+def estimates_of(plan: Plan, table: AdditiveTable) -> CellEstimates:
+    """Return the cells' estimates, errors and intervals as the release reads them; each is made when it is asked for.
+
+    One unbiased number a cell, the one that is added up: a table cut cell by cell would not add up. (Replicates alone
+    are cut, as they are read.)
+    """
     (item,) = plan.items
-    if item.design is None:
-        raise TypeError("a table has groups, so something is drawn")
-    return item.design.estimates(table)
-
-
-def cells_of(plan: Plan, table: AdditiveTable, estimates: Sequence[Estimate]) -> TableCells:
-    """Return the noisy numbers as they were drawn, with their variances: what is added up into margins."""
-    (item,) = plan.items
-    shape, facts = TableShape.of(plan.request.by), plan.facts
-    law = table.noise_law
-    match item.design:
-        case CountsDesign():
-            return TableCells.counts(
-                shape,
-                table.column("count"),
-                privacy_variance=table.sd("count") ** 2,
-                noise_law=law,
-                n=facts.n,
-                census=facts.census,
-            )
-        case CellTotalsDesign():
-            return _by_cell(item.design, shape, table, law)
-        case MomentsDesign() if item.design.about_zero:
-            return _totals(item.design, shape, table, law)
-        case MomentsDesign():
-            return _known_membership(item.design, shape, table, law, estimates)
-    return _listed(shape, estimates, plan)
-
-
-def _totals(design: MomentsDesign, shape: TableShape, table: AdditiveTable, law: str) -> TableCells:
-    grid = design.statistic.grid
-    unit = float(grid.about_zero()[2]) * design.layout.reach
-    return _sums(shape, noisy_moments_of(design, table), unit, grid.as_bounds(), design.facts.n, law)
-
-
-def _by_cell(design: CellTotalsDesign, shape: TableShape, table: AdditiveTable, law: str) -> TableCells:
-    ends = (design.unit * int(design.limits.min()), design.unit * int(design.limits.max()))
-    return _sums(shape, design.moments(table), design.unit, ends, design.facts.n, law)
-
-
-def _sums(
-    shape: TableShape, moments: NoisyMoments, unit: float, ends: tuple[float, float], n: int | None, law: str
-) -> TableCells:
-    """Return sums about zero of records that may be in a cell or not, and whose values lie between `ends`."""
-    low, high = min(ends[0], 0.0), max(ends[1], 0.0)
-    return TableCells.totals(
+    shape, facts, design = TableShape.of(plan.request.by), plan.facts, item.design
+    name, column = item.statistic.name, item.statistic.column
+    counted = name == "count"
+    if isinstance(design, UnitBootstrapDesign):
+        resampled = ResampledCells.of(design, table)
+        first, values = resampled.estimates[0], np.array([one.estimate for one in resampled.estimates])
+        cells = TableCells.replicated(shape, values, resampled, counted=counted, census=facts.census)
+        return CellEstimates(cells, name, column, first.method, first.covers)
+    readings = None if design is None else design.estimates(table)
+    if not isinstance(readings, Readings):
+        raise TypeError("a table has groups, so something is drawn, of every cell alike")
+    basis, sampling, privacy = readings.basis, readings.sampling_error**2, readings.privacy_error**2
+    known = isinstance(design, MomentsDesign) and not design.about_zero
+    square, noise = _second_moment(design, table)
+    if known:
+        # What the release adds to a sampling variance is half a standard deviation of its noise.
+        noise = np.square(2.0 * (basis.sampling.constant - sampling))
+    cells = TableCells(
         shape,
-        unit * moments.total,
-        privacy_variance=(unit * moments.total_sd) ** 2,
-        second_moment=None if moments.square is None else unit**2 * moments.square,
-        second_moment_variance=(unit**2 * moments.square_sd) ** 2,
-        noise_law=law,
-        n=n,
-        low=-np.inf if n is None and low < 0.0 else low * (n or 0),
-        high=np.inf if n is None and high > 0.0 else high * (n or 0),
-    )
-
-
-def _known_membership(
-    design: MomentsDesign, shape: TableShape, table: AdditiveTable, law: str, estimates: Sequence[Estimate]
-) -> TableCells:
-    grid, moments = design.statistic.grid, noisy_moments_of(design, table)
-    sampling = np.array([one.sampling_error for one in estimates], dtype=np.float64) ** 2
-    return TableCells(
-        shape,
-        grid.centre * moments.count + grid.half_range * moments.total,
+        basis.a,
         sampling,
-        (grid.half_range * moments.total_sd) ** 2,
-        law,
-        census=design.facts.census,
+        privacy if isinstance(design, CellTotalsDesign) else float(privacy[0]),
+        table.noise_law,
+        n=None if known else facts.n,
+        census=facts.census,
+        counted=counted,
+        second_moment=square,
+        second_moment_variance=noise,
+        low=basis.low,
+        high=basis.high,
+        freedom=basis.freedom,
+        basis=basis,
     )
+    return CellEstimates(cells, name, column, readings.method, readings.covers, readings.remark)
 
 
-def _listed(shape: TableShape, estimates: Sequence[Estimate], plan: Plan) -> TableCells:
-    """Return the cells of a resampled release, whose own errors are estimated cell by cell."""
-    counted = plan.request.statistics[0].name == "count"
-    values = np.array([one.estimate for one in estimates])
-    if any(one.standard_error is None for one in estimates):
-        return TableCells.without_errors(shape, values, counted=counted)
-    sampling = np.array([(one.sampling_error or 0.0) ** 2 + (one.bootstrap_error or 0.0) ** 2 for one in estimates])
-    privacy = np.array([(one.privacy_error or 0.0) ** 2 for one in estimates])
-    return TableCells(shape, values, sampling, privacy, "gaussian", census=plan.facts.census)
+def _second_moment(design: object, table: AdditiveTable) -> tuple[Floats | None, Floats | float]:
+    """Return Σx² of each cell in the column's unit and the variance of its noise, where a record may be in any cell."""
+    match design:
+        case CellTotalsDesign():
+            moments, unit = design.moments(table), design.unit
+        case MomentsDesign() if design.about_zero:
+            unit = float(design.statistic.grid.about_zero()[2]) * design.layout.reach
+            moments = noisy_moments_of(design, table)
+        case _:
+            return None, 0.0
+    square = None if moments.square is None else unit**2 * moments.square
+    return square, np.square(unit**2 * moments.square_sd)

@@ -19,7 +19,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.cell_totals import CellTotalsDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.moments import MomentsDesign
-from hedgerow.release.readings import Readings
 from hedgerow.release.reservation import spending_in
 from hedgerow.release.spend import spend
 from hedgerow.release.table import AdditiveTable
@@ -30,7 +29,7 @@ from hedgerow.tables.choice_by_cell import choose_by_cell
 from hedgerow.tables.margins import ConsistentTable
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.read import cells_of, estimates_of
+from hedgerow.tables.read import estimates_of
 
 __all__ = ["protected_table", "read_table"]
 
@@ -105,23 +104,18 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
     plan, facts = choice.plan, choice.plan.facts
     (item,) = plan.items
     estimates = estimates_of(plan, drawn)
-    cells = cells_of(plan, drawn, estimates)
-    if isinstance(estimates, Readings):
-        # One unbiased number a cell, the one that is added up: a table cut cell by cell would not add up.
-        estimates = replace(estimates, value=cells.values)
     exhaustive = facts.n is not None and facts.limit is None and all(axis.other for axis in plan.request.by)
-    first = estimates[0]
     return ProtectedTable(
         statistic=item.statistic.name,
         column=item.statistic.column,
-        table=ConsistentTable(cells),
+        table=ConsistentTable(estimates.cells),
         estimates=estimates,
         guarantee="dp",
         option=choice.option,
         reason=choice.reason,
-        method=first.method,
+        method=estimates.method,
         certificate=certificate,
-        covers=first.covers,
+        covers=estimates.covers,
         source=source,
         relation=str(facts.relation),
         unit=str(facts.unit),
@@ -130,7 +124,7 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
         missing=str(plan.request.missing),
         remarks=plan.notes() if choice.remark is None else (choice.remark, *plan.notes()),
         unit_value=_unit_of(item.design),
-        known_total=float(facts.n) if exhaustive and facts.n is not None and cells.counted else None,
+        known_total=float(facts.n) if exhaustive and facts.n is not None and estimates.cells.counted else None,
     )
 
 

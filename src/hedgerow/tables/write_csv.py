@@ -14,13 +14,15 @@ import numpy as np
 from hedgerow.release.inert import inert
 from hedgerow.release.write_file import write_lines
 from hedgerow.tables.cells import TableCells
+from hedgerow.tables.columns import columns_of
 from hedgerow.tables.letters import reliability_letters
 from hedgerow.tables.publication import Publication
 
 __all__ = ["csv_rows", "csv_text", "write_csv"]
 
 _PART = 10_000
-_ERRORS = ("standard_error", "sampling_error", "privacy_error", "low", "high", "level", "letter")
+_NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
+_ERRORS = (*_NUMBERS, "reliable", "level", "letter")
 
 
 def csv_text(publication: Publication) -> str:
@@ -84,16 +86,9 @@ def _lines(publication: Publication, kept: tuple[str, ...], cells: TableCells) -
 def _errors(publication: Publication, cells: TableCells) -> list[Any]:
     if cells.withheld:
         return []
-    low, high = cells.interval(publication.level)
-    spread = [
-        cells.standard_error,
-        np.sqrt(np.broadcast_to(cells.sampling_variance, cells.shape.size)),
-        np.sqrt(np.broadcast_to(cells.noise_variance, cells.shape.size)),
-        low,
-        high,
-    ]
-    letters = reliability_letters(cells, publication.bands)
-    return [*(numbers.tolist() for numbers in spread), repeat(publication.level), letters.tolist()]
+    found, letters = columns_of(cells, publication.level), reliability_letters(cells, publication.bands)
+    columns: list[Any] = [getattr(found, name).tolist() for name in _NUMBERS]
+    return [*columns, [str(one) for one in found.reliable.tolist()], repeat(publication.level), letters.tolist()]
 
 
 def _inert(label: Any) -> Any:

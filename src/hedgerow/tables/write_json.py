@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.inference.estimate import Estimate
-from hedgerow.release.readings import Readings
 from hedgerow.release.write_file import write_lines
 from hedgerow.tables.cell_estimates import CellEstimates
 from hedgerow.tables.columns import columns_of
 from hedgerow.tables.disclosures import named_guarantee
-from hedgerow.tables.shape import TableShape
 
 if TYPE_CHECKING:
     from hedgerow.tables.protected import ProtectedTable
@@ -27,7 +25,7 @@ _ERRORS = ("sampling_error", "bootstrap_error", "privacy_error")
 
 def table_as_dict(table: ProtectedTable, level: float) -> dict[str, Any]:
     """Return plain JSON data: ``release``, ``table``, ``estimates``, ``certificate``."""
-    return {**_head(table, level), "estimates": [*_entries(table, table.estimates, table.shape, level)], **_tail(table)}
+    return {**_head(table, level), "estimates": [*_entries(table.estimates, level)], **_tail(table)}
 
 
 def table_json(table: ProtectedTable, level: float) -> str:
@@ -42,7 +40,7 @@ def write_table_json(table: ProtectedTable, path: str | Path, level: float) -> N
 
 def table_columns(table: ProtectedTable, level: float) -> dict[str, list[Any]]:
     """Return the cells as columns of equal length."""
-    found, size, groups = columns_of(table.estimates, level), len(table), table.shape.columns
+    found, size, groups = columns_of(table.cells, level), len(table), table.shape.columns
     labels = list(table.shape.cells())
     columns: dict[str, list[Any]] = {"statistic": [table.statistic] * size, "column": [table.column] * size}
     columns |= {f"by_{group}": [cell[group] for cell in labels] for group in groups}
@@ -60,7 +58,7 @@ def _parts(table: ProtectedTable, level: float) -> Iterator[str]:
     yield head.removesuffix("\n}") + ',\n  "estimates": [\n'
     lines: list[str] = []
     last = len(table) - 1
-    for place, entry in enumerate(_entries(table, table.estimates, table.shape, level)):
+    for place, entry in enumerate(_entries(table.estimates, level)):
         lines.append(
             "    " + json.dumps(entry, ensure_ascii=False, allow_nan=False) + (",\n" if place < last else "\n")
         )
@@ -76,7 +74,7 @@ def _head(table: ProtectedTable, level: float) -> dict[str, Any]:
     about |= {"methods": {table.method: table.reason}, "notes": list(table.notes)}
     axes = [{"column": a.column, "categories": list(a.categories), "other": a.other} for a in table.shape.axes]
     margins = [
-        {"by": list(kept), "estimates": [*_entries(table, table.margin(*kept), cells.shape, level)]}
+        {"by": list(kept), "estimates": [*_entries(replace(table.estimates, cells=cells), level)]}
         for kept, cells in table.margins.items()
     ]
     return {
@@ -96,13 +94,10 @@ def _tail(table: ProtectedTable) -> dict[str, Any]:
     return {"certificate": None if table.certificate is None else table.certificate.to_dict()}
 
 
-def _entries(table: ProtectedTable, estimates: Sequence[Estimate], shape: TableShape, level: float) -> Iterator[Any]:
+def _entries(estimates: CellEstimates, level: float) -> Iterator[Any]:
     """Yield what `Estimate.to_dict` returns of each, without making it."""
-    if not isinstance(estimates, (Readings, CellEstimates)):
-        yield from (estimate.to_dict(level) for estimate in estimates)
-        return
-    found, cells = columns_of(estimates, level), shape.cells()
-    interval = {"level": level, "method": estimates.method, "covers": estimates.covers}
+    found, cells = columns_of(estimates.cells, level), estimates.cells.shape.cells()
+    interval = {"level": level, "method": estimates.interval_method, "covers": estimates.covers}
     for start in range(0, len(estimates), _PART):
         part = slice(start, start + _PART)
         errors = [_numbers(getattr(found, name)[part]) for name in ("standard_error", *_ERRORS)]
@@ -111,8 +106,8 @@ def _entries(table: ProtectedTable, estimates: Sequence[Estimate], shape: TableS
             zip(*columns, strict=True), start
         ):
             yield {
-                "statistic": table.statistic,
-                "column": table.column,
+                "statistic": estimates.statistic,
+                "column": estimates.column,
                 "cell": next(cells),
                 "estimate": value,
                 "standard_error": error,
@@ -121,7 +116,7 @@ def _entries(table: ProtectedTable, estimates: Sequence[Estimate], shape: TableS
                 "privacy_error": privacy,
                 "confidence_interval": {"low": low, "high": high, **interval},
                 "method": estimates.method,
-                "n_resamples": None,
+                "n_resamples": estimates.n_resamples,
                 "reliable": bool(found.reliable[place]),
                 "note": estimates.note(place),
             }
