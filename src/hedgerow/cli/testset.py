@@ -222,8 +222,8 @@ def _say_score(found: Score, least: float | None, most: float | None, verdict: s
             | {"replayed": found.replayed, "ledger": {"head": found.ledger_head, "unrecorded": found.unrecorded}}
         )
         return
-    interval = found.confidence_interval()
-    say(f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.4g} to {interval.high:.4g}{_distinct(found)}")
+    interval = found.confidence_interval().outward()
+    say(f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(found)}")
     again = "answered from its record, no look taken; " if found.replayed else ""
     say(f"  {again}look {found.look} of {found.n_looks}, {found.remaining} left")
     if verdict is not None:

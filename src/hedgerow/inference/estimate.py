@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -36,9 +37,28 @@ class Interval:
         ends = {"low": _finite(self.low), "high": _finite(self.high)}
         return {**ends, "level": self.level, "method": self.method, "covers": self.covers}
 
+    def outward(self, places: int | None = None) -> Interval:
+        """Return the interval for print: ends rounded outwards, so that it never covers less than it says.
+
+        To so many decimals, else to six digits each.
+
+        >>> Interval(1.26, 3.14159265, 0.95, "").outward(1), Interval(1.26, 3.14159265, 0.95, "").outward().high
+        (Interval(low=1.2, high=3.2, level=0.95, method='', covers=''), 3.1416)
+        """
+        ends = _rounded(self.low, places, ROUND_FLOOR), _rounded(self.high, places, ROUND_CEILING)
+        return replace(self, low=ends[0], high=ends[1])
+
     def __str__(self) -> str:
-        what = self.covers or "the target"
-        return f"[{self.low:.6g}, {self.high:.6g}]: in {self.level:.3g} of such releases it holds {what}"
+        what, shown = self.covers or "the target", self.outward()
+        return f"[{shown.low:.6g}, {shown.high:.6g}]: in {self.level:.3g} of such releases it holds {what}"
+
+
+def _rounded(number: float, places: int | None, way: str) -> float:
+    if number == 0.0 or not math.isfinite(number):
+        return number
+    decimals = 5 - math.floor(math.log10(abs(number))) if places is None else places
+    # The shortest decimal of a double, not its binary digits: .1 stays .1.
+    return float(Decimal(repr(float(number))).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=700)))
 
 
 def _finite(number: float) -> float | None:
@@ -183,7 +203,7 @@ class Estimate:
         return f"<Estimate {self}>"
 
     def __str__(self) -> str:
-        interval = self.confidence_interval()
+        interval = self.confidence_interval().outward()
         span = f"95 % interval {interval.low:.6g} to {interval.high:.6g}"
         if self.standard_error is None or self.privacy_error is None:
             return f"{self.label()}: not reliable, {span}"

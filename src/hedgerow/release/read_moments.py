@@ -22,6 +22,7 @@ from hedgerow.privacy.facts import Missing
 from hedgerow.release.readings import Readings
 from hedgerow.release.table import AdditiveTable
 from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, covers
+from hedgerow.resampling.statistic import Sum
 
 if TYPE_CHECKING:
     from hedgerow.release.moments import MomentsDesign
@@ -98,7 +99,7 @@ def _possible_sum(each: float, records: Floats | float | None) -> Floats | float
 def noisy_moments_of(design: MomentsDesign, table: AdditiveTable) -> NoisyMoments:
     """Return the cells' moments in units of the reach; a public n stands in for a count that was not released.
 
-    The second moment of a sum about zero is read with `least_square_sd`.
+    The second moment of a sum is read with `least_square_sd`.
     """
     reach = float(design.layout.reach)
     counted, squared = "count" in table.features, "square" in table.features
@@ -110,7 +111,7 @@ def noisy_moments_of(design: MomentsDesign, table: AdditiveTable) -> NoisyMoment
         square=table.column("square") / reach**2 if squared else None,
         count_sd=table.sd("count") if counted else 0.0,
         total_sd=table.sd("total") / reach,
-        square_sd=float(least_square_sd(square_sd)) if squared and design.about_zero else square_sd,
+        square_sd=float(least_square_sd(square_sd)) if squared and isinstance(design.statistic, Sum) else square_sd,
         offset=design.layout.offset / reach**2 if counted else 0.0,
     )
 

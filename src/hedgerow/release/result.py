@@ -212,6 +212,8 @@ class Release(Sequence[Estimate]):
 
     def _repr_html_(self) -> str:
         columns = self.to_columns()
+        printed = [estimate.confidence_interval().outward().to_dict() for estimate in self]
+        columns |= {end: [one[end] for one in printed] for end in ("low", "high")}
         shown = [name for name in columns if name not in ("note", "n_resamples", "bootstrap_error", "level")]
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in shown)
         rows = "".join(

@@ -59,6 +59,7 @@ def _row(
     error = estimate.standard_error
     places = _places(error)
     interval = estimate.confidence_interval(level)
+    shown = interval if places is None else interval.outward(places)
     row = {
         "statistic": _printable(estimate.statistic + (f" {estimate.column}" if estimate.column else "")),
         "cell": _printable(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all",
@@ -70,7 +71,7 @@ def _row(
         row["bootstrap"] = _number(estimate.bootstrap_error, places)
     row |= {
         "privacy": _number(estimate.privacy_error, places),
-        f"{_percent(level)} interval": f"{_number(interval.low, places)} to {_number(interval.high, places)}",
+        f"{_percent(level)} interval": f"{_number(shown.low, places)} to {_number(shown.high, places)}",
     }
     if truth is not None:
         row["true value"] = _number(truth, places) + (" " if interval.low <= truth <= interval.high else "*")

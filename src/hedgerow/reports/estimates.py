@@ -59,6 +59,7 @@ def _row(estimate: Estimate, level: float, *, resampled: bool) -> tuple[str, ...
     interval = estimate.confidence_interval(level)
     # Without a standard error the width of the interval says how many digits mean anything.
     places = decimals(estimate.standard_error or (interval.high - interval.low) / 4.0)
+    interval = interval if places is None else interval.outward(places)
     errors: Sequence[float | None] = (
         estimate.standard_error,
         estimate.sampling_error,
