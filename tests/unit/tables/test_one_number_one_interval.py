@@ -1,0 +1,210 @@
+"""One number has one interval: every file, frame and estimate of a table, whatever was done to it, says the same.
+
+All are compared with the `Estimate` of the cell; as drawn, the `Estimate` with what the release reads of the same draws, to
+the last digit. Sabotage: a second model of the errors behind the files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pytest
+
+import hedgerow as hg
+from hedgerow.inference.estimate import Estimate, Interval
+from hedgerow.privacy.relation import Relation, Target
+from hedgerow.privacy.unit import UnitLimit
+from hedgerow.release.execute import draw_tables, read_histograms
+from hedgerow.release.told import Told
+from hedgerow.tables.choice import choose
+from hedgerow.tables.choice_by_cell import choose_by_cell
+from hedgerow.tables.margins import ConsistentTable
+from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.release_table import read_table
+from hedgerow.tables.write_csv import csv_text
+from hedgerow.tables.write_xlsx import xlsx_bytes
+from hedgerow.testing.simulated import SimulatedNoise
+
+N = 240
+_RNG = np.random.default_rng(3)
+PEOPLE = pa.table(
+    {
+        "id": np.arange(N) // 2,
+        "pay": _RNG.exponential(15.0, N).clip(0, 100).round(),
+        "sex": _RNG.integers(0, 2, N),
+        "region": _RNG.integers(0, 4, N),
+    }
+)
+BY: dict[str, list[Any]] = {"sex": [0, 1], "region": [0, 1, 2, 3]}
+COUNT, SUM = hg.count(), hg.sum("pay", bounds=(-20, 100), step=1)
+COMPLETE = {"missing": "error-if-declared-complete"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "counts": {"asked": COUNT},
+    "counts, little budget": {"asked": COUNT, "epsilon": 0.1},
+    "counts, averaged": {"asked": COUNT, "noise": "averaged-laplace"},
+    "counts, add-remove": {"asked": COUNT, "relation": "add-remove", "noise": "gaussian"},
+    "counts of n": {"asked": COUNT, "by": {"sex": [0], "region": [0, 1]}, "other": True},
+    "counts, file": {"asked": COUNT, "target": "file"},
+    "totals": {"asked": SUM},
+    "totals, add-remove": {"asked": SUM, "relation": "add-remove"},
+    "totals, Gaussian": {"asked": SUM, "noise": "gaussian", "missing": "midpoint"},
+    "totals, file": {"asked": SUM, "target": "file"},
+    "totals, bounds by cell": {"asked": SUM, "cell_bounds": {"sex": {0: (0, 50)}}},
+    "totals, public": {"asked": SUM, "method": "public-membership", "epsilon": 16.0, **COMPLETE},
+    "totals, public, file": {"asked": SUM, "method": "public-membership", "target": "file", **COMPLETE},
+    "counts of units": {"asked": COUNT, "unit": UnitLimit("id", 2)},
+    "totals of units": {"asked": SUM, "unit": UnitLimit("id", 2), "relation": "add-remove", "epsilon": 4.0},
+}
+MENDED: dict[str, Callable[[ProtectedTable], ProtectedTable]] = {
+    "as drawn": lambda table: table,
+    "rounded": lambda table: table.rounded(),
+    "with totals": lambda table: table.with_margins(),
+    "all of it": lambda table: table.with_margins().nonnegative().rounded(5.0),
+}
+NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error")
+Row = tuple[Any, ...]
+
+
+def simulated(setting: str, **given: Any) -> tuple[ProtectedTable, Sequence[Estimate]]:
+    """Return a table, and what the release reads of its draws."""
+    options = {"by": BY, "epsilon": 2.0, "relation": "replace-one", "unit": "row", "target": "population"}
+    options |= SETTINGS[setting] | given
+    asked, unit = options.pop("asked"), options.pop("unit")
+    told = Told(Relation(options.pop("relation")), unit, Target(options.pop("target")), ())
+    limit = None if unit == "row" else (unit.column, unit.max_rows)
+    opened = hg.open(PEOPLE, relation=str(told.relation), unit=limit)
+    choosing = choose_by_cell if "cell_bounds" in options else choose
+    choice = choosing(asked, told, None, n=opened.n if told.relation is Relation.REPLACE_ONE else None, **options)
+    (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, opened.source), SimulatedNoise(5))
+    assert drawn is not None
+    design = choice.plan.items[0].design
+    assert design is not None
+    return read_table(choice, drawn, None, source="simulated"), design.estimates(drawn)
+
+
+def of_estimate(one: Estimate) -> Row:
+    interval = one.confidence_interval(0.9)
+    return (*(getattr(one, name) for name in NUMBERS), interval.low, interval.high, one.reliable)
+
+
+def of_json(one: dict[str, Any]) -> Row:
+    low, high = (one["confidence_interval"][end] for end in ("low", "high"))
+    ends = -math.inf if low is None else low, math.inf if high is None else high
+    return (*(one[name] for name in NUMBERS), *ends, one["reliable"])
+
+
+def of_file(row: dict[str, Any]) -> Row:
+    ends = [-math.inf if row["low"] is None else row["low"], math.inf if row["high"] is None else row["high"]]
+    numbers = [float(row[name]) for name in NUMBERS] + [float(end) for end in ends]
+    return (*numbers, str(row["reliable"]) == "True")
+
+
+def outputs(table: ProtectedTable) -> dict[str, list[Row]]:
+    """Return what every output says, read back: cells, and behind them totals where it has any."""
+    shown = table.publication(level=0.9)
+    head, *rows = openpyxl.load_workbook(io.BytesIO(xlsx_bytes(shown)))["Cells"].values
+    columns = table.to_columns(0.9)
+    record = json.loads(table.to_json(level=0.9))
+    listed = record["estimates"] + [one for margin in record["table"]["margins"] for one in margin["estimates"]]
+    frame = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return {
+        "JSON": [of_json(one) for one in listed],
+        "CSV": [of_file(row) for row in csv.DictReader(io.StringIO(csv_text(shown)))],
+        "XLSX": [of_file(dict(zip(head, row, strict=True))) for row in rows],
+        "frame": [of_file(row) for row in frame],
+    }
+
+
+def same(found: Sequence[Row], expected: Sequence[Row]) -> bool:
+    """Return whether all rows are equal; a workbook keeps sixteen digits."""
+    return all(
+        math.isclose(a, b, rel_tol=1e-14) or a == b
+        for one, other in zip(found, expected, strict=False)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+@pytest.mark.parametrize("mended", MENDED)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_output_says_what_the_estimate_says(setting: str, mended: str) -> None:
+    table = MENDED[mended](simulated(setting)[0])
+    margins = [one for kept in table.margins for one in table.margin(*kept)]
+    expected = [of_estimate(one) for one in (*table, *margins)]
+    for name, found in outputs(table).items():
+        assert len(found) == (len(table) if name == "frame" else len(expected))
+        assert same(found, expected), name
+    if mended == "all of it":
+        assert all(row[0] % 5.0 == 0.0 for row in expected)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_an_estimate_has_the_errors_that_the_release_reads_whatever_is_shown(setting: str) -> None:
+    """To the last digit: a table has no model of its own. Rounding neither narrows nor widens."""
+    table, read = simulated(setting)
+    for shown in (table, table.rounded(), table.nonnegative(), table.nonnegative().rounded(10.0)):
+        assert [of_estimate(one)[1:] for one in shown] == [of_estimate(one)[1:] for one in read]
+
+
+@pytest.mark.parametrize("setting", [name for name in SETTINGS if "bounds by cell" not in name and "of n" not in name])
+def test_a_total_over_one_category_is_its_cell(setting: str) -> None:
+    """The rule for totals, on the least of them: an axis with one category. So it is the rule of the cells."""
+    table, _ = simulated(setting, by={"sex": [0], "region": [0, 1, 2, 3]})
+    for cell, total in zip(table, table.with_margins().margin("region"), strict=True):
+        assert of_estimate(total) == pytest.approx(of_estimate(cell), rel=1e-9)
+
+
+def test_a_second_model_is_caught() -> None:
+    """Sabotage: files read cells without degrees of freedom, the noise of the variance, or replicates."""
+    for setting in ("totals, public", "totals of units"):
+        table, _ = simulated(setting)
+        second = replace(
+            table.cells, basis=None, freedom=math.inf, second_moment_variance=0.0, resampled=None, sampling_variance=9.0
+        )
+        broken = replace(table, table=ConsistentTable(second))
+        expected = [of_estimate(one) for one in table]
+        assert not any(same(found, expected) for found in outputs(broken).values())
+        assert same(outputs(table)["CSV"], expected)
+
+
+def test_errors_that_are_withheld_are_in_no_output() -> None:
+    opened = hg.open(PEOPLE, relation="replace-one")
+    for table in (
+        opened.contingency_table(by=BY, epsilon=1.0, guarantee="bootstrap-dp", margins=True),
+        opened.magnitude_table("pay", bounds=(0, 100), step=1, by=BY, epsilon=1.0, guarantee="bootstrap-dp").rounded(),
+    ):
+        for one in (*table, *(one for kept in table.margins for one in table.margin(*kept))):
+            errors, interval = of_estimate(one)[1:5], one.confidence_interval()
+            assert errors == (None,) * 4 and not one.reliable
+            assert (interval.low, interval.high) == (-math.inf, math.inf)
+        record = table.to_dict()["estimates"]
+        assert [one["estimate"] for one in record] == [one.estimate for one in table]
+        assert all(one[name] is None for one in record for name in NUMBERS[1:])
+        (head, *_) = csv.reader(io.StringIO(csv_text(table.publication())))
+        assert not {*NUMBERS[1:], "low", "high", "reliable"} & set(head)
+
+
+@pytest.mark.parametrize(("places", "low", "high"), [(0, -3.0, 13.0), (1, -2.4, 12.4), (None, -2.34568, 12.3457)])
+def test_ends_are_rounded_outwards_for_print(places: int | None, low: float, high: float) -> None:
+    shown = Interval(-2.345675, 12.345612, 0.95, "gaussian").outward(places)
+    assert (shown.low, shown.high) == (low, high)
+    for end in (0.0, 0.1, -0.3, 2.0, 1e-12, 1e25, math.inf, -math.inf):
+        assert Interval(end, end, 0.95, "").outward().low == end == Interval(end, end, 0.95, "").outward().high
+
+
+def test_a_printed_interval_holds_the_interval() -> None:
+    """200 intervals, as sentence, row of a text and of a page: no end is printed inside the interval."""
+    table, _ = simulated("totals")
+    for level in np.linspace(0.5, 0.999, 25):
+        for one in table:
+            exact, shown = one.confidence_interval(float(level)), one.confidence_interval(float(level)).outward()
+            assert float(f"{shown.low:.6g}") <= exact.low and exact.high <= float(f"{shown.high:.6g}")
+            assert shown.high - shown.low <= (exact.high - exact.low) * 1.001
