@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Numbers = Floats | float
 # P(|Z| ≤ k) of integer noise is at least about that of its continuous law up to k + ½; scanned for sd .15 to 20.
 WHOLE_NUMBERS = 0.5
 
@@ -46,7 +47,7 @@ def exact_count(n: int) -> ScoreBasis:
 
 
 def counts_with_errors(
-    noisy: Floats, *, noise_sd: Floats | float, n: int | None, census: bool, noise_law: str, method: str
+    noisy: Floats, *, noise_sd: Numbers, n: int | None, census: bool, noise_law: str, method: str
 ) -> NumbersWithErrors:
     """Return each cell's noisy count with its errors; one that does not stand clear of its noise is cut at 0.
 

@@ -181,18 +181,9 @@ class TableCells:
         cls, shape: TableShape, values: Floats, resampled: ResampledCells, *, counted: bool, census: bool = False
     ) -> TableCells:
         """Return numbers that were released as replicates, with the errors and intervals that those have."""
-        sampling, _, privacy = resampled.errors
-        return cls(
-            shape,
-            values,
-            sampling**2,
-            privacy**2,
-            census=census,
-            counted=counted,
-            low=resampled.low,
-            high=resampled.high,
-            resampled=resampled,
-        )
+        (sampling, _, privacy), (low, high) = resampled.errors, resampled.ends
+        known = "gaussian", None, census, counted, None, 0.0, low, high
+        return cls(shape, values, sampling**2, privacy**2, *known, resampled=resampled)
 
     @property
     def withheld(self) -> bool:

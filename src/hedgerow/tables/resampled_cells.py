@@ -59,14 +59,10 @@ class ResampledCells:
         return sampling, bootstrap, privacy
 
     @property
-    def low(self) -> Floats:
-        """The least that each number can be."""
-        return np.array([one.basis.low for one in self.estimates], dtype=np.float64)
-
-    @property
-    def high(self) -> Floats:
-        """The most that each number can be."""
-        return np.array([one.basis.high for one in self.estimates], dtype=np.float64)
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the most that each number can be."""
+        low, high = np.array([(one.basis.low, one.basis.high) for one in self.estimates], dtype=np.float64).T
+        return low, high
 
     def row(self, place: int) -> IntervalBasis:
         """Return what the interval of one cell comes from."""

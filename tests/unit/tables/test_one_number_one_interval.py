@@ -1,7 +1,7 @@
 """One number has one interval: every file, frame and estimate of a table, whatever was done to it, says the same.
 
-All are compared with the `Estimate` of the cell; as drawn, the `Estimate` with what the release reads, to the last digit.
-Sabotage: a second model of the errors behind the files.
+All are compared with the `Estimate` of the cell; as drawn, that is compared with what the release reads, to the last
+digit. Sabotage: a second model of the errors behind the files.
 """
 
 from __future__ import annotations
