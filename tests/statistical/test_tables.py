@@ -1,7 +1,7 @@
 """95 % intervals of table cells by simulation: not significantly below 94 % in any cell, and the test has power.
 
-1,000 runs a setting, seeded. `benchmarks/coverage_of_tables.py` prints the same with
-widths and more runs.
+1,000 runs a setting, seeded. `benchmarks/coverage_of_tables.py` prints the same with widths and more runs, and
+`benchmarks/coverage_by_path.py` what small cells are given on every path.
 """
 
 import dataclasses
@@ -18,11 +18,13 @@ from hedgerow.privacy.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
 from hedgerow.release.table import AdditiveTable
 from hedgerow.release.told import Told
+from hedgerow.release.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.choice import choose
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from coverage_by_path import Small, coverage
 from coverage_of_tables import Setting, settings, simulate
 
 RUNS = 1000
@@ -108,3 +110,26 @@ def test_public_cells_hide_a_value_and_not_a_cell() -> None:
     assert stats.binom.cdf(right, 2 * runs, 0.68) > 1e-6, "an attack this weak would see nothing"
     moved = table_of([1, 0, 1, 2], records[1], 0)
     assert not (moved.column("count") == first[0].column("count")).all()
+
+
+SMALL = [Small("public membership", "replace-one", 16.0), Small("sum", "add-remove", 16.0)]
+UNITS = Small("units: sum", "replace-one", 16.0)
+LAST = "totals, nonnegative, rounded, CSV"
+
+
+@pytest.mark.parametrize("setting", [*SMALL, UNITS], ids=str)
+def test_small_cells_and_their_totals_cover_on_the_longest_path(setting: Small) -> None:
+    """Cells of 10, 20 and 40 skewed records: totals added, cut at 0, rounded, written to CSV and read back."""
+    runs = 200 if setting is UNITS else 500
+    found = coverage(setting, runs, SEED, (LAST,))[LAST]
+    assert len(found) == 12 and not any(too_low(int(covered), runs) for covered in found), found / runs
+
+
+def test_totals_over_units_that_span_cells_are_not_read_as_sums_of_independent_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sabotage: replicates of cells added up as if no unit had rows in two of them."""
+    honest = UnitBootstrapDesign.estimates
+    monkeypatch.setattr(UnitBootstrapDesign, "estimates", lambda design, table, added=None: honest(design, table))
+    found = coverage(UNITS, 300, SEED, ("totals, CSV",))["totals, CSV"]
+    assert stats.binom.cdf(int(found[-1]), 300, 0.94) < 1e-12
