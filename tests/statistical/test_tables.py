@@ -18,7 +18,6 @@ from hedgerow.privacy.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
 from hedgerow.release.table import AdditiveTable
 from hedgerow.release.told import Told
-from hedgerow.release.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.choice import choose
 from hedgerow.testing.simulated import SimulatedNoise
@@ -123,13 +122,3 @@ def test_small_cells_and_their_totals_cover_on_the_longest_path(setting: Small) 
     runs = 200 if setting is UNITS else 500
     found = coverage(setting, runs, SEED, (LAST,))[LAST]
     assert len(found) == 12 and not any(too_low(int(covered), runs) for covered in found), found / runs
-
-
-def test_totals_over_units_that_span_cells_are_not_read_as_sums_of_independent_cells(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Sabotage: replicates of cells added up as if no unit had rows in two of them."""
-    honest = UnitBootstrapDesign.estimates
-    monkeypatch.setattr(UnitBootstrapDesign, "estimates", lambda design, table, added=None: honest(design, table))
-    found = coverage(UNITS, 300, SEED, ("totals, CSV",))["totals, CSV"]
-    assert stats.binom.cdf(int(found[-1]), 300, 0.94) < 1e-12
