@@ -177,7 +177,7 @@ def test_a_second_model_is_caught() -> None:
 
 
 def test_totals_over_units_allow_for_units_with_rows_in_several_cells() -> None:
-    """Weights are drawn apart in each cell: the spread of a sum is read for as many cells as a unit may have rows in."""
+    """Weights are drawn apart in each cell: a spread is read for as many cells as a unit may have rows in."""
     table, _ = simulated("totals of units")
     assert {one.basis.replicates.rate for one in table} == {1.0}
     assert table.with_margins().margin()[0].basis.replicates.rate == 2.0
