@@ -1,4 +1,4 @@
-"""Means of rare and skewed values cover with little noise too; read as if they were not skewed, they do not.
+"""Means and sums of rare and skewed values cover with little noise too; read as if they were not skewed, they do not.
 
 4,000 runs a setting with fixed seeds. Truth accepted: the intervals that cover are not fewer than Binomial(runs, .94)
 allows at p > 1e-6. The sabotage, the same numbers without the correction for skewness, is rejected at p < 1e-12.
@@ -24,9 +24,8 @@ def p_value(result: Result) -> float:
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])
 @pytest.mark.parametrize("n", [200, 1000])
-@pytest.mark.parametrize(
-    ("statistic", "relation"), [("mean", "replace-one"), ("mean", "add-remove"), ("sum", "replace-one")]
-)
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("statistic", ["mean", "sum"])
 def test_one_per_cent_of_ones_is_covered(statistic: str, relation: str, n: int, epsilon: float) -> None:
     assert p_value(simulate(Setting("1 % ones", relation, n, epsilon, 0.0, statistic), RUNS)) > 1e-6
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.score import Quadratics, ScoreArrays
-from hedgerow.inference.skewness import skewness_range
+from hedgerow.inference.skewness import POISSON, skewness_range
 
 __all__ = [
     "RELIABLE_SDS",
@@ -25,6 +25,7 @@ __all__ = [
     "mean_skewness",
     "least_square_sd",
     "sum_interval_basis",
+    "sum_skewness",
     "sum_variance",
 ]
 
@@ -158,6 +159,22 @@ def sum_variance(moments: NoisyMoments, n: float | None) -> tuple[Floats, Floats
         noise = noise + (2.0 * moments.total * moments.total_sd / max(n, 1.0)) ** 2
     variance = np.maximum(moments.square - taken, 0.0)
     return variance, variance + 0.5 * np.sqrt(noise)
+
+
+def sum_skewness(
+    moments: NoisyMoments, variance: Floats, n: float | None, low: Floats | float, high: Floats | float
+) -> tuple[Floats, Floats]:
+    """Return μ₃/μ₂ of what records add to a sum about zero, values in [low, high], and how far it may be off.
+
+    A record outside the cell adds 0, so 0 is a value as well; under add-remove nearly all add 0.
+    """
+    if moments.square is None:
+        none = np.zeros_like(moments.total)
+        return none, none
+    records = POISSON if n is None else max(n, 1.0)
+    least, most = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    mean = np.minimum(np.maximum(moments.total / records, least), most)
+    return skewness_range(mean, variance / records, least, most)
 
 
 def least_square_sd(noise_sd: Floats | float, reach: Floats | float = 1.0) -> Floats:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["correction", "skewness_range"]
+__all__ = ["POISSON", "correction", "skewness_range"]
 
 Floats = NDArray[np.float64]
+# A number of records that is itself random (Poisson) is the limit of n records nearly all of which add nothing.
+POISSON = 1e12
 
 
 def skewness_range(mean: Floats, variance: Floats, low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from hedgerow.inference.moments import (
     mean_interval_basis,
     mean_skewness,
     sum_interval_basis,
+    sum_skewness,
     sum_variance,
 )
 from hedgerow.inference.score import ScoreArrays
@@ -57,11 +58,12 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
     moments = noisy_moments_of(design, table)
     records: Floats | float | None = n
     freedom: Floats | float = math.inf
-    skew: tuple[Floats, Floats] | tuple[float, float] = (0.0, 0.0)
     if design.about_zero:
         unit = float(grid.about_zero()[2]) * design.layout.reach
         value = unit * moments.total
         variance, upper = sum_variance(moments, n)
+        skew = sum_skewness(moments, variance, n, *(end / unit for end in grid.as_bounds()))
+        skew = (unit * skew[0], unit * skew[1])
     else:
         # The number of records of each cell is public: it divides, and multiplies the result again.
         unit, records = grid.half_range, moments.count
