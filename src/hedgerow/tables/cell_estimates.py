@@ -68,7 +68,13 @@ class CellEstimates(Sequence[Estimate]):
             note=self.note(place),
             covers=self.covers,
             basis=self._basis(place),
+            replicates=self.replicates(place),
         )
+
+    def replicates(self, place: int) -> tuple[float, ...] | None:
+        """Return the noisy replicates behind one number, for a bootstrap."""
+        drawn = self.cells.resampled
+        return None if drawn is None else drawn.estimates[place].replicates
 
     @property
     def n_resamples(self) -> int | None:
@@ -85,6 +91,8 @@ class CellEstimates(Sequence[Estimate]):
         cells = self.cells
         if cells.withheld:
             return WITHHELD
+        if cells.resampled is not None:
+            return cells.resampled.estimates[place].note
         low = cells.low if isinstance(cells.low, float) else cells.low[place]
         said = [] if cells.reliable[place] else [SMALL_COUNT]
         said += [NEGATIVE] if cells.published[place] < low else []

@@ -105,6 +105,7 @@ def _entries(estimates: CellEstimates, level: float) -> Iterator[Any]:
         for place, (value, error, sampling, bootstrap, privacy, low, high) in enumerate(
             zip(*columns, strict=True), start
         ):
+            drawn = estimates.replicates(place)
             yield {
                 "statistic": estimates.statistic,
                 "column": estimates.column,
@@ -119,6 +120,7 @@ def _entries(estimates: CellEstimates, level: float) -> Iterator[Any]:
                 "n_resamples": estimates.n_resamples,
                 "reliable": bool(found.reliable[place]),
                 "note": estimates.note(place),
+                **({} if drawn is None else {"replicates": list(drawn)}),
             }
 
 

@@ -25,6 +25,7 @@ from hedgerow.privacy.relation import Relation, Target
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.told import Told
+from hedgerow.release.wording import HIDDEN
 from hedgerow.tables.choice import choose
 from hedgerow.tables.choice_by_cell import choose_by_cell
 from hedgerow.tables.margins import ConsistentTable
@@ -63,6 +64,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "totals, public, file": {"asked": SUM, "method": "public-membership", "target": "file", **COMPLETE},
     "counts of units": {"asked": COUNT, "unit": UnitLimit("id", 2)},
     "totals of units": {"asked": SUM, "unit": UnitLimit("id", 2), "relation": "add-remove", "epsilon": 4.0},
+    "totals of units, little budget": {"asked": SUM, "unit": UnitLimit("id", 2), "epsilon": 0.2},
 }
 MENDED: dict[str, Callable[[ProtectedTable], ProtectedTable]] = {
     "as drawn": lambda table: table,
@@ -152,6 +154,22 @@ def test_an_estimate_has_the_errors_that_the_release_reads_whatever_is_shown(set
     table, read = simulated(setting)
     for shown in (table, table.rounded(), table.nonnegative(), table.nonnegative().rounded(10.0)):
         assert [of_estimate(one)[1:] for one in shown] == [of_estimate(one)[1:] for one in read]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_nothing_that_a_release_says_of_a_number_is_lost_in_a_table(setting: str) -> None:
+    """Notes and replicates: of cells as the release reads them, and in JSON whole. Sabotage: `cells` without them."""
+    table, read = simulated(setting)
+    totals = table.with_margins()
+    for one, other in zip(table, read, strict=True):
+        assert one.replicates == other.replicates and (other.note or "") in (one.note or "")
+    found = [one for margin in totals.to_dict(0.9)["table"]["margins"] for one in margin["estimates"]]
+    margins = [one for kept in totals.margins for one in totals.margin(*kept)]
+    assert [*totals.to_dict(0.9)["estimates"], *found] == [one.to_dict(0.9) for one in (*totals, *margins)]
+    if "units" in setting:
+        assert all(len(one.replicates) == one.n_resamples and "at most 2 rows" in one.note for one in margins)
+    if setting == "totals of units, little budget":
+        assert any(HIDDEN in one.note for one in table)
 
 
 @pytest.mark.parametrize("setting", [name for name in SETTINGS if "bounds by cell" not in name and "of n" not in name])
