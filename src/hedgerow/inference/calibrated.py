@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from hedgerow.inference.calibrated_programme import CAPS, CriticalCurve, knots, solve
+from hedgerow.inference.calibrated_programme import CAPS, RATES, CriticalCurve, knots, solve
 from hedgerow.inference.level import parse_level
 from hedgerow.inference.replicate_summary import Replicates
 
@@ -42,6 +43,8 @@ def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
         With a `variance_cap` the programme covers all v up to the cap only, and h is narrower.
     level : float
         In (0, 1). Curves for .90, .95 and .99 at the k of the ladder are shipped; others take about half a second once.
+        So that few are enough, a rate above 1 is read as the next one shipped, at which v is no smaller; beyond the
+        last as the next power of 2.
 
     Returns
     -------
@@ -63,6 +66,8 @@ def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (6.33, 13.67)
     """
+    if replicates.rate > 1.0 and replicates.variance_cap is None:
+        replicates = replace(replicates, rate=_shipped_rate(replicates.rate))
     known = replicates.known_variance
     curve = critical_curve(
         replicates.n_resamples, level=parse_level(level), cap=_ratio_cap(replicates, known), rate=replicates.rate
@@ -72,6 +77,10 @@ def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     else:
         half = math.sqrt(known) * float(curve.half_width(replicates.spread / known))
     return replicates.mean - half, replicates.mean + half
+
+
+def _shipped_rate(rate: float) -> float:
+    return next((rung for rung in RATES if rung >= rate), 2.0 ** math.ceil(math.log2(rate)))
 
 
 def _ratio_cap(replicates: Replicates, known: float) -> float:
@@ -107,9 +116,9 @@ def critical_curve(n_resamples: int, *, level: float, cap: float = math.inf, rat
 
 @lru_cache(maxsize=512)
 def _curve(n_resamples: int, level: float, cap: float, rate: float) -> CriticalCurve:
-    if rate == 1.0 and n_resamples >= 5:
-        of_level = _table().get(f"{level:g}", {}) if level in (0.9, 0.95, 0.99) else {}
-        heights = of_level.get(str(n_resamples), {}).get(f"{cap:g}")
+    if n_resamples >= 5 and level in (0.9, 0.95, 0.99) and (rate == 1.0 or math.isinf(cap)):
+        kind, rung = ("curves", cap) if rate == 1.0 else ("rates", rate)
+        heights = _table()[kind].get(f"{level:g}", {}).get(str(n_resamples), {}).get(f"{rung:g}")
         if heights is not None:
             places, ceiling = knots(n_resamples, cap=cap, rate=rate)
             return CriticalCurve(places, np.asarray(heights, dtype=np.float64), ceiling)
@@ -119,5 +128,5 @@ def _curve(n_resamples: int, level: float, cap: float, rate: float) -> CriticalC
 @lru_cache(maxsize=1)
 def _table() -> dict[str, Any]:
     text = files("hedgerow.inference").joinpath("calibrated_table.json").read_text(encoding="utf-8")
-    curves: dict[str, Any] = json.loads(text)["curves"]
-    return curves
+    table: dict[str, Any] = json.loads(text)
+    return table

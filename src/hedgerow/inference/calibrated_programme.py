@@ -26,13 +26,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CAPS", "CriticalCurve", "coverage", "knots", "solve"]
+__all__ = ["CAPS", "RATES", "CriticalCurve", "coverage", "knots", "solve"]
 
 Floats = NDArray[np.float64]
 
 # Ladder of caps on the variance ratio R = λkν (sampling over privacy variance); beyond the last a cap changes nothing
 # that a reader could see.
 CAPS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.25, 2.0, 3.2, 5.0, 8.0, 12.5, 20.0, 32.0, 50.0, 80.0)
+# Ladder of rates above 1, for totals over cells that share units: without caps.
+RATES = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 
 _TOP = 400.0  # S from which h is Student's: the noise is then less than 1/800 of the half-width
 _TOP_EXCESS = 2.5e-4  # Student's end is wider by this fraction, which keeps C(ν) > level as ν → ∞ despite round-off
@@ -257,7 +259,7 @@ def _widened(curve: CriticalCurve, n_resamples: int, *, level: float, cap: float
 
 
 def table(levels: tuple[float, ...] = (0.9, 0.95, 0.99)) -> dict[str, object]:
-    """Solve for every level, k of the ladder and cap, as what the shipped file holds.
+    """Solve for every level, k of the ladder, and cap or rate, as what the shipped file holds.
 
     Heights are rounded UP to five digits, so a curve in the file is never lower than the one that was checked.
     """
@@ -265,15 +267,20 @@ def table(levels: tuple[float, ...] = (0.9, 0.95, 0.99)) -> dict[str, object]:
 
     curves = {
         f"{level:g}": {
-            str(k): {
-                f"{cap:g}": [_rounded_up(height) for height in solve(k, level=level, cap=cap).heights]
-                for cap in (*CAPS, math.inf)
-            }
-            for k in LADDER
+            str(k): {f"{cap:g}": _heights(k, level=level, cap=cap) for cap in (*CAPS, math.inf)} for k in LADDER
         }
         for level in levels
     }
-    return {"format": 1, "heights": "h at calibrated_programme.knots(k, cap=cap)", "curves": curves}
+    rates = {
+        f"{level:g}": {str(k): {f"{rate:g}": _heights(k, level=level, rate=rate) for rate in RATES} for k in LADDER}
+        for level in levels
+    }
+    return {"format": 1, "heights": "h at calibrated_programme.knots(k, cap, rate)", "curves": curves, "rates": rates}
+
+
+def _heights(n_resamples: int, *, level: float, cap: float = math.inf, rate: float = 1.0) -> list[float]:
+    curve = solve(n_resamples, level=level, cap=cap, rate=rate)
+    return [_rounded_up(height) for height in curve.heights]
 
 
 def _rounded_up(height: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from importlib.resources import files
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy import integrate, stats
 
 from hedgerow.inference import calibrated, calibrated_programme
 from hedgerow.inference.calibrated import critical_curve
-from hedgerow.inference.calibrated_programme import CAPS, CriticalCurve
+from hedgerow.inference.calibrated_programme import CAPS, RATES, CriticalCurve
 from hedgerow.inference.replicate_summary import Replicates
 from hedgerow.resampling.n_resamples import LADDER
 
@@ -39,6 +40,29 @@ def test_every_shipped_curve_covers_whatever_the_nuisance(level: float) -> None:
             # sabotage: a curve 1 % narrower does not
             narrow = CriticalCurve(curve.knots, curve.heights * 0.99, curve.ceiling)
             assert least_coverage(narrow, k, cap) < level - 1e-4, (k, cap)
+
+
+def test_every_shipped_rate_covers_and_none_is_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrated, "solve", None)
+    for level, k, rate in product(LEVELS, LADDER, RATES):
+        curve = critical_curve(k, level=level, rate=rate)
+        narrow = CriticalCurve(curve.knots, curve.heights * 0.99, curve.ceiling)
+        least, less = (
+            calibrated_programme.coverage(one, nuisances(k, math.inf), n_resamples=k, rate=rate, nodes=401).min()
+            for one in (curve, narrow)
+        )
+        assert least >= level - 1e-6 and less < level - 1e-4, (k, level, rate)
+
+
+def test_a_rate_between_two_is_read_as_the_higher_with_the_offset_that_it_leaves() -> None:
+    """Sabotage: the next lower one, whose interval is narrower."""
+    known = {"centre": 0.0, "n": 40.0}
+    for rate, read, lower in ((2.5, 3.0, 2.0), (5.0, 6.0, 4.0), (32.0, 32.0, 24.0), (33.0, 64.0, 32.0)):
+        ours, higher, less = (
+            calibrated.interval(Replicates(10.0, 5.0, 50, 2.0, rate=one, **known), level=0.95)
+            for one in (rate, read, lower)
+        )
+        assert ours == higher and ours[1] > less[1]
 
 
 def test_the_file_holds_every_rung_and_its_curves_are_what_is_used() -> None:
