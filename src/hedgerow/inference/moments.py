@@ -23,7 +23,6 @@ __all__ = [
     "mean_errors",
     "mean_interval_basis",
     "mean_skewness",
-    "least_square_sd",
     "sum_interval_basis",
     "sum_skewness",
     "sum_variance",
@@ -177,17 +176,6 @@ def sum_skewness(
     return skewness_range(mean, variance / records, least, most)
 
 
-def least_square_sd(noise_sd: Floats | float, reach: Floats | float = 1.0) -> Floats:
-    """Return the sd with which a second moment is read in intervals of sums: √(s² + 4H⁴), s that of its noise.
-
-    Intervals add half of it to the second moment, so no less than one record at the bound H is added: little noise does
-    not hide that a handful of skewed records says little of its own variance. Without it cells of twenty covered .936
-    (nominal .95, add-remove, pure ε = 4), cells of four with bounds of their own .90 (ε = 16), and cells of twenty
-    whose records are public .933 (ε = 16): H is half the range there, and Student's quantile knows no skewness.
-    """
-    return np.asarray(np.hypot(noise_sd, 2.0 * np.square(reach)), dtype=np.float64)
-
-
 def sum_interval_basis(
     total: Floats,
     *,
@@ -198,7 +186,7 @@ def sum_interval_basis(
     freedom: Floats | float,
     noise_law: str,
     method: str,
-    skew: tuple[Floats, Floats] | tuple[float, float] = (0.0, 0.0),
+    skew: tuple[Floats | float, Floats | float] = (0.0, 0.0),
 ) -> ScoreArrays:
     """Return the intervals' numbers for noisy totals with known variances, in the column's unit."""
     return ScoreArrays(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.moments import (
     NoisyMoments,
-    least_square_sd,
     mean_errors,
     mean_interval_basis,
     mean_skewness,
@@ -23,7 +22,6 @@ from hedgerow.privacy.facts import Missing
 from hedgerow.release.readings import Readings
 from hedgerow.release.table import AdditiveTable
 from hedgerow.release.wording import MIDPOINT, NOT_RELIABLE, covers
-from hedgerow.resampling.statistic import Sum
 
 if TYPE_CHECKING:
     from hedgerow.release.moments import MomentsDesign
@@ -99,21 +97,17 @@ def _possible_sum(each: float, records: Floats | float | None) -> Floats | float
 
 
 def noisy_moments_of(design: MomentsDesign, table: AdditiveTable) -> NoisyMoments:
-    """Return the cells' moments in units of the reach; a public n stands in for a count that was not released.
-
-    The second moment of a sum is read with `least_square_sd`.
-    """
+    """Return the cells' moments in units of the reach; a public n stands in for a count that was not released."""
     reach = float(design.layout.reach)
     counted, squared = "count" in table.features, "square" in table.features
     total = table.column("total") / reach
-    square_sd = table.sd("square") / reach**2 if squared else 0.0
     return NoisyMoments(
         count=table.column("count") if counted else np.full_like(total, float(design.facts.n or 0)),
         total=total,
         square=table.column("square") / reach**2 if squared else None,
         count_sd=table.sd("count") if counted else 0.0,
         total_sd=table.sd("total") / reach,
-        square_sd=float(least_square_sd(square_sd)) if squared and isinstance(design.statistic, Sum) else square_sd,
+        square_sd=table.sd("square") / reach**2 if squared else 0.0,
         offset=design.layout.offset / reach**2 if counted else 0.0,
     )
 

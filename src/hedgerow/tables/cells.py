@@ -67,6 +67,8 @@ class TableCells:
         values.
     freedom : float array, (size,), or float
         Degrees of freedom of a sampling variance that was estimated from as many records.
+    skew : pair of float array, (size,), or float
+        μ₃/v of what a total adds up, and how far it may lie to either side (`inference.skewness`).
     resampled : ResampledCells or None
         Replicates of the cells, where they are what was released.
     basis : ScoreArrays, ResampledCells or None
@@ -97,6 +99,7 @@ class TableCells:
     high: Floats | float = math.inf
     shown: Floats | None = None
     freedom: Floats | float = math.inf
+    skew: tuple[Floats | float, Floats | float] = (0.0, 0.0)
     resampled: ResampledCells | None = None
     basis: ScoreArrays | ResampledCells | None = None
     sampling_error: Floats = field(init=False)
@@ -219,7 +222,8 @@ class TableCells:
 
         As the release read it, or by the same formulas (`inference.counts`, `inference.moments`): counts solve
         (Y − θ)² ≤ z²(θ − θ²/n + τ²), half a count added at both ends; totals are Y ± z·√(v + τ²), v the sampling
-        variance and half a standard deviation of its noise, z larger where few records say what v is.
+        variance and half a standard deviation of its noise, z larger where few records say what v is, and corrected for
+        skewness.
 
         Raises
         ------
@@ -318,6 +322,7 @@ class TableCells:
                 freedom=self.freedom,
                 noise_law=self.noise_law,
                 method="table",
+                skew=self.skew,
             )
             return replace(found, reliable=not self.withheld)
         found = counts_with_errors(

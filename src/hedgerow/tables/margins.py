@@ -202,6 +202,7 @@ def _summed(
             high=_end(cells, cells.high, added),
             shown=None,
             freedom=_freedom(cells, added),
+            skew=(_skewness(cells, cells.skew[0], added), _skewness(cells, cells.skew[1], added)),
             basis=None,
         )
     return totals.with_shown(None if cells.shown is None else added(cells.shown))
@@ -221,6 +222,14 @@ def _freedom(cells: TableCells, added: Callable[[Floats | float], Floats]) -> Fl
     variance = cells.upper_variance
     whole, parts = added(variance) ** 2, added(variance**2 / np.maximum(cells.freedom, 1.0))
     return np.where(parts > 0.0, whole / np.where(parts > 0.0, parts, 1.0), math.inf)
+
+
+def _skewness(cells: TableCells, skew: Floats | float, added: Callable[[Floats | float], Floats]) -> Floats | float:
+    """Return μ₃/v of sums: third moments add up as variances do."""
+    if not np.any(skew):
+        return 0.0
+    whole = added(cells.upper_variance)
+    return np.where(whole > 0.0, added(skew * cells.upper_variance) / np.where(whole > 0.0, whole, 1.0), 0.0)
 
 
 def _law_of_sums(cells: TableCells, shape: TableShape) -> str:

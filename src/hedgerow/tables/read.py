@@ -60,6 +60,7 @@ def estimates_of(plan: Plan, table: AdditiveTable) -> CellEstimates:
         low=basis.low,
         high=basis.high,
         freedom=basis.freedom,
+        skew=(basis.skew, basis.skew_unsure),
         basis=basis,
     )
     return CellEstimates(cells, name, column, readings.method, readings.covers, readings.remark)
