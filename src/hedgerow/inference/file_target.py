@@ -46,7 +46,7 @@ def standard_error_parts(replicates: Replicates) -> StandardErrorParts:
     Examples
     --------
     >>> round(standard_error_parts(Replicates(0.0, 6.0, 50, 2.0)).bootstrap_error, 3)
-    0.287
+    0.285
     """
     spread = replicates.spread / mean_of_root(replicates.n_resamples) ** 2
     resampling = max(0.0, spread - replicates.noise_variance) / replicates.n_resamples
