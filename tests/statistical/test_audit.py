@@ -13,7 +13,8 @@ from scipy import stats
 from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, run_campaign
 from hedgerow.audit.lattice import off_lattice
 from hedgerow.audit.law import equal_laws, has_law, has_poisson_law
-from hedgerow.audit.mutants import Mutant, mutants
+from hedgerow.audit.mutant import Mutant
+from hedgerow.audit.mutants import mutants
 from hedgerow.audit.neighbours import worst_pairs
 from hedgerow.audit.outputs import draw_outputs
 from hedgerow.audit.specimens import Specimen, bootstrap, specimens

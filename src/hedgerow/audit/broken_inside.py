@@ -12,7 +12,7 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.exact import exact_epsilon_lower
 from hedgerow.audit.lattice import off_lattice
 from hedgerow.audit.law import has_law
-from hedgerow.audit.mutants import Rejection
+from hedgerow.audit.mutant import Rejection
 from hedgerow.audit.neighbours import worst_pairs
 from hedgerow.audit.outputs import draw_outputs
 from hedgerow.audit.replay import replay_pair

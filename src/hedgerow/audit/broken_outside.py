@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.audit.attack import Sampler, threshold_attack
-from hedgerow.audit.mutants import Rejection
+from hedgerow.audit.mutant import Rejection
 from hedgerow.audit.neighbours import worst_pairs
 from hedgerow.audit.score import Score, likelihood_ratio, summed
 from hedgerow.audit.specimens import bootstrap, mean_with_private_count

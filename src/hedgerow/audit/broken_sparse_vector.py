@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hedgerow.audit.mutants import Rejection
+from hedgerow.audit.mutant import Rejection
 from hedgerow.audit.sparse_vector import Questions, log_chances
 from hedgerow.privacy.relation import Relation
 from hedgerow.privacy.sparse_vector import SparseVector, sparse_vector

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from hedgerow.audit.lattice import off_lattice
 from hedgerow.audit.law import Law, LawTest, equal_laws, has_law, has_poisson_law
-from hedgerow.audit.mutants import Caught, mutants
+from hedgerow.audit.mutant import Caught
+from hedgerow.audit.mutants import mutants
 from hedgerow.audit.neighbours import worst_pairs
 from hedgerow.audit.outputs import draw_outputs
 from hedgerow.audit.replay import Replay, replay

@@ -175,10 +175,18 @@ class Facts:
 
     @classmethod
     def read(cls, path: object) -> Facts:
-        """Read a facts file (HG701 it cannot be read, HG702 a field does not fit). See `facts_file`."""
-        from hedgerow.privacy.facts_file import read_facts
+        """Read a facts file; relative paths in it start from its folder. See `facts_file`.
 
-        return read_facts(path)
+        Raises
+        ------
+        FactsError
+            HG701 it cannot be read, HG702 a field does not fit.
+        ParameterError
+            A fact that cannot be, by the code of its rule: HG105, HG106, HG111, ….
+        """
+        from hedgerow.privacy.facts_file import fields_of_file
+
+        return cls._of(*fields_of_file(path))
 
     @classmethod
     def from_dict(cls, record: object, *, folder: Path | None = None) -> Facts:
@@ -187,9 +195,15 @@ class Facts:
         >>> Facts.from_dict({"relation": "add-remove", "columns": {"sex": {"categories": [0, 1]}}}).relation
         <Relation.ADD_REMOVE: 'add-remove'>
         """
-        from hedgerow.privacy.facts_file import facts_of
+        from hedgerow.privacy.facts_file import fields_of
 
-        return facts_of(record, folder=folder)
+        return cls._of(fields_of(record), folder)
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any], folder: Path | None) -> Facts:
+        columns = {name: ColumnFacts(**column) for name, column in fields.pop("columns").items()}
+        data = fields.pop("data")
+        return cls(**fields, data=None if data is None else DataFacts(**data), columns=columns, folder=folder)
 
     def column(self, name: str) -> ColumnFacts:
         """Return what is declared about a column; nothing where it is not there."""

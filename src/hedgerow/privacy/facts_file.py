@@ -18,11 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hedgerow.errors import FactsError
 from hedgerow.inputs import note_input
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
-from hedgerow.privacy.declared import ColumnFacts, DataFacts, Facts
-from hedgerow.privacy.facts import Missing
 from hedgerow.privacy.unit import UnitLimit
 
-__all__ = ["SCHEMA_ID", "facts_of", "json_schema", "read_facts"]
+__all__ = ["SCHEMA_ID", "fields_of", "fields_of_file", "json_schema"]
 
 SCHEMA_ID = "urn:hedgerow:schema:facts:1"
 MOST_BYTES = 8 * 2**20
@@ -136,15 +134,13 @@ def json_schema() -> dict[str, Any]:
     return dialect | FactsFile.model_json_schema()
 
 
-def read_facts(path: object) -> Facts:
-    """Read a facts file; relative paths in it start from its folder.
+def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
+    """Return the fields of a facts file, and its folder, from which relative paths in it start.
 
     Raises
     ------
     FactsError
         HG701 it is not there, no ordinary file, or no TOML; HG702 a field that does not fit.
-    ParameterError
-        A fact that cannot be, by the code of its rule: HG105, HG106, HG111, ….
     """
     if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str) or not name:
         raise _unread("Found something that is no path.")
@@ -165,49 +161,48 @@ def read_facts(path: object) -> Facts:
         raise _unread(f"{name!r} is no TOML in UTF-8.") from None
     except tomllib.TOMLDecodeError as wrong:
         raise _unread(f"{name!r} is no TOML{_place(wrong)}.") from None
-    return facts_of(record, folder=Path(name).absolute().parent)
+    return fields_of(record), Path(name).absolute().parent
 
 
-def facts_of(record: object, *, folder: Path | None = None) -> Facts:
-    """Return the facts that plain data hold (HG702 where a field does not fit)."""
+def fields_of(record: object) -> dict[str, Any]:
+    """Return the fields that plain data hold, by the names of `declared.Facts` (HG702 where one does not fit)."""
     try:
         file = FactsFile.model_validate(record)
     except ValidationError as wrong:
         # A field of several types is refused once for each; the last word is the most general.
         said = {_where(error["loc"]): _plain(error["msg"]) for error in wrong.errors(include_input=False)}
         raise _unfit([f"{place}: {what}" for place, what in said.items()]) from None
-    return Facts(
-        relation=file.relation,  # type: ignore[arg-type]  # one of the two strings, made a Relation there
-        target=file.target,  # type: ignore[arg-type]  # likewise
-        unit=UnitLimit(file.unit.column, file.unit.max_rows) if isinstance(file.unit, Unit) else file.unit,
-        data=None if file.data is None else _data(file.data),
-        columns={name: _column(column) for name, column in file.columns.items()},
-        budget=None if file.budget is None else Budget(file.budget.epsilon, file.budget.delta),
-        ledger=file.ledger,
-        statistics=None if file.statistics is None else tuple(file.statistics),
-        releases=tuple(request.model_dump(exclude_none=True) for request in file.release),
-        folder=folder,
-    )
+    return {
+        "relation": file.relation,
+        "target": file.target,
+        "unit": UnitLimit(file.unit.column, file.unit.max_rows) if isinstance(file.unit, Unit) else file.unit,
+        "data": None if file.data is None else _data(file.data),
+        "columns": {name: _column(column) for name, column in file.columns.items()},
+        "budget": None if file.budget is None else Budget(file.budget.epsilon, file.budget.delta),
+        "ledger": file.ledger,
+        "statistics": None if file.statistics is None else tuple(file.statistics),
+        "releases": tuple(request.model_dump(exclude_none=True) for request in file.release),
+    }
 
 
-def _data(data: Data) -> DataFacts:
+def _data(data: Data) -> dict[str, Any]:
     suffix = _SUFFIXES.get(Path(data.path).suffix.lower())
     if data.kind is not None and suffix is not None and data.kind != suffix:
         raise _unfit([f"data.kind: the extension of data.path says {suffix}"])
     if data.table is not None and (data.kind or suffix) != "duckdb":
         raise _unfit(["data.table: only a DuckDB file has tables"])
-    return DataFacts(data.path, data.kind, data.table)
+    return {"path": data.path, "kind": data.kind, "table": data.table}
 
 
-def _column(column: Column) -> ColumnFacts:
-    return ColumnFacts(
-        bounds=None if column.bounds is None else (column.bounds[0], column.bounds[1]),
-        step=column.step,
-        categories=None if column.categories is None else tuple(column.categories),
-        other=column.other,
-        missing=None if column.missing is None else Missing(column.missing),
-        source=column.source or None,
-    )
+def _column(column: Column) -> dict[str, Any]:
+    return {
+        "bounds": column.bounds,
+        "step": column.step,
+        "categories": column.categories,
+        "other": column.other,
+        "missing": column.missing,
+        "source": column.source or None,
+    }
 
 
 def _where(location: Sequence[int | str]) -> str:

@@ -14,8 +14,9 @@ from hedgerow.privacy.relation import Relation, Target
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Statistic
 
-__all__ = ["Design", "PublicFacts"]
+__all__ = ["Design", "PlannedStatistic", "PublicFacts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +68,12 @@ class Design(Protocol):
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
         """Read the table. Post-processing."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStatistic:
+    """One statistic with its design and mechanism; both None where the answer is public and free."""
+
+    statistic: Statistic
+    design: Design | None
+    mechanism: Single | None

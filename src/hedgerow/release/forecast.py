@@ -19,7 +19,7 @@ from hedgerow.privacy.mechanism import ResampledGaussian, Single
 from hedgerow.privacy.numbers import whole
 from hedgerow.release.bootstrap import BootstrapDesign
 from hedgerow.release.counts import CountsDesign
-from hedgerow.release.design import Design
+from hedgerow.release.design import Design, PlannedStatistic, PublicFacts
 from hedgerow.release.draw import MomentsMechanism, moments_spread
 from hedgerow.release.expected import (
     Reading,
@@ -31,7 +31,6 @@ from hedgerow.release.expected import (
 )
 from hedgerow.release.guess import Guess, parse_guesses
 from hedgerow.release.moments import MomentsDesign
-from hedgerow.release.plan import Plan, PlannedStatistic
 from hedgerow.release.resampled_smooth import ResampledSmooth
 from hedgerow.release.resampled_statistic import ResampledMean
 from hedgerow.resampling.smooth_statistic import Smooth
@@ -126,7 +125,13 @@ class Forecast(Sequence[Expected]):
 
 
 def forecast(
-    plan: Plan, guess: Mapping[str, Mapping[str, float]] | None = None, *, n: int | None = None, level: float = 0.95
+    items: Sequence[PlannedStatistic],
+    facts: PublicFacts,
+    *,
+    cells: int,
+    guess: Mapping[str, Mapping[str, float]] | None = None,
+    n: int | None = None,
+    level: float = 0.95,
 ) -> Forecast:
     """Return the expected errors of every statistic of a plan, in every cell; see `Plan.forecast`.
 
@@ -149,20 +154,26 @@ def forecast(
             remedy="Under replace-one the plan knows it; under add-remove it is guessed.",
         )
     # A public n is a fact, and a guess does not override it.
-    size = plan.facts.n if plan.facts.n is not None else guessed
-    return Forecast(tuple(_expected(plan, item, guesses, size, level) for item in plan.items))
+    size = facts.n if facts.n is not None else guessed
+    each = None if size is None else size / cells
+    return Forecast(
+        tuple(
+            _public(facts.n or 0, level) if item.design is None else _expected(item, cells, guesses, each, level)
+            for item in items
+        )
+    )
 
 
 def _expected(
-    plan: Plan, item: PlannedStatistic, guesses: Mapping[str, Guess], size: int | None, level: float
+    item: PlannedStatistic, cells: int, guesses: Mapping[str, Guess], each: float | None, level: float
 ) -> Expected:
+    """Return what one statistic comes with in a cell of `each` records (None where their number is not known)."""
     statistic, design = item.statistic, item.design
-    if design is None or item.mechanism is None:
-        return _public(plan.facts.n or 0, level)
+    assert design is not None and item.mechanism is not None  # what is public and free was answered before
     columns = [guesses.get(name, Guess()) for name in _columns(statistic)]
-    records = None if size is None else size / plan.cells * math.prod(_present(design, one) for one in columns)
+    records = None if each is None else each * math.prod(_present(design, one) for one in columns)
     k = design.n_resamples if isinstance(design, BootstrapDesign) else None
-    about = (statistic.name, statistic.column, design.method, design.reason, k, plan.cells)
+    about = (statistic.name, statistic.column, design.method, design.reason, k, cells)
     noise = _noise_sd(design, item.mechanism)
     known = isinstance(design, (BootstrapDesign, MomentsDesign, CountsDesign))
     if records is None or not known:

@@ -14,7 +14,7 @@ from hedgerow.privacy.mechanism import Composition, Mechanism, ResampledGaussian
 from hedgerow.privacy.relation import Relation
 from hedgerow.release.choice import choose_design, count_families
 from hedgerow.release.counts import Family
-from hedgerow.release.design import Design, PublicFacts
+from hedgerow.release.design import PlannedStatistic, PublicFacts
 from hedgerow.release.noise import AVERAGED_LAPLACE
 from hedgerow.release.request import Request
 from hedgerow.release.wording import END_PAIR, LEFT_OUT, PUBLIC_MEMBERSHIP, declared_complete
@@ -24,16 +24,7 @@ from hedgerow.resampling.statistic import Count, Proportion, Statistic
 if TYPE_CHECKING:
     from hedgerow.release.forecast import Forecast
 
-__all__ = ["Plan", "PlannedStatistic", "make_plan"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStatistic:
-    """One statistic with its design and mechanism; both None where the answer is public and free."""
-
-    statistic: Statistic
-    design: Design | None
-    mechanism: Single | None
+__all__ = ["Plan", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,7 +94,7 @@ class Plan:
         """
         from hedgerow.release.forecast import forecast
 
-        return forecast(self, guess, n=n, level=level)
+        return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data: what tells it from another, all of it public."""

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.campaign import Campaign
 from hedgerow.audit.exact import exact_delta_lower
-from hedgerow.audit.mutants import Caught
+from hedgerow.audit.mutant import Caught
 from hedgerow.audit.verdict import Verdict
 from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts
 from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table

@@ -24,9 +24,9 @@ from hedgerow.privacy.declared import Facts
 from hedgerow.privacy.facts import Missing
 from hedgerow.release.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.choice import count_families
-from hedgerow.release.design import PublicFacts
+from hedgerow.release.design import PlannedStatistic, PublicFacts
 from hedgerow.release.draw_cells import cell_spread
-from hedgerow.release.plan import Plan, PlannedStatistic
+from hedgerow.release.plan import Plan
 from hedgerow.release.request import Request, parse_request
 from hedgerow.release.told import Told
 from hedgerow.resampling.statistic import Asked, Sum

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from hedgerow.audit import campaign
 from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, Campaign, run_campaign
 from hedgerow.audit.law import LawTest, Statistic
-from hedgerow.audit.mutants import Caught, Rejection, mutants
+from hedgerow.audit.mutant import Caught, Rejection
+from hedgerow.audit.mutants import mutants
 from hedgerow.audit.replay import Replay
 from hedgerow.audit.specimens import specimens
 from hedgerow.cli.main import app
