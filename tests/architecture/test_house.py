@@ -18,7 +18,7 @@ DOORS = {
     "narwhals": {"engines/frames.py"},
     "opendp": {"noise/secure.py"},
     "randomgen": {"noise/secure.py"},
-    "dp_accounting": {"accounting/compose.py"},
+    "dp_accounting": set(),  # an oracle of the tests
     "matplotlib": {
         "plots/grouped_bars.py",
         "plots/heat_map.py",

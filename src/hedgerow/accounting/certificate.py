@@ -21,7 +21,7 @@ from hedgerow.version import __version__
 __all__ = ["Certificate", "Point", "certify", "holds", "mechanism_from_record", "round_up", "unreadable_record"]
 
 _DIGITS = 6
-_VENDORS = ("numpy", "scipy", "opendp", "dp-accounting")
+_VENDORS = ("numpy", "scipy", "opendp")
 
 
 def round_up(number: float, digits: int = _DIGITS) -> float:

@@ -1,16 +1,15 @@
-"""Composition: independent terms of a worst pair added up into one privacy curve. The only door to dp_accounting.
+"""Composition: independent terms of a worst pair added up into one privacy curve.
 
-Gaussians compose in closed form (μ² add up) and pure bounds by their sum; everything else as privacy-loss
-distributions, rounded pessimistically on a grid and convolved. Gaussian terms are merged first, so a release of many
-means costs one distribution, not many.
+Gaussians compose in closed form (μ² add up) and pure bounds by their sum; everything else as laws of the privacy loss
+on a grid, rounded against the user (`term_grid`) and folded (`loss_fold`). Equal terms are merged first, so a thousand
+equal releases take as long as one.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from hedgerow.accounting.additive import (
     Discrete,
@@ -23,17 +22,18 @@ from hedgerow.accounting.additive import (
     Term,
     terms_of,
 )
+from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
+from hedgerow.accounting.term_grid import term_grid
 from hedgerow.privacy.mechanism import Mechanism
 from hedgerow.privacy.relation import Relation
 
-__all__ = ["ComposedProfile", "compose", "profile_of"]
+__all__ = ["compose", "profile_of"]
 
-# Convolution by FFT leaves about 1e-17 of δ a grid point; a curve has fewer than 1e5 of them. (The least δ of a budget
-# is twice this.)
-_ROUNDOFF = 1e-12
-_ROUND_UP = 1.0 + 1e-9
+# No budget asks for a δ below twice this; a curve that does not reach it has no price.
+_LEAST_DELTA = 1e-12
+_MASS_ERROR = 1e-12  # relative error of one mass of a term's grid, with a margin
 _UNIT = 1e-15  # rounding of one factor of a product of numbers near 1
 
 
@@ -58,36 +58,14 @@ def compose(terms: Sequence[Term]) -> Profile:
     if len(terms) == 1 and isinstance(terms[0], Resampled):
         return terms[0].curve if math.isinf(terms[0].pure) else CappedProfile(terms[0].curve, terms[0].pure)
     beyond = (term for term in others if isinstance(term, Resampled) and math.isinf(term.pure))
-    if any(math.isinf(term.curve.epsilon_upper(_ROUNDOFF)) for term in beyond):
+    if any(math.isinf(term.curve.epsilon_upper(_LEAST_DELTA)) for term in beyond):
         return PureProfile(math.inf)
     if not others:
         return GaussianProfile(mu) if mu > 0 else PureProfile(0.0)
     pure = math.inf if mu > 0 else _pure_total(others)
     if mu == 0 and all(isinstance(term, Pure) for term in others):
         return PureProfile(pure)
-    distribution = _distribution(mu, others)
-    return ComposedProfile(distribution, pure)
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedProfile:
-    """The curve of a composed privacy-loss distribution, δ raised by the round-off of its convolutions."""
-
-    distribution: Any
-    pure: float
-
-    def delta_upper(self, epsilon: float) -> float:
-        """Return a δ for which (ε, δ) holds."""
-        if epsilon >= self.pure:
-            return 0.0
-        return min(1.0, float(self.distribution.get_delta_for_epsilon(epsilon)) + _ROUNDOFF)
-
-    def epsilon_upper(self, delta: float) -> float:
-        """Return an ε for which (ε, δ) holds."""
-        if delta <= _ROUNDOFF:
-            return self.pure
-        epsilon = float(self.distribution.get_epsilon_for_delta(delta - _ROUNDOFF)) * _ROUND_UP
-        return min(self.pure, epsilon)
+    return CappedProfile(_folded(mu, others), pure)
 
 
 def _pure_total(terms: Iterable[Term]) -> float:
@@ -120,46 +98,28 @@ def _spread(mu: float, terms: Iterable[Term]) -> float:
     return math.sqrt(squares)
 
 
-def _distribution(mu: float, terms: Iterable[Term]) -> Any:
-    import dp_accounting.pld.privacy_loss_distribution as pld
-    from dp_accounting.pld import common
+def _folded(mu: float, terms: Iterable[Term]) -> Curve:
+    """Return the curve of independent terms; equal ones are folded together, at the cost of one."""
+    merged = _merged(terms)
+    # What rounds the loss is a small part of it.
+    step = max(1e-9, _spread(mu, merged) / 2000.0)
+    gaussian: list[Term] = [Gaussian(mu)] if mu > 0 else []
+    parts = [term_grid(term, step) for term in gaussian + merged]
+    return Curve(step, composed_curve(parts, relative=_MASS_ERROR * sum(times for _, times in parts)))
 
-    terms = list(terms)
-    grid = max(1e-9, _spread(mu, terms) / 2000.0)
-    total = pld.identity(value_discretization_interval=grid)
-    if mu > 0:
-        total = total.compose(
-            pld.from_gaussian_mechanism(1.0 / mu, value_discretization_interval=grid, use_connect_dots=True)
-        )
+
+def _merged(terms: Iterable[Term]) -> list[Term]:
+    """Return the terms, counts with equal noise added up in one."""
+    discrete: Counter[float] = Counter()
+    laplace: Counter[float] = Counter()
+    rest: list[Term] = []
     for term in terms:
         match term:
             case Discrete(sd=sd, times=times):
-                one = pld.from_discrete_gaussian_mechanism(
-                    sd, 1, value_discretization_interval=grid, use_connect_dots=True
-                )
+                discrete[sd] += times
             case DiscreteLaplace(scale=scale, times=times):
-                one = pld.from_discrete_laplace_mechanism(
-                    1.0 / scale, 1, value_discretization_interval=grid, use_connect_dots=True
-                )
-            case Laplace(epsilon=epsilon):
-                times = 1
-                one = pld.from_laplace_mechanism(
-                    1.0, epsilon, value_discretization_interval=grid, use_connect_dots=True
-                )
-            case Pure(epsilon=epsilon):
-                times = 1
-                one = pld.from_privacy_parameters(
-                    common.DifferentialPrivacyParameters(epsilon, 0.0), value_discretization_interval=grid
-                )
-            case Resampled(curve=curve):
-                times = 1
-                one = _from_curve(curve, grid, pld)
-        total = total.compose(one if times == 1 else one.self_compose(times))
-    return total
-
-
-def _from_curve(curve: Curve, grid: float, pld: Any) -> Any:
-    """Return the distribution of a symmetric pair whose curve is nowhere below this one."""
-    losses = curve.loss_grid(step=grid)
-    masses = {losses.start + place: float(mass) for place, mass in enumerate(losses.mass) if mass > 0.0}
-    return pld.PrivacyLossDistribution.create_from_rounded_probability(masses, losses.infinity, grid)
+                laplace[scale] += times
+            case _:
+                rest.append(term)
+    counts: list[Term] = [Discrete(sd, times) for sd, times in discrete.items()]
+    return [*counts, *(DiscreteLaplace(scale, times) for scale, times in laplace.items()), *rest]

@@ -31,24 +31,21 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Pure, Resampled, Revealed, Term, terms_of
+from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Resampled, Revealed, Term, terms_of
 from hedgerow.accounting.certificate import round_up
 from hedgerow.accounting.compose import compose
-from hedgerow.accounting.loss_grid import Curve, LossGrid, spread
+from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
+from hedgerow.accounting.term_grid import term_grid
 from hedgerow.errors import UncertifiedError
 from hedgerow.privacy.mechanism import Mechanism
 from hedgerow.privacy.relation import Relation
 
 __all__ = ["RunningTotal", "least_micro"]
 
-Array = NDArray[np.float64]
-
 _FEW = 3
 _OFTEN = 12
-_DOTS = 400
 _WIDE = 32.0
 _SMOOTHING = 2.0
 _BINS_PER_EPSILON = 4096
@@ -211,50 +208,11 @@ def _merged(few: tuple[Term, ...], more: tuple[Term, ...]) -> tuple[Term, ...] |
 
 def _grid(term: Term, step: float) -> LossGrid:
     """Return a pair on the ledger's grid whose curve is nowhere below the term's."""
-    return term.curve.loss_grid(step=step) if isinstance(term, Resampled) else _grid_of(term, step)
-
-
-@lru_cache(maxsize=4096)
-def _grid_of(term: Term, step: float) -> LossGrid:
-    match term:
-        case Discrete(sd=sd, times=times):
-            # P at z over Q at z, which is shifted by 1; z to 1 − z exchanges the two, so one order serves both.
-            z = np.arange(-math.ceil(13 * sd), math.ceil(13 * sd) + 2, dtype=np.float64)
-            p, q = np.exp(-(z**2) / (2 * sd**2)), np.exp(-((z - 1) ** 2) / (2 * sd**2))
-            losses, outside = (1 - 2 * z) / (2 * sd**2), 1e-35
-            one = spread(p / p.sum(), q / p.sum(), losses, losses, step=step, infinity=outside)
-        case DiscreteLaplace(scale=scale, times=times):
-            one, times = _two_losses(1.0 / scale * _ROUND_UP, times, step), 1
-        case Pure(epsilon=epsilon):
-            # Randomised response dominates whatever is ε-private.
-            one, times = _two_losses(epsilon, 1, step), 1
-        case Revealed(chance=chance):
-            one, times = LossGrid(0, step, np.array([1.0 - chance]), chance), 1
-        case _:
-            one, times = _by_dots(term, step), 1
+    one, times = term_grid(term, step)
     grid = one
     for _ in range(times - 1):
         grid = _convolved(grid, one)
     return grid
-
-
-def _two_losses(epsilon: float, times: int, step: float) -> LossGrid:
-    """Return the pair that loses ε or −ε, a number of times: geometric counts shifted by 1, or randomised response."""
-    wins = np.arange(times + 1, dtype=np.float64)
-    losses = (2.0 * wins - times) * epsilon
-    log_ways = np.log([float(math.comb(times, won)) for won in range(times + 1)]) - times * math.log1p(
-        math.exp(-epsilon)
-    )
-    p, q = np.exp(log_ways - (times - wins) * epsilon), np.exp(log_ways - wins * epsilon)
-    return spread(p, q, losses, losses, step=step, infinity=0.0)
-
-
-def _by_dots(term: Term, step: float) -> LossGrid:
-    profile, pure = compose([term]), _pure(term)
-    dots = max(1, min(_DOTS, math.ceil(pure / step)))
-    deltas = [profile.delta_upper(pure * dot / dots) for dot in range(dots)]
-    # Chords between dots lie above the curve, and the last one is reached a little late rather than early.
-    return Curve(pure / dots * _ROUND_UP, np.asarray([*deltas, 0.0])).loss_grid(step=step)
 
 
 def _convolved(one: LossGrid, two: LossGrid) -> LossGrid:

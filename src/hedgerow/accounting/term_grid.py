@@ -1,0 +1,101 @@
+"""The privacy loss of one term of a worst pair on a grid: an upper bound, which composition then folds.
+
+Every term becomes a pair on the grid whose curve is nowhere below the term's ("connect the dots", see `loss_grid`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure, Resampled, Revealed, Term
+from hedgerow.accounting.loss_grid import LossGrid, spread
+
+__all__ = ["term_grid", "two_losses"]
+
+_ROUND_UP = 1.0 + 1e-12
+# A normal law leaves less than 1e-39 beyond 13 standard deviations; as much is put at +∞.
+_REACH, _OUTSIDE = 13.0, 1e-35
+_MOST_WAYS = 500  # the number of ways to win half of these is a float
+
+
+def term_grid(term: Term, step: float) -> tuple[LossGrid, int]:
+    """Return a pair whose curve is nowhere below the term's, and how many such pairs the term is.
+
+    Examples
+    --------
+    >>> grid, times = term_grid(DiscreteLaplace(2.0, 2), 0.5)
+    >>> grid.losses().tolist(), times
+    ([-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5], 1)
+    """
+    return (term.curve.loss_grid(step=step), 1) if isinstance(term, Resampled) else _grid_of(term, step)
+
+
+@lru_cache(maxsize=4096)
+def _grid_of(term: Term, step: float) -> tuple[LossGrid, int]:
+    match term:
+        case Gaussian(mu=mu):
+            return _gaussian(mu, step), 1
+        case Discrete(sd=sd, times=times):
+            # P at z over Q at z, which is shifted by 1; z to 1 − z exchanges the two, so one order serves both.
+            z = np.arange(-math.ceil(_REACH * sd), math.ceil(_REACH * sd) + 2, dtype=np.float64)
+            p, q = np.exp(-(z**2) / (2 * sd**2)), np.exp(-((z - 1) ** 2) / (2 * sd**2))
+            losses = (1 - 2 * z) / (2 * sd**2)
+            return spread(p / p.sum(), q / p.sum(), losses, losses, step=step, infinity=_OUTSIDE), times
+        case DiscreteLaplace(scale=scale, times=times):
+            one = 1.0 / scale * _ROUND_UP
+            return (two_losses(one, times, step), 1) if times <= _MOST_WAYS else (two_losses(one, 1, step), times)
+        case Laplace(epsilon=epsilon):
+            return _laplace(epsilon, step), 1
+        case Pure(epsilon=epsilon):
+            # Randomised response dominates whatever is ε-private.
+            return two_losses(epsilon, 1, step), 1
+        case Revealed(chance=chance):
+            return LossGrid(0, step, np.array([1.0 - chance]), chance), 1
+    raise TypeError(f"There is no grid of a {type(term).__name__}.")
+
+
+def two_losses(epsilon: float, times: int, step: float) -> LossGrid:
+    """Return the pair that loses ε or −ε, a number of times: geometric counts shifted by 1, or randomised response."""
+    wins = np.arange(times + 1, dtype=np.float64)
+    losses = (2.0 * wins - times) * epsilon
+    log_ways = np.log([float(math.comb(times, won)) for won in range(times + 1)]) - times * math.log1p(
+        math.exp(-epsilon)
+    )
+    p, q = np.exp(log_ways - (times - wins) * epsilon), np.exp(log_ways - wins * epsilon)
+    return spread(p, q, losses, losses, step=step, infinity=0.0)
+
+
+def _edges(low: float, high: float, step: float) -> NDArray[np.float64]:
+    return np.arange(math.floor(low / step), math.ceil(high / step) + 1, dtype=np.float64) * step
+
+
+def _gaussian(mu: float, step: float) -> LossGrid:
+    """N(μ, 1) against N(0, 1): the loss is μx − μ²/2, cut into the cells of the grid."""
+    from scipy.special import ndtr
+
+    edges = _edges(mu * mu / 2 - _REACH * mu, mu * mu / 2 + _REACH * mu, step)
+    x = edges / mu + mu / 2
+
+    def between(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        # From the nearer tail, so that a small mass keeps its digits.
+        side = np.where(ends[1:] > 0.0, -1.0, 1.0)
+        return np.abs(np.asarray(ndtr(side * ends[1:]) - ndtr(side * ends[:-1]), dtype=np.float64))
+
+    return spread(between(x - mu), between(x), edges[:-1], edges[1:], step=step, infinity=_OUTSIDE)
+
+
+def _laplace(epsilon: float, step: float) -> LossGrid:
+    """Laplace noise of scale 1/ε, shifted by 1: half of P loses ε, e^{−ε}/2 loses −ε, the rest lies between."""
+    ends = np.clip(_edges(-epsilon, epsilon, step), -epsilon, epsilon)
+    low, high = ends[:-1], ends[1:]
+    shares = -np.expm1((low - high) / 2) / 2
+    p = np.concatenate([[np.exp(-epsilon) / 2], np.exp((high - epsilon) / 2) * shares, [0.5]])
+    q = np.concatenate([[0.5], np.exp((-epsilon - low) / 2) * shares, [np.exp(-epsilon) / 2]])
+    below, above = np.array([-epsilon]), np.array([epsilon])
+    return spread(
+        p, q, np.concatenate([below, low, above]), np.concatenate([below, high, above]), step=step, infinity=0.0
+    )
