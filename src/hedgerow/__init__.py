@@ -17,6 +17,7 @@ A folder is a noun, a file is one idea, imports point down only::
     inference | ledger | engines          read noise back · remember spending · fetch histograms
     accounting | noise | resampling | plots   price · draw · repeat · numbers in, axes out
     privacy                               who is protected, how much, by what mechanism
+    keywords                              what a call takes, and the nearest name of what it does not
     errors
 
 >>> import hedgerow as hg
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         ParameterError,
         SpentError,
         UncertifiedError,
+        UnknownKeywordError,
         VerificationError,
     )
     from hedgerow.inference.estimate import Estimate, Interval
@@ -68,6 +70,7 @@ __all__ = [
     "SpentError",
     "Survey",
     "UncertifiedError",
+    "UnknownKeywordError",
     "VerificationError",
     "__version__",
     "bootstrap",

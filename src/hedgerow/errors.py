@@ -4,6 +4,7 @@
 
     HedgerowError                      code, rule, finding, remedy, exit_code
     ├── ParameterError (ValueError)    an argument breaks a rule                        exit 2
+    │   └── UnknownKeywordError        no such keyword; a TypeError too                 exit 2
     ├── FactsError                     the declared public facts do not fit             exit 2
     │   └── ForbiddenError             the facts forbid this release                    exit 4
     ├── DataError                      the source cannot be read as declared            exit 2
@@ -33,6 +34,7 @@ __all__ = [
     "ParameterError",
     "SpentError",
     "UncertifiedError",
+    "UnknownKeywordError",
     "VerificationError",
 ]
 
@@ -71,6 +73,10 @@ class HedgerowWarning(UserWarning):
 
 class ParameterError(HedgerowError, ValueError):
     """An argument breaks a rule; nothing was read, spent or written."""
+
+
+class UnknownKeywordError(ParameterError, TypeError):
+    """A keyword that the call does not have; a `TypeError` too, as Python has it. Nothing was read or spent."""
 
 
 class FactsError(HedgerowError):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.inputs import note_input
+from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.privacy.budget import warn_about_delta
@@ -23,6 +24,7 @@ from hedgerow.privacy.relation import Relation, Target
 from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.frame import BACKENDS
+from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions
 from hedgerow.release.plan import Plan
 from hedgerow.release.planned import planned
 from hedgerow.release.recorded import release_from_record
@@ -41,6 +43,7 @@ from hedgerow.tables.route import release_table
 __all__ = ["HedgerowWarning", "Survey", "open"]
 
 
+@takes()
 def open(
     source: object = None,
     facts: object = None,
@@ -177,7 +180,8 @@ class Survey:
         limit = self.unit
         return count_units(self.source, limit.column) if isinstance(limit, UnitLimit) else self.source.count_rows()
 
-    def plan(self, statistics: Asked | Sequence[Asked], **options: Any) -> Plan:
+    @takes(PlanOptions, method="auto")
+    def plan(self, statistics: Asked | Sequence[Asked], **options: Unpack[PlanOptions]) -> Plan:
         """Return what `release` with the same arguments would run, and its price, without reading any value.
 
         Parameters
@@ -205,22 +209,9 @@ class Survey:
                 self.source.check(item.design.query)
         return plan
 
+    @takes(PlanOptions, method="auto")
     def release(
-        self,
-        statistics: Asked | Sequence[Asked],
-        *,
-        by: Mapping[str, Sequence[Scalar] | None] | Sequence[str] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        method: str = "auto",
-        missing: str | None = None,
-        share: Sequence[float] | None = None,
-        other: bool | None = None,
-        n_resamples: int | None = None,
-        interval: str | None = None,
-        noise: str | None = None,
-        n_draws: int | None = None,
-        request_id: str | None = None,
+        self, statistics: Asked | Sequence[Asked], *, request_id: str | None = None, **options: Unpack[PlanOptions]
     ) -> Release:
         """Release statistics with standard errors, intervals and one certificate for the whole call.
 
@@ -269,21 +260,8 @@ class Survey:
         >>> len(release), release.certificate.epsilon <= 1.0
         (2, True)
         """
-        plan = self.plan(
-            statistics,
-            by=by,
-            epsilon=epsilon,
-            delta=delta,
-            method=method,
-            missing=missing,
-            share=share,
-            other=other,
-            n_resamples=n_resamples,
-            interval=interval,
-            noise=noise,
-            n_draws=n_draws,
-        )
-        warn_about_delta(plan.request.budget.delta, self.n)
+        plan = self.plan(statistics, **options)
+        warn_about_delta(plan.request.budget.delta, self.n, frames=3)
         if self.facts is not None:
             within_total(plan, self.facts.budget)
         certificate = certificate_of(plan)
@@ -310,31 +288,36 @@ class Survey:
         notes = (*spent.value.notes, *spent.notes)
         return replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, notes=notes)
 
-    def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Any) -> Release:
+    @takes(ReleaseOptions, method="auto")
+    def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""
         return self.release([statistic.mean(column, bounds=bounds, step=step)], **options)
 
-    def sum(self, column: str, *, bounds: Any = None, step: Any = None, **options: Any) -> Release:
+    @takes(ReleaseOptions, method="auto")
+    def sum(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a sum: shorthand for ``release([hg.sum(column, …)], …)``."""
         return self.release([statistic.sum(column, bounds=bounds, step=step)], **options)
 
-    def proportion(self, column: str, *, value: Scalar, **options: Any) -> Release:
+    @takes(ReleaseOptions, method="auto")
+    def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a share: shorthand for ``release([hg.proportion(column, …)], …)``."""
         return self.release([statistic.proportion(column, value=value)], **options)
 
-    def count(self, **options: Any) -> Release:
+    @takes(ReleaseOptions, method="auto")
+    def count(self, **options: Unpack[ReleaseOptions]) -> Release:
         """Release counts: shorthand for ``release([hg.count()], …)``."""
         return self.release([statistic.count()], **options)
 
+    @takes(TableOptions, method="auto", noise="auto", margins=False)
     def magnitude_table(
         self,
         column: str,
         *,
         bounds: Any = None,
         step: Any = None,
-        by: Mapping[str, Sequence[Scalar] | None] | Sequence[str],
+        by: By,
         guarantee: str = "dp",
-        **options: Any,
+        **options: Unpack[TableOptions],
     ) -> ProtectedTable:
         """Release totals of a column by cells, with errors, one certificate and, if asked, margins.
 
@@ -363,9 +346,8 @@ class Survey:
         asked = statistic.sum(column, bounds=bounds, step=step)
         return self._table(asked, guarantee=guarantee, by=by, **options)
 
-    def contingency_table(
-        self, *, by: Mapping[str, Sequence[Scalar] | None] | Sequence[str], guarantee: str = "dp", **options: Any
-    ) -> ProtectedTable:
+    @takes(TableOptions, method="auto", noise="auto", margins=False)
+    def contingency_table(self, *, by: By, guarantee: str = "dp", **options: Unpack[TableOptions]) -> ProtectedTable:
         """Release counts by cells: a contingency table; arguments and guarantee as in `magnitude_table`.
 
         Examples
@@ -384,7 +366,7 @@ class Survey:
         if guarantee == "dp":
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:
-                warn_about_delta(delta, self.n, frames=3)
+                warn_about_delta(delta, self.n, frames=4)
         return release_table(asked, opened, guarantee=guarantee, **options)
 
     def _backend(self) -> str | None:

@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hedgerow.errors import HedgerowWarning, ParameterError, UncertifiedError
+from hedgerow.keywords import takes
 from hedgerow.multicalibration.attribute import Column
 from hedgerow.multicalibration.base_model import check_reads, fitted_base, origin_of, scores_of
 from hedgerow.multicalibration.cells import as_numbers, places_of
@@ -118,6 +119,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     (True, (4000, 2))
     """
 
+    @takes()
     def __init__(
         self,
         estimator: Any = None,

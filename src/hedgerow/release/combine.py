@@ -9,12 +9,14 @@ from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import ParameterError
 from hedgerow.inference.combine import pooled
 from hedgerow.inference.estimate import Estimate
+from hedgerow.keywords import takes
 from hedgerow.privacy.mechanism import Composition, parts_of
 from hedgerow.release.result import Release
 
 __all__ = ["combine", "composed_certificate"]
 
 
+@takes()
 def combine(releases: Sequence[Release]) -> Release:
     """Pool repeated releases of the same statistics from the same records, by inverse-variance weights.
 

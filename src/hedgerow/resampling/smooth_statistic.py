@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.keywords import takes
 from hedgerow.privacy.facts import Grid, checked_column
 from hedgerow.privacy.numbers import real
 from hedgerow.resampling.awaiting import Awaiting, NamedGrid
@@ -92,6 +93,7 @@ class SmoothHistogram(Smooth):
     is_histogram: ClassVar[bool] = True
 
 
+@takes()
 def bootstrap(
     statistic: Callable[[Totals], float],
     *,
@@ -150,6 +152,7 @@ def bootstrap(
 def ratio(numerator: str, denominator: str, *, bounds: None = None) -> Awaiting: ...
 @overload
 def ratio(numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]]) -> Smooth: ...
+@takes()
 def ratio(
     numerator: str, denominator: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
 ) -> Smooth | Awaiting:
@@ -170,6 +173,7 @@ def ratio(
 def variance(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
 @overload
 def variance(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Smooth: ...
+@takes()
 def variance(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Smooth | Awaiting:
     """Ask for the variance (divisor N − 1) of a clamped column; bounds and step as in `mean`."""
     if bounds is None:
@@ -181,6 +185,7 @@ def variance(column: str, *, bounds: tuple[float, float] | None = None, step: fl
 def standard_deviation(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
 @overload
 def standard_deviation(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Smooth: ...
+@takes()
 def standard_deviation(
     column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Smooth | Awaiting:
@@ -194,6 +199,7 @@ def standard_deviation(
 def quantile(column: str, probability: float, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
 @overload
 def quantile(column: str, probability: float, *, bounds: tuple[float, float], step: float | None = None) -> Smooth: ...
+@takes()
 def quantile(
     column: str, probability: float, *, bounds: tuple[float, float] | None = None, step: float | None = None
 ) -> Smooth | Awaiting:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, overload
 
 from hedgerow.errors import ParameterError
+from hedgerow.keywords import takes
 from hedgerow.privacy.facts import Grid, Scalar, checked_column
 from hedgerow.privacy.numbers import plain
 from hedgerow.resampling.awaiting import Awaiting
@@ -95,6 +96,7 @@ Asked = Statistic | Awaiting
 def mean(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
 @overload
 def mean(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Mean: ...
+@takes()
 def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Mean | Awaiting:
     """Ask for the mean of `column`, its values clamped to `bounds`.
 
@@ -128,6 +130,7 @@ def mean(column: str, *, bounds: tuple[float, float] | None = None, step: float 
 def sum(column: str, *, bounds: None = None, step: float | None = None) -> Awaiting: ...
 @overload
 def sum(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Sum: ...
+@takes()
 def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> Sum | Awaiting:
     """Ask for the sum of `column`, its values clamped to `bounds`; a missing value adds nothing. See `mean`.
 
@@ -139,6 +142,7 @@ def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float |
     return Sum(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
+@takes()
 def proportion(column: str, *, value: Scalar) -> Proportion:
     """Ask for the share of records whose `column` equals `value`, compared as the column's type.
 
@@ -156,6 +160,7 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
     return Proportion(checked_column(column), value)
 
 
+@takes()
 def count() -> Count:
     """Ask for the number of records (of each cell). Without groups, under replace-one, it is n: exact and public.
 

@@ -20,11 +20,18 @@ def release_table(asked: Asked, opened: Opened, *, guarantee: object = "dp", **o
     Raises
     ------
     ParameterError
-        HG154: there is no guarantee of that name.
+        HG127 a `part` under dp; HG154: there is no guarantee of that name.
     HedgerowError
         As `protected_table`.
     """
     if guarantee == "dp":
+        if options.pop("part", None) is not None:
+            raise ParameterError(
+                "HG127",
+                rule="`part` of a larger table is for bootstrap-dp, where parts share one price.",
+                finding="Found it under dp.",
+                remedy="Leave `part` out: under dp the prices of parts add up in the ledger.",
+            )
         return protected_table(asked, opened, **options)
     if options.get("cell_bounds") is not None and guarantee == "bootstrap-dp":
         raise ParameterError(

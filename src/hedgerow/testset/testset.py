@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import HedgerowWarning
+from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
@@ -105,6 +106,7 @@ class TestSet:
     # Test runners collect classes of this name.
     __test__ = False
 
+    @takes()
     def __init__(
         self,
         X_test: object,
@@ -137,7 +139,7 @@ class TestSet:
         options = checked_options(thinning, threshold, n_answers)
         self._noise: NoiseSource = SecureNoise()
         title = None if name is None else checked_text("name", name)
-        warn_about_delta(conditions.budget.delta, known)
+        warn_about_delta(conditions.budget.delta, known, frames=3)
         if ledger is None:
             chosen = choose(mechanism, conditions, options)
             self.settings = Settings(conditions, self._metric, chosen, options, declared, title)
@@ -163,6 +165,7 @@ class TestSet:
             warnings.simplefilter("ignore", HedgerowWarning)
             self.__init__(**state)  # type: ignore[misc]  # the one way in which a test set is opened
 
+    @takes()
     def score(
         self,
         model_or_predictions: object,

@@ -1,0 +1,85 @@
+"""Unknown keywords are refused with a code and the nearest known name, by one decorator for every public call.
+
+Options that several calls share are declared once, as a `TypedDict`: a type checker sees each keyword through
+``**options: Unpack[…]``, ``help`` and notebooks through the signature that `takes` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import ParamSpec, TypeVar, cast
+
+from hedgerow.errors import UnknownKeywordError
+
+__all__ = ["takes"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def takes(options: type | None = None, **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a call refuse keywords that it does not know (HG126), and show those that it does.
+
+    Parameters
+    ----------
+    options : TypedDict, optional
+        What the ``**options`` of the call may hold; without one the call has none.
+    **defaults
+        Shown as the defaults of single options; the others default to None.
+
+    Examples
+    --------
+    >>> @takes()
+    ... def half(x: float, *, digits: int = 2) -> float:
+    ...     return round(x / 2, digits)
+    >>> half(1.0, digit=1)
+    Traceback (most recent call last):
+        ...
+    hedgerow.errors.UnknownKeywordError: HG126: `half` takes the keywords that its help shows. Found `digit`. Did you \
+mean `digits`?
+    """
+
+    def decorate(call: Callable[P, R]) -> Callable[P, R]:
+        shown = _shown(call, options, defaults)
+        known = frozenset(
+            one.name for one in shown.parameters.values() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ) - {"self"}
+        name = call.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+        @wraps(call)
+        def checked(*args: P.args, **given: P.kwargs) -> R:
+            for word in given:
+                if word not in known:
+                    raise _unknown(name, word, sorted(known))
+            return call(*args, **given)
+
+        checked.__signature__ = shown  # type: ignore[attr-defined]
+        return cast("Callable[P, R]", checked)
+
+    return decorate
+
+
+def _shown(call: Callable[..., object], options: type | None, defaults: dict[str, object]) -> Signature:
+    own = signature(call)
+    if options is None:
+        return own
+    listed = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    for name, hint in options.__annotations__.items():
+        kind = getattr(hint, "__forward_arg__", hint)
+        listed.append(Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind))
+    return own.replace(parameters=listed)
+
+
+def _unknown(name: str, word: str, known: list[str]) -> UnknownKeywordError:
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(word, known, n=1, cutoff=0.5)
+    listed = ", ".join(f"`{one}`" for one in known)
+    return UnknownKeywordError(
+        "HG126",
+        rule=f"`{name}` takes the keywords that its help shows.",
+        finding=f"Found `{word}`.",
+        remedy=f"Did you mean `{nearest[0]}`?" if nearest else f"They are {listed}.",
+    )
