@@ -3,7 +3,9 @@
 This module imports next to nothing, so that a signal which comes while the rest is imported ends the process quietly.
 """
 
-from hedgerow.interrupts import end_on_signals
+import sys
+
+from hedgerow.interrupts import end_on_signals, speak_json
 
 __all__ = ["main"]
 
@@ -11,6 +13,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line; a signal ends it quietly, also while its modules are imported."""
     end_on_signals()
+    speak_json("--json" in sys.argv)
     from hedgerow.cli.main import main as run
 
     run()

@@ -21,7 +21,8 @@ is fixed text: it never holds a cell, a count or another program's own words.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from copyreg import __newobj__  # type: ignore[attr-defined]  # what pickle itself names
+from typing import Any, ClassVar
 
 __all__ = [
     "BudgetExceeded",
@@ -51,7 +52,11 @@ class HedgerowError(Exception):
     finding : str
         What was found instead; public words only.
     remedy : str
-        What to do next.
+        What to do next, with the names of parameters as in Python; the command line prints them as its options.
+    shell : str, optional
+        The remedy for the command line, where names alone do not carry over.
+    facts_help : bool
+        Whether a public fact is missing, so that a facts file would help.
 
     Examples
     --------
@@ -62,9 +67,32 @@ class HedgerowError(Exception):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, code: str, *, rule: str, finding: str = "", remedy: str = "") -> None:
+    def __init__(
+        self,
+        code: str,
+        *,
+        rule: str,
+        finding: str = "",
+        remedy: str = "",
+        shell: str | None = None,
+        facts_help: bool = False,
+    ) -> None:
         self.code, self.rule, self.finding, self.remedy = code, rule, finding, remedy
-        super().__init__(f"{code}: " + " ".join(part for part in (rule, finding, remedy) if part))
+        self.shell, self.facts_help = shell, facts_help
+        super().__init__(self._text())
+
+    def advise(self, sentence: str) -> None:
+        """Add a sentence to the remedy, and to that for the command line."""
+        self.remedy = f"{self.remedy} {sentence}".strip()
+        self.shell = None if self.shell is None else f"{self.shell} {sentence}".strip()
+        self.args = (self._text(),)
+
+    def _text(self) -> str:
+        return f"{self.code}: " + " ".join(part for part in (self.rule, self.finding, self.remedy) if part)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by their positional arguments, and this one has keywords.
+        return __newobj__, (type(self), *self.args), self.__dict__
 
 
 class HedgerowWarning(UserWarning):

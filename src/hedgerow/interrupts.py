@@ -10,21 +10,29 @@ In Python nothing of this is installed: Ctrl-C raises KeyboardInterrupt, as ever
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["end_on_signals", "held_back", "interrupted", "nothing_is_spent", "price_is_spent", "undone"]
+__all__ = [
+    "end_on_signals",
+    "held_back",
+    "interrupted",
+    "nothing_is_spent",
+    "price_is_spent",
+    "speak_json",
+    "speaks_json",
+    "undone",
+]
 
 _UNSPENT = "Interrupted: no price was reserved, so nothing was spent."
 _CODE = "HG605"
-_SPENT = (
-    f"{_CODE}: A release that is interrupted after its price was reserved stays spent.\n"
-    "This one was interrupted after that.\n"
-    "Count its price as spent; where it was released under a --request-id, the same command may still show it.\n"
-    f"More: hedgerow explain {_CODE}"
-)
+_RULE = "A release that is interrupted after its price was reserved stays spent."
+_FINDING = "This one was interrupted after that."
+_REMEDY = "Count its price as spent; where it was released under a --request-id, the same command may still show it."
+_SPENT = f"{_CODE}: {_RULE}\n{_FINDING}\n{_REMEDY}\nMore: hedgerow explain {_CODE}"
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -32,6 +40,7 @@ class _State:
     held = 0
     waiting: int | None = None
     spent = False
+    as_json = False
     cleaning: list[Callable[[], object]] = []  # noqa: RUF012  # one process has one list
 
 
@@ -88,14 +97,27 @@ def price_is_spent() -> None:
     _State.spent = True
 
 
-def interrupted() -> str:
-    """Return what whoever interrupted the command must know.
+def speak_json(wanted: bool) -> None:
+    """From now on what is said on standard error is JSON, an object a line; or it is words."""
+    _State.as_json = wanted
+
+
+def speaks_json() -> bool:
+    """Whether what is said on standard error is JSON."""
+    return _State.as_json
+
+
+def interrupted(code: int) -> str:
+    """Return what whoever interrupted the command must know, `code` being that with which it ends.
 
     >>> nothing_is_spent()
-    >>> interrupted()
+    >>> interrupted(130)
     'Interrupted: no price was reserved, so nothing was spent.'
     """
-    return _SPENT if _State.spent else _UNSPENT
+    if not _State.as_json:
+        return _SPENT if _State.spent else _UNSPENT
+    told = (_CODE, _RULE, _FINDING, _REMEDY) if _State.spent else (None, "", _UNSPENT, "")
+    return json.dumps({"error": {**dict(zip(("code", "rule", "finding", "remedy"), told, strict=True)), "exit": code}})
 
 
 def _end(number: int) -> None:
@@ -106,6 +128,6 @@ def _end(number: int) -> None:
         with suppress(Exception):
             clean()
     with suppress(OSError):
-        os.write(2, (interrupted() + "\n").encode())
+        os.write(2, (interrupted(128 + number) + "\n").encode())
     # Not by an exception, nor by sys.exit: both can be caught on their way out.
     os._exit(128 + number)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Unpack
 
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
@@ -19,6 +20,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.privacy.budget import warn_about_delta
 from hedgerow.privacy.declared import Allowance, Facts
 from hedgerow.privacy.facts import Scalar
+from hedgerow.privacy.facts_nearby import naming_facts_nearby
 from hedgerow.privacy.numbers import real
 from hedgerow.privacy.relation import Relation, Target
 from hedgerow.privacy.unit import UnitLimit
@@ -41,6 +43,9 @@ from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.route import release_table
 
 __all__ = ["HedgerowWarning", "Survey", "open"]
+
+# An object's id is its own within one process alone, and a release may be sent to another.
+_PROCESS = token_hex(8)
 
 
 @takes()
@@ -97,21 +102,16 @@ def open(
     3
     """
     declared = None if facts is None else facts if isinstance(facts, Facts) else Facts.read(facts)
-    told = told_facts(declared, relation=relation, unit=unit, target=target)
-    if source is None and (declared is None or declared.data is None):
-        raise FactsError(
-            "HG703",
-            rule="A survey has a source: a file or a frame.",
-            finding="Neither the call nor the facts name one.",
-            remedy='For example hg.open("survey.csv", facts="hedgerow.toml"), or [data] with a path in the facts.',
-        )
+    with naming_facts_nearby(facts, source):
+        told = told_facts(declared, relation=relation, unit=unit, target=target)
+        _check_source(source, declared)
     if source is None and declared is not None and declared.data is not None:
         source, table = declared.data_path, declared.data.table if table is None else table
     kept = declared.ledger_path if ledger is None and declared is not None else ledger
     note_input(kept)
     opened = open_source(source, table=table)
     if inferred := inferred_of(opened):
-        warnings.warn(inferred, HedgerowWarning, stacklevel=2)
+        warnings.warn(inferred, HedgerowWarning, stacklevel=3)
     return Survey(
         opened,
         told.relation,
@@ -124,11 +124,23 @@ def open(
     )
 
 
+def _check_source(source: object, declared: Facts | None) -> None:
+    if source is None and (declared is None or declared.data is None):
+        raise FactsError(
+            "HG703",
+            rule="A survey has a source: a file or a frame.",
+            finding="Neither the call nor the facts name one.",
+            remedy='For example hg.open("survey.csv", facts="hedgerow.toml"), or [data] with a path in the facts.',
+            shell="Name the file first, or write [data] with a path into the facts.",
+            facts_help=True,
+        )
+
+
 def _identity(source: object, table: str | None) -> str:
     """Return what tells one opened source from another: the place of a file, or the very object of a frame."""
     if isinstance(source, (str, PathLike)):
         return f"{Path(source).resolve()}::{table or ''}"
-    return f"object {id(source)}"
+    return f"object {_PROCESS} {id(source)}"
 
 
 @dataclass(frozen=True)
@@ -203,7 +215,8 @@ class Survey:
         True
         """
         told = Told(self.relation, self.unit, self.target, self.overrides)
-        plan = planned(statistics, told, self.facts, n=self.n, **options)
+        with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
+            plan = planned(statistics, told, self.facts, n=self.n, **options)
         for item in plan.items:
             if item.design is not None:
                 self.source.check(item.design.query)
@@ -286,7 +299,8 @@ class Survey:
             ),
         )
         notes = (*spent.value.notes, *spent.notes)
-        return replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, notes=notes)
+        about = replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed)
+        return replace(about, notes=notes)
 
     @takes(ReleaseOptions, method="auto")
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
@@ -367,7 +381,8 @@ class Survey:
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:
                 warn_about_delta(delta, self.n, frames=4)
-        return release_table(asked, opened, guarantee=guarantee, **options)
+        with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
+            return release_table(asked, opened, guarantee=guarantee, **options)
 
     def _backend(self) -> str | None:
         library = self.source.name.split(".")[0]

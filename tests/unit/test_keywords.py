@@ -77,12 +77,12 @@ def test_every_option_of_a_release_reaches_it() -> None:
     """Each declared option is taken by the call itself: none ends as a bare TypeError further in."""
     for name in ReleaseOptions.__annotations__:
         try:
-            survey().mean("age", bounds=(0, 100), **{"epsilon": 1.0, name: object()})  # type: ignore[misc]
+            survey().mean("age", bounds=(0, 100), **{"epsilon": 1.0, name: object()})  # type: ignore[arg-type]
         except hg.HedgerowError as refused:
             assert not isinstance(refused, hg.UnknownKeywordError), name
     for name in TableOptions.__annotations__:
         try:
-            survey().contingency_table(by={"sex": [0, 1]}, **{"epsilon": 1.0, name: object()})  # type: ignore[misc]
+            survey().contingency_table(by={"sex": [0, 1]}, **{"epsilon": 1.0, name: object()})  # type: ignore[arg-type]
         except hg.HedgerowError as refused:
             assert not isinstance(refused, hg.UnknownKeywordError), name
 

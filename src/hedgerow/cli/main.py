@@ -7,7 +7,8 @@ Verbs parse, call and print.
 
 Exit codes: 0 done · 2 input or usage · 3 over budget · 4 refused · 5 verification or audit failed · 6 failed after the
 budget was reserved · 130 and 143 ended by Ctrl-C or SIGTERM, before or after that, as the message says. Results go to
-standard output, everything else to standard error.
+standard output, everything else to standard error; under --json both are JSON, the latter an object a line: an
+"error", a "warning" or a "note".
 Each verb imports what it needs when it runs, so that help is quick.
 """
 
@@ -35,7 +36,7 @@ from hedgerow.cli.table import table
 from hedgerow.cli.terminal import say
 from hedgerow.cli.testset import testset
 from hedgerow.cli.verify import verify
-from hedgerow.interrupts import end_on_signals
+from hedgerow.interrupts import end_on_signals, speak_json
 from hedgerow.privacy.unicode_text import check_texts
 
 __all__ = ["app", "main"]
@@ -47,11 +48,14 @@ class _Verbs(TyperGroup):
     def main(self, *args: Any, **options: Any) -> Any:
         options["standalone_mode"] = False
         options["prog_name"] = options.get("prog_name") or "hedgerow"
+        asked = args[0] if args else options.get("args")
+        given = sys.argv[1:] if asked is None else list(asked)
+        # Also where the rest cannot be understood: whoever asks for JSON parses the refusal too.
+        speak_json("--json" in given)
         run = super().main
-        given = args[0] if args else options.get("args")
 
         def checked() -> object:
-            check_texts(sys.argv[1:] if given is None else list(given), "An argument")
+            check_texts(given, "An argument")
             return run(*args, **options)
 
         raise SystemExit(exit_code_of(checked))

@@ -11,7 +11,7 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_value
-from hedgerow.cli.spending import deliver, no_source, spending
+from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError, UncertifiedError
 
@@ -165,8 +165,9 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
         shown = {**report, "note": told.note} if certificate is not None else None
         told_of = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
         lost = {} if written else {"unwritten": json.loads(model_text(model))}
-        say_json({**told_of, "certificate": certificate, **lost})
+        say_json({**told_of, "certificate": certificate, **as_replayed(result.replayed), **lost})
         return
+    told_again(result.replayed)
     if not written:
         say(model_text(model))
         return

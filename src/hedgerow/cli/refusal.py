@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
-from hedgerow.cli.terminal import OutputClosed, tell
+from hedgerow.cli.shell import sentences_in_shell
+from hedgerow.cli.terminal import OutputClosed, tell_as_it_is
 from hedgerow.errors import HedgerowError, ParameterError
-from hedgerow.interrupts import interrupted, nothing_is_spent
+from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
 
-__all__ = ["exit_code_of", "wording"]
+__all__ = ["as_record", "exit_code_of", "wording"]
 
 INTERRUPTED = 130
 # Typer exports one of its usage errors; their common base has moved between versions, but not its name.
@@ -26,14 +29,14 @@ def exit_code_of(run: Callable[[], object]) -> int:
         code = run()
         if code == INTERRUPTED:
             # Typer has met the interruption first.
-            tell(interrupted())
+            tell_as_it_is(interrupted(INTERRUPTED))
         return code if isinstance(code, int) else 0
     except HedgerowError as refused:
         return _refuse(refused)
     except OutputClosed:
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        tell(interrupted())
+        tell_as_it_is(interrupted(INTERRUPTED))
         return INTERRUPTED
     except SystemExit:
         raise
@@ -61,13 +64,25 @@ def wording(refused: HedgerowError) -> str:
     A remedy.
     More: hedgerow explain HG110
     """
-    said = [f"{refused.code}: {refused.rule}", refused.finding, refused.remedy]
+    rule, finding, remedy = sentences_in_shell(refused)
+    said = [f"{refused.code}: {rule}", finding, remedy]
     lines = "\n".join(line for line in [*said, f"More: hedgerow explain {refused.code}"] if line)
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in lines)
 
 
+def as_record(refused: HedgerowError) -> dict[str, Any]:
+    """Return a refusal as ``--json`` prints it, in the words of the command line.
+
+    >>> as_record(ParameterError("HG110", rule="A rule.", remedy="Try epsilon=1."))["error"]["remedy"]
+    'Try --epsilon 1.'
+    """
+    rule, finding, remedy = sentences_in_shell(refused)
+    said = {"code": refused.code, "rule": rule, "finding": finding, "remedy": remedy}
+    return {"error": {**said, "exit": refused.exit_code}}
+
+
 def _refuse(refused: HedgerowError) -> int:
-    tell(wording(refused))
+    tell_as_it_is(json.dumps(as_record(refused)) if speaks_json() else wording(refused))
     return refused.exit_code
 
 

@@ -11,7 +11,7 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_unit
-from hedgerow.cli.spending import deliver, no_source, spending, warnings_told
+from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -112,8 +112,9 @@ def _deliver(
 
     def show(written: Sequence[str]) -> None:
         if as_json:
-            say_json(result.to_dict(level))
+            say_json(result.to_dict(level) | as_replayed(result.replayed))
             return
+        told_again(result.replayed)
         say(_page(result, level=level))
         if folder is not None and written:
             say(f"Written to {folder.path}: {', '.join(written)}")

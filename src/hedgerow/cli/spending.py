@@ -9,18 +9,41 @@ from typing import Any
 
 from hedgerow.cli.terminal import OutputClosed, tell
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
+from hedgerow.interrupts import speaks_json
+from hedgerow.privacy.facts_nearby import advice
 
-__all__ = ["deliver", "no_source", "spending", "warnings_told"]
+__all__ = ["as_replayed", "deliver", "no_source", "spending", "told_again", "warnings_told"]
 
 
 def no_source(verb: str) -> ParameterError:
     """Return the refusal of a command that names no data (HG116)."""
-    return ParameterError(
+    refused = ParameterError(
         "HG116",
         rule=f"A {verb} names its source, or facts that name one.",
         finding="Missing argument 'SOURCE'.",
         remedy=f"See: hedgerow {verb} --help",
     )
+    if words := advice(None):
+        refused.remedy = refused.remedy + "."
+        refused.advise(words)
+    return refused
+
+
+def as_replayed(replayed: bool) -> dict[str, bool]:
+    """Return the field that ``--json`` adds to what a record answered; without a replay there is none.
+
+    >>> as_replayed(True), as_replayed(False)
+    ({'replayed': True}, {})
+    """
+    return {"replayed": True} if replayed else {}
+
+
+def told_again(replayed: bool) -> None:
+    """Say on standard error that a record answered, where one did; under ``--json`` `as_replayed` says it."""
+    if replayed:
+        from hedgerow.release.result import REPLAYED
+
+        tell(REPLAYED)
 
 
 @contextmanager
@@ -30,7 +53,7 @@ def warnings_told() -> Iterator[None]:
     def told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         # That a result is not on record is said at the end, with the exit code.
         if not str(message).startswith("HG606"):
-            tell(f"Warning: {message}")
+            tell(str(message), "warning") if speaks_json() else tell(f"Warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_on_grid, parse_unit
-from hedgerow.cli.spending import deliver, no_source, spending, warnings_told
+from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json, tell
 from hedgerow.errors import ParameterError
 
@@ -148,10 +148,14 @@ def _deliver(
             if missed is not None:
                 tell(missed)
             if len(result) > _LARGE:
-                say(result.to_json(level=level))
+                from hedgerow.inference.level import parse_level
+                from hedgerow.tables.write_json import table_json
+
+                say(table_json(result, parse_level(level), **as_replayed(result.replayed)))
             else:
-                say_json(result.to_dict(level))
+                say_json(result.to_dict(level) | as_replayed(result.replayed))
             return
+        told_again(result.replayed)
         say(text_of(result.publication(title, level=level, errors=True)))
         if folder is not None and written:
             say(f"Written to {folder.path}: {', '.join(written)}")

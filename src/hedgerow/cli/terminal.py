@@ -9,8 +9,9 @@ import sys
 from typing import Any, TextIO
 
 from hedgerow.errors import ParameterError
+from hedgerow.interrupts import speaks_json
 
-__all__ = ["OutputClosed", "say", "say_json", "tell"]
+__all__ = ["OutputClosed", "say", "say_json", "tell", "tell_as_it_is"]
 
 
 class OutputClosed(Exception):
@@ -54,8 +55,18 @@ def say_json(record: dict[str, Any]) -> None:
     say(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8", allow_nan=False))
 
 
-def tell(text: str) -> None:
-    """Write a text and a line's end to standard error; where that is closed, nobody is told."""
+def tell(text: str, kind: str = "note") -> None:
+    """Write a text and a line's end to standard error; where that is closed, nobody is told.
+
+    Under ``--json`` it is ``{"note": text}``, or of another kind.
+    """
+    if speaks_json():
+        text = json.dumps({kind: text})
+    tell_as_it_is(text)
+
+
+def tell_as_it_is(text: str) -> None:
+    """Write a text and a line's end to standard error, in whatever language it is."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             _write(sys.stderr, text)

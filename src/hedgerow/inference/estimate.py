@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from types import MappingProxyType
@@ -139,6 +139,12 @@ class Estimate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cell", MappingProxyType(dict(self.cell)))
+
+    def __reduce__(self) -> tuple[type[Estimate], tuple[Any, ...]]:
+        # A mapping proxy cannot be pickled.
+        return type(self), tuple(
+            dict(self.cell) if one.name == "cell" else getattr(self, one.name) for one in fields(self)
+        )
 
     @property
     def standard_error(self) -> float | None:

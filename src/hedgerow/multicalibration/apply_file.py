@@ -208,5 +208,5 @@ def _check(model: Model, kinds: Mapping[str, str], score: object, column: str) -
             "HG166",
             rule="A model of two classes whose groups are columns scores a file that has them and the score.",
             finding=f"The file has no column {named}." if missing else "This model or the new column does not fit.",
-            remedy="Name the column of scores by --score, and the new one by --column.",
+            remedy="Name the column of scores by `score`, and the new one by `column`.",
         )

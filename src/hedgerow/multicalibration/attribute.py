@@ -187,4 +187,5 @@ def _no_groups(finding: str) -> ParameterError:
         rule="Groups are declared: columns with their values, cut points, masks or predicates.",
         finding=finding,
         remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
+        shell="For example --group race=White,Black.",
     )

@@ -40,7 +40,8 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism:
         return mechanism  # type: ignore[return-value]  # the three parts of the protocol were looked for
     raise ParameterError(
         "HG167",
-        rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ", or such an object.",
+        rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
         finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else "Found something else.",
         remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
+        shell="The default is table.",
     )

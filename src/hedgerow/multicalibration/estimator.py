@@ -106,6 +106,8 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Whether the ledger holds the price alone, since the model could not be written there (HG606).
     total_spent_ : FitsSoFar
         What private fits of this estimator and its clones cost together, in this process: sums of ε and of δ.
+    replayed_ : bool
+        Whether the ledger's record of the same request answered, at no further price.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -227,7 +229,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             request_id=self.request_id,
         )
         self.model_, self.ledger_head_ = fitted.model, fitted.head
-        self.unrecorded_ = fitted.unrecorded
+        self.unrecorded_, self.replayed_ = fitted.unrecorded, fitted.replayed
         self.certificate_ = fitted.model.certificate
         return self
 

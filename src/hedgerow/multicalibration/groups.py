@@ -133,6 +133,7 @@ def _unreadable(finding: str) -> ParameterError:
         rule="Groups are declared: columns with their values, cut points, masks or predicates.",
         finding=finding,
         remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
+        shell="For example --group race=White,Black.",
     )
 
 
@@ -143,4 +144,5 @@ def _read_off_the_data(finding: str) -> UncertifiedError:
         finding=finding,
         remedy='Declare them: {"race": ["White", "Black"]}, {"age": cuts(30, 50)}, masks("veteran"). A group that is '
         "small does no harm: what is within its noise does not move.",
+        shell="Declare them, e.g. --group race=White,Black.",
     )

@@ -81,7 +81,7 @@ def check_destination(
             "HG168",
             rule="A file that this command did not write is replaced only where that is said.",
             finding=f"{place.name!r} is there already.",
-            remedy="Name another file, or say --force.",
+            remedy="Name another file, or give `force`.",
         )
 
 

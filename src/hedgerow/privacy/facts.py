@@ -238,6 +238,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
             finding=f"Column {column!r} has none.",
             remedy=_EXAMPLE,
+            shell=_example_in_shell(column),
         )
     listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
     pair = [exact(end) for end in listed]
@@ -248,8 +249,13 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
             finding=f"Found {_shown(bounds)} for column {column!r}.",
             remedy=_EXAMPLE,
+            shell=_example_in_shell(column),
         )
     return pair[0], pair[1]
+
+
+def _example_in_shell(column: str) -> str:
+    return f"Give them from the codebook, e.g. {column}:0:100."
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:

@@ -50,7 +50,9 @@ def parse_relation(relation: object) -> Relation:
         "HG103",
         rule='`relation` must be "replace-one" or "add-remove": it has no default, since a guarantee needs one.',
         finding="It was not given." if relation is None else f"Found {relation!r}.",
-        remedy='"replace-one" keeps n public; "add-remove" hides whether a person is in the data at all.',
+        remedy='For example relation="replace-one", which keeps n public; "add-remove" hides whether a person is '
+        "in the data at all.",
+        facts_help=relation is None,
     )
 
 

@@ -144,7 +144,7 @@ def _check_names(target: Path, names: Sequence[str]) -> None:
                 "HG119",
                 rule="No output replaces data, facts, a ledger or its secret.",
                 finding=f"The folder {str(target)!r} holds {kept}, under the name {name}.",
-                remedy="Name another folder; --force does not help here.",
+                remedy="Name another folder; `force` does not help here.",
             )
 
 
@@ -153,5 +153,5 @@ def _occupied(target: Path, finding: str, names: Sequence[str]) -> ParameterErro
         "HG119",
         rule="A release does not write over what is there.",
         finding=f"The folder {str(target)!r} {finding}.",
-        remedy="Name a new folder, or say --force to replace its " + ", ".join(names) + ".",
+        remedy="Name a new folder, or give `force` to replace its " + ", ".join(names) + ".",
     )

@@ -149,4 +149,5 @@ def _impossible(finding: str) -> ParameterError:
         rule="A guess gives each column numbers that are possible: mean, sd, share, missing.",
         finding=finding,
         remedy=_EXAMPLE,
+        shell="For example --guess age:mean=45,sd=18, or --guess employed:share=0.6.",
     )

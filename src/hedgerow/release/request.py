@@ -185,9 +185,10 @@ def _statistics(statistics: object) -> tuple[Asked, ...]:
     if not listed or not all(isinstance(one, kinds) for one in listed):
         raise ParameterError(
             "HG112",
-            rule="A release is asked for one or more statistics: hg.mean, hg.sum, hg.count, hg.bootstrap …",
+            rule="A release is asked for one or more statistics.",
             finding="Found none." if not listed else "One of those given is something else.",
             remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
+            shell="For example --mean age:0:100 --count.",
         )
     return listed
 

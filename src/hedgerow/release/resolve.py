@@ -97,7 +97,9 @@ class Resolver:
                 "HG104",
                 rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
                 finding=f"Column {column!r} has none, neither in the call nor in public facts.",
-                remedy="Give them from the codebook, e.g. bounds=(0, 100).",
+                remedy=f"Give them from the codebook, e.g. {_with_bounds(asked, column)}.",
+                shell=_bounds_in_shell(asked, column),
+                facts_help=True,
             )
         self._sourced("bounds", column)
         if asked.step is not None:
@@ -132,6 +134,7 @@ class Resolver:
                     rule="Categories of a group are declared, never read off the data.",
                     finding=f"Column {column!r} has none, neither in the call nor in public facts.",
                     remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
+                    facts_help=True,
                 )
             self._sourced("categories", column)
             return Category.declared(column, fact.categories, other=fact.other if other is None else other)
@@ -188,3 +191,17 @@ def columns_of(statistic: Statistic) -> tuple[str, ...]:
     if isinstance(statistic, Proportion):
         return (statistic.column,)
     return tuple(column for column, _ in grids_of(statistic))
+
+
+def _with_bounds(asked: Awaiting, column: str) -> str:
+    """Return how the statistic that was asked for is given bounds."""
+    if asked.kind == "ratio":
+        pairs = ", ".join(f'"{one}": (0, 100)' for one in asked.columns)
+        return f"bounds={{{pairs}}}"
+    return "bounds=(0, 100)"
+
+
+def _bounds_in_shell(asked: Awaiting, column: str) -> str:
+    if asked.kind in ("mean", "sum"):
+        return f"Give them from the codebook, e.g. {column}:0:100 in place of {column}."
+    return f"Write them into the facts, from the codebook: bounds = [0, 100] under [columns.{column}]."

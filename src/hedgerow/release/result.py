@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -17,6 +17,7 @@ from hedgerow.release.frame import build_frame
 from hedgerow.release.inert import inert
 from hedgerow.release.plan import Plan
 from hedgerow.release.write_file import write_lines
+from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.error_bars import ErrorBar
 
-__all__ = ["Release"]
+__all__ = ["REPLAYED", "Release"]
 
+REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
 _NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error")
 _TAIL = ("method", "n_resamples", "reliable", "note")
 
@@ -53,6 +55,8 @@ class Release(Sequence[Estimate]):
         The head of the ledger after this release, where there is one: printed on a report, it dates the ledger.
     unrecorded : bool
         Whether the ledger holds the price alone, since this result could not be written there (HG606).
+    replayed : bool
+        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
     """
 
     estimates: tuple[Estimate, ...]
@@ -71,6 +75,7 @@ class Release(Sequence[Estimate]):
     identity: str = ""
     ledger_head: str | None = None
     unrecorded: bool = False
+    replayed: bool = False
 
     @classmethod
     def of(
@@ -116,10 +121,17 @@ class Release(Sequence[Estimate]):
         return iter(self.estimates)
 
     def __repr__(self) -> str:
-        return f"<Release of {len(self)} estimate{'s' * (len(self) != 1)}, {self.price()}>"
+        again = ", replayed" if self.replayed else ""
+        return f"<Release of {len(self)} estimate{'s' * (len(self) != 1)}, {self.price()}{again}>"
 
     def __str__(self) -> str:
-        return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes])
+        again = (REPLAYED,) if self.replayed else ()
+        return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes, *again])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Functions of the user's own are not sent along: no estimate, interval or certificate needs them.
+        asked = tuple(one.without_code() if isinstance(one, Smooth) else one for one in self.asked)
+        return type(self), tuple(asked if one.name == "asked" else getattr(self, one.name) for one in fields(self))
 
     def price(self) -> str:
         """Return the price in a line: ε, δ, relation and unit; or that the release is simulated."""
@@ -220,7 +232,8 @@ class Release(Sequence[Estimate]):
             "<tr>" + "".join(f"<td>{escape(_short(columns[name][row]))}</td>" for name in shown) + "</tr>"
             for row in range(len(self))
         )
-        caption = f"<caption>{escape(self.price())}</caption>"
+        told = f"{self.price()}. {REPLAYED}" if self.replayed else self.price()
+        caption = f"<caption>{escape(told)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 

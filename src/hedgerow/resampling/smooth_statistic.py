@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, overload
+from typing import ClassVar, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ Columns = Mapping[str, Floats]
 Totals = Mapping[str, float]
 COUNT = "count"
 QUANTILE_STEPS = 64
+_FACTS = "Write the request of the facts anew; hedgerow schema prints what it may hold."
+_RATIO = 'hg.ratio("tax", "income", bounds={"tax": (0, 50), "income": (0, 100)})'
+_QUANTILE = 'hg.quantile("income", 0.5, bounds=(0, 128), step=2)'
+_BOOTSTRAP = 'hg.bootstrap(lambda t: t["tax"] / t["count"], columns={"tax": (0, 50)}, name="mean tax")'
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,13 @@ class Smooth:
         """The columns, for a label."""
         return ", ".join(name for name, _ in self.grids)
 
+    def without_code(self) -> Smooth:
+        """Return what was asked for without functions of the user's own, which another process may not have."""
+        if self.kind != "bootstrap":
+            return self
+        features = tuple(one if one.function is None else replace(one, function=_LeftBehind()) for one in self.features)
+        return replace(self, function=_LeftBehind(), features=features)
+
 
 @dataclass(frozen=True, slots=True)
 class SmoothHistogram(Smooth):
@@ -131,20 +142,22 @@ def bootstrap(
     'tax, income'
     """
     if not callable(statistic) or not isinstance(columns, Mapping) or not columns:
-        raise _no_statistic("A bootstrap is asked for with a function of totals and the columns that it reads.")
+        raise _no_statistic(
+            "A bootstrap is asked for with a function of totals and the columns that it reads.", _BOOTSTRAP
+        )
     grids = tuple(_grid(column, facts) for column, facts in columns.items())
     if features is None:
         listed = [Feature(column, *grid.as_bounds()) for column, grid in grids]
     else:
         listed = [_feature(key, given) for key, given in features.items()]
     if not listed or any(feature.name == COUNT for feature in listed):
-        raise _no_statistic('Features are named, and "count" is the number of records.')
+        raise _no_statistic('Features are named, and "count" is the number of records.', _BOOTSTRAP)
     label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
     if not isinstance(label, str) or not label.isprintable() or len(label) > 200:
-        raise _no_statistic("The name of a statistic is a printable text of at most 200 characters.")
+        raise _no_statistic("The name of a statistic is a printable text of at most 200 characters.", _BOOTSTRAP)
     low, high = float(limits[0]), float(limits[1])
     if not low < high:
-        raise _no_statistic("`limits` are two numbers, the lower one first; either may be infinite.")
+        raise _no_statistic("`limits` are two numbers, the lower one first; either may be infinite.", _BOOTSTRAP)
     return Smooth(label, grids, tuple(listed), statistic, low, high)
 
 
@@ -163,7 +176,7 @@ def ratio(
     """
     columns = checked_column(numerator), checked_column(denominator)
     if numerator == denominator or (bounds is not None and set(bounds) != {*columns}):
-        raise _no_statistic("A ratio has two different columns, each with its bounds.")
+        raise _no_statistic("A ratio has two different columns, each with its bounds.", _RATIO)
     if bounds is None:
         return Awaiting("ratio", columns, None, _ratio)
     return _ratio([_grid(column, bounds[column]) for column in columns])
@@ -212,7 +225,7 @@ def quantile(
     """
     share = real(probability)
     if share is None or not 0.0 < share < 1.0:
-        raise _no_statistic("A quantile has a probability strictly between 0 and 1.")
+        raise _no_statistic("A quantile has a probability strictly between 0 and 1.", _QUANTILE)
     if bounds is None:
         columns = (checked_column(column),)
         return Awaiting("quantile", columns, step, lambda grids: _quantile(*grids[0], share), steps=QUANTILE_STEPS)
@@ -225,26 +238,85 @@ def quantile(
 def _ratio(grids: Sequence[NamedGrid]) -> Smooth:
     (numerator, _), (denominator, _) = grids
     features = tuple(Feature(column, *grid.as_bounds()) for column, grid in grids)
-    return Smooth("ratio", tuple(grids), features, lambda t: t[numerator] / t[denominator], kind="ratio")
+    return Smooth("ratio", tuple(grids), features, _Ratio(numerator, denominator), kind="ratio")
 
 
 def _variance(column: str, grid: Grid) -> Smooth:
-    half = grid.half_range
-    return _moments(column, grid, "variance", lambda v: half**2 * v, half**2 * 1.01)
+    return _moments(column, grid, "variance", _Variance(grid.half_range), grid.half_range**2 * 1.01)
 
 
 def _deviation(column: str, grid: Grid) -> Smooth:
-    half = grid.half_range
-    return _moments(column, grid, "standard_deviation", lambda v: half * math.sqrt(v), half * 1.01)
+    return _moments(column, grid, "standard_deviation", _Deviation(grid.half_range), grid.half_range * 1.01)
 
 
 def _quantile(column: str, grid: Grid, probability: float) -> Smooth:
     if grid.steps > 1024:
-        raise _no_statistic("A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.")
-    (low, high), size = grid.as_bounds(), grid.steps + 1
-    edges = low + (np.arange(size + 1) - 0.5) * float(grid.step)
+        raise _no_statistic(
+            "A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.", _QUANTILE
+        )
+    read = _Quantile(grid, probability)
+    return SmoothHistogram(f"quantile_{probability:g}", ((column, grid),), (), read, *grid.as_bounds(), "quantile")
 
-    def read(totals: Totals) -> float:
+
+def _moments(column: str, grid: Grid, name: str, read: Callable[[Totals], float], largest: float) -> Smooth:
+    first, second = (_Power(column, grid.centre, grid.half_range, power) for power in (1, 2))
+    features = (Feature("value", -1.0, 1.0, first), Feature("square", 0.0, 1.0, second))
+    return Smooth(name, ((column, grid),), features, read, 0.0, largest, name)
+
+
+# Functions with names, and not closures: a release that asked for them can be pickled, and two that ask for the same
+# compare equal.
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    numerator: str
+    denominator: str
+
+    def __call__(self, totals: Totals) -> float:
+        return totals[self.numerator] / totals[self.denominator]
+
+
+@dataclass(frozen=True, slots=True)
+class _Power:
+    column: str
+    centre: float
+    half: float
+    power: int
+
+    def __call__(self, values: Columns) -> Floats:
+        scaled: Floats = (values[self.column] - self.centre) / self.half
+        return scaled if self.power == 1 else scaled**2
+
+
+@dataclass(frozen=True, slots=True)
+class _Variance:
+    half: float
+
+    def __call__(self, totals: Totals) -> float:
+        return self.half**2 * _scaled_variance(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Deviation:
+    half: float
+
+    def __call__(self, totals: Totals) -> float:
+        return self.half * math.sqrt(_scaled_variance(totals))
+
+
+def _scaled_variance(totals: Totals) -> float:
+    n = totals[COUNT]
+    spread = totals["square"] / n - (totals["value"] / n) ** 2
+    return spread * n / (n - 1.0) if n > 1.0 and spread >= 0.0 else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantile:
+    grid: Grid
+    probability: float
+
+    def __call__(self, totals: Totals) -> float:
+        (low, high), size = self.grid.as_bounds(), self.grid.steps + 1
+        edges = low + (np.arange(size + 1) - 0.5) * float(self.grid.step)
         mass = np.array([totals[str(place)] for place in range(size)])
         cumulated = np.concatenate([[0.0], np.cumsum(mass)])
         n = float(cumulated[-1])
@@ -254,30 +326,16 @@ def _quantile(column: str, grid: Grid, probability: float) -> Smooth:
         rising = (np.maximum.accumulate(cumulated) + np.minimum.accumulate(cumulated[::-1])[::-1]) / 2
         # The mean over a sampling error's width about p: the density there, which the error bar rests on, is that of
         # several grid values and not of one noisy count.
-        width = math.sqrt(probability * (1.0 - probability) / n)
-        sought = np.clip(probability + width * np.linspace(-1.0, 1.0, 9), 0.0, 1.0)
+        width = math.sqrt(self.probability * (1.0 - self.probability) / n)
+        sought = np.clip(self.probability + width * np.linspace(-1.0, 1.0, 9), 0.0, 1.0)
         return float(np.mean(np.clip(np.interp(sought * n, rising, edges), low, high)))
 
-    name = f"quantile_{probability:g}"
-    return SmoothHistogram(name, ((column, grid),), (), read, low, high, "quantile")
 
+class _LeftBehind:
+    """A function of the user's own that was not sent along; equal to nothing else."""
 
-def _moments(column: str, grid: Grid, name: str, scaled: Callable[[float], float], largest: float) -> Smooth:
-    centre, half = grid.centre, grid.half_range
-
-    def first(values: Columns) -> Floats:
-        return (values[column] - centre) / half
-
-    def second(values: Columns) -> Floats:
-        return first(values) ** 2
-
-    def read(totals: Totals) -> float:
-        n = totals[COUNT]
-        spread = totals["square"] / n - (totals["value"] / n) ** 2
-        return scaled(spread * n / (n - 1.0)) if n > 1.0 and spread >= 0.0 else math.nan
-
-    features = (Feature("value", -1.0, 1.0, first), Feature("square", 0.0, 1.0, second))
-    return Smooth(name, ((column, grid),), features, read, 0.0, largest, name)
+    def __call__(self, _: object) -> NoReturn:
+        raise _no_statistic("A function of one's own stays in the process that released it.", _BOOTSTRAP)
 
 
 def _grid(column: str, facts: object) -> tuple[str, Grid]:
@@ -289,15 +347,12 @@ def _grid(column: str, facts: object) -> tuple[str, Grid]:
 def _feature(name: str, given: object) -> Feature:
     pair = tuple(given) if isinstance(given, (tuple, list)) else ()
     if len(pair) != 2 or not callable(pair[0]):
-        raise _no_statistic(f"Feature {name!r} is given as (function, (low, high)).")
+        raise _no_statistic(f"Feature {name!r} is given as (function, (low, high)).", _BOOTSTRAP)
     low, high = Grid.from_bounds(name, pair[1], None).as_bounds()
     return Feature(checked_column(name), low, high, pair[0])
 
 
-def _no_statistic(rule: str) -> ParameterError:
+def _no_statistic(rule: str, example: str) -> ParameterError:
     return ParameterError(
-        "HG112",
-        rule=rule,
-        finding="Found something else.",
-        remedy='For example hg.ratio("tax", "income", bounds={"tax": (0, 50), "income": (0, 100)}).',
+        "HG112", rule=rule, finding="Found something else.", remedy=f"For example {example}.", shell=_FACTS
     )

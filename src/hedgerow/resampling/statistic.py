@@ -156,6 +156,7 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
             rule="The value of a proportion is declared: a text, a finite number or a boolean.",
             finding=f"Found {value!r} for column {column!r}.",
             remedy=f'For example hg.proportion("{column}", value=1).',
+            shell=f"For example --proportion {column}=1.",
         )
     return Proportion(checked_column(column), value)
 

@@ -120,6 +120,7 @@ def bootstrap_table(
         spent.value,
         ledger_head=spent.head,
         unrecorded=spent.unrecorded,
+        replayed=spent.replayed,
         remarks=(*spent.value.remarks, *spent.notes),
     )
     with_margins: Callable[[], Any] = table.with_margins

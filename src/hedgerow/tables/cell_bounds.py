@@ -21,6 +21,7 @@ from hedgerow.tables.shape import TableShape
 __all__ = ["CellLimits", "bounds_of_cells", "bounds_told"]
 
 CellLimits = tuple[tuple[int, int], ...]
+_IN_SHELL = "For example --cell-bounds north:0:500, or --cell-bounds north,female:0:500."
 _EXAMPLE = 'For example {"region": {"north": (0, 500)}}, or {("north", "female"): (0, 500)} by ["region", "sex"].'
 _MOST_TOLD = 12
 
@@ -113,4 +114,4 @@ def _on_grid(column: str, pair: object, grid: Grid) -> tuple[int, int]:
 
 
 def _unfit(rule: str, finding: str) -> ParameterError:
-    return ParameterError("HG152", rule=rule, finding=finding, remedy=_EXAMPLE)
+    return ParameterError("HG152", rule=rule, finding=finding, remedy=_EXAMPLE, shell=_IN_SHELL)

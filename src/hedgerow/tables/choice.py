@@ -155,6 +155,7 @@ def check_names(method: object, noise: object, by: object) -> None:
             rule="A table has one `by` column or more.",
             finding="None was given.",
             remedy='For example by={"sex": [0, 1]}; one number for everybody is survey.sum or survey.count.',
+            shell="For example --by sex=0,1; one number for everybody is hedgerow release with --sum or --count.",
         )
     for name, found, known in (("method", method, OPTIONS), ("noise", noise, NOISES)):
         if not isinstance(found, str) or found not in known:

@@ -15,6 +15,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.level import parse_level
 from hedgerow.privacy.facts import Scalar
 from hedgerow.release.frame import build_frame
+from hedgerow.release.result import REPLAYED
 from hedgerow.tables.cell_estimates import CellEstimates
 from hedgerow.tables.cells import TableCells
 from hedgerow.tables.columns import Columns, columns_of
@@ -94,6 +95,8 @@ class ProtectedTable(Sequence[Estimate]):
         The head of the ledger after this table, where there is one.
     unrecorded : bool
         Whether the ledger holds the price alone, since this result could not be written there (HG606).
+    replayed : bool
+        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
     known_total : float or None
         The grand total, where it is public.
     drawn : TableCells or None
@@ -121,6 +124,7 @@ class ProtectedTable(Sequence[Estimate]):
     backend: str | None = None
     ledger_head: str | None = None
     unrecorded: bool = False
+    replayed: bool = False
     known_total: float | None = None
     drawn: TableCells | None = None
 
@@ -136,12 +140,14 @@ class ProtectedTable(Sequence[Estimate]):
 
     def __repr__(self) -> str:
         shape = " × ".join(str(levels) for levels in self.shape.shape)
-        return f"<ProtectedTable, {self.subject()}, {shape} cells, {self.price()}>"
+        again = ", replayed" if self.replayed else ""
+        return f"<ProtectedTable, {self.subject()}, {shape} cells, {self.price()}{again}>"
 
     def __str__(self) -> str:
         from hedgerow.tables.write_text import text_of
 
-        return text_of(self.publication())
+        text = text_of(self.publication())
+        return f"{text.rstrip()}\n{REPLAYED}" if self.replayed else text
 
     @property
     def shape(self) -> TableShape:

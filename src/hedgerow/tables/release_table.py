@@ -94,6 +94,7 @@ def protected_table(
         spent.value.table,
         ledger_head=spent.head,
         unrecorded=spent.unrecorded,
+        replayed=spent.replayed,
         remarks=(*spent.value.table.remarks, *spent.notes),
     )
     return table.with_margins() if margins else table

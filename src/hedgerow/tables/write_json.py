@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.release.write_file import write_lines
@@ -28,9 +29,9 @@ def table_as_dict(table: ProtectedTable, level: float) -> dict[str, Any]:
     return {**_head(table, level), "estimates": [*_entries(table.estimates, level)], **_tail(table)}
 
 
-def table_json(table: ProtectedTable, level: float) -> str:
-    """Return the JSON text."""
-    return "".join(_parts(table, level))
+def table_json(table: ProtectedTable, level: float, **more: Any) -> str:
+    """Return the JSON text, with more fields at its end."""
+    return "".join(_parts(table, level, more))
 
 
 def write_table_json(table: ProtectedTable, path: str | Path, level: float) -> None:
@@ -53,7 +54,7 @@ def table_columns(table: ProtectedTable, level: float) -> dict[str, list[Any]]:
     )
 
 
-def _parts(table: ProtectedTable, level: float) -> Iterator[str]:
+def _parts(table: ProtectedTable, level: float, more: Mapping[str, Any] = MappingProxyType({})) -> Iterator[str]:
     head = json.dumps(_head(table, level), indent=2, ensure_ascii=False, allow_nan=False)
     yield head.removesuffix("\n}") + ',\n  "estimates": [\n'
     lines: list[str] = []
@@ -65,7 +66,7 @@ def _parts(table: ProtectedTable, level: float) -> Iterator[str]:
         if len(lines) >= _PART:
             yield "".join(lines)
             lines = []
-    tail = json.dumps(_tail(table), indent=2, ensure_ascii=False, allow_nan=False)
+    tail = json.dumps({**_tail(table), **more}, indent=2, ensure_ascii=False, allow_nan=False)
     yield "".join(lines) + "  ],\n" + tail.removeprefix("{\n") + "\n"
 
 

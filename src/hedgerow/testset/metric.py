@@ -238,6 +238,7 @@ def parse_metric(metric: object, *, positive: Any = None) -> Metric:
         rule="`metric` is one of " + ", ".join(_BY_NAME) + ", or a Metric.",
         finding=f"Found {metric!r}." if isinstance(metric, str) else f"Found a {type(metric).__name__}.",
         remedy="from_function(name, f, bounds=…) makes one of a function with declared bounds.",
+        shell="A metric of one's own can be had in Python alone.",
     )
 
 

@@ -160,8 +160,9 @@ class Score:
         error = self.standard_error
         known = "" if error is None else f" (s.e. {error:.3g}, of which privacy {self.privacy_error:.3g})"
         simulated = ", SIMULATED" if self.simulated else ""
+        again = ", replayed" if self.replayed else ""
         value = f"{self.metric} {self.value:.4g} ± {self.half_width:.3g}{known}"
-        return f"{value}, look {self.look} of {self.n_looks}{simulated}"
+        return f"{value}, look {self.look} of {self.n_looks}{simulated}{again}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>"

@@ -170,7 +170,7 @@ def checked_training(training: object) -> float:
         "HG176",
         rule="`thresholdout` compares the test score with the training score.",
         finding="It was not given, or is no finite number.",
-        remedy="Give the same metric on the training set: training_score=0.93, or --training 0.93.",
+        remedy="Give the same metric on the training set: training_score=0.93.",
     )
 
 

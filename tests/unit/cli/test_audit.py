@@ -39,7 +39,7 @@ def test_a_false_claim_exits_with_5_and_still_prints_its_record(monkeypatch: pyt
     monkeypatch.setattr(hedgerow.audit.verdict, "profile_of", lambda mechanism, relation: PureProfile(0.1))
     result = run(*GEOMETRIC, "--json")
     record = json.loads(result.stdout)
-    assert result.exit_code == 5 and result.stderr.startswith("HG522: ")
+    assert result.exit_code == 5 and json.loads(result.stderr)["error"]["code"] == "HG522"
     assert record["passes"] is False and record["epsilon_lower"] > record["epsilon_upper"]
     assert "FAILS" in run(*GEOMETRIC).stdout
 

@@ -100,10 +100,14 @@ def check(told: dict[str, Any], number: int) -> None:
         assert told["states"] == ["recorded"] and told["printed"], told
         return
     assert told["code"] == 128 + number, told
+    # Under --json whatever is said on standard error is JSON, at any moment.
+    error = json.loads(told["said"])["error"]
+    assert error["exit"] == 128 + number, told
     if told["states"] == []:
-        assert told["said"] == "Interrupted: no price was reserved, so nothing was spent.\n", told
+        assert error["code"] is None, told
+        assert error["finding"] == "Interrupted: no price was reserved, so nothing was spent.", told
     else:
-        assert told["said"].startswith("HG605: "), told
+        assert error["code"] == "HG605", told
 
 
 def check_moments(place: Path, moments: int, seed: int) -> None:
