@@ -64,6 +64,7 @@ def multicalibrate(
     from hedgerow.multicalibration.groups import family_of
     from hedgerow.multicalibration.model_file import check_destination, is_model
     from hedgerow.privacy.declared import Facts
+    from hedgerow.privacy.facts_nearby import naming_facts_nearby
 
     if label is None or score is None or out is None or epsilon is None:
         raise ParameterError(
@@ -78,9 +79,10 @@ def multicalibrate(
         raise no_source("multicalibrate")
     if source is None and table is None and declared is not None and declared.data is not None:
         table = declared.data.table
-    values, from_facts = _declared(groups, group, declared)
-    family = family_of(values, depth=depth)
-    rules = governed(declared, mechanism_named(mechanism), read=from_facts, relation=relation, ledger=ledger)
+    with naming_facts_nearby(facts, data):
+        values, from_facts = _declared(groups, group, declared)
+        family = family_of(values, depth=depth)
+        rules = governed(declared, mechanism_named(mechanism), read=from_facts, relation=relation, ledger=ledger)
     check_destination(out, data, facts, rules.ledger, force=force, earlier=is_model)
 
     def spend() -> None:
@@ -132,6 +134,7 @@ def _declared(
             finding=f"Of {' and '.join(repr(column) for column in unknown)} no values are declared"
             + (": no facts were named." if facts is None else " by the facts."),
             remedy=f"Add {options}; or --facts hedgerow.toml, a file that says {tables}.",
+            facts_help=True,
         )
     return found or None, from_facts
 

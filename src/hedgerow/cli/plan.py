@@ -74,6 +74,7 @@ def plan(
     """
     from hedgerow.inference.level import parse_level
     from hedgerow.privacy.declared import Facts
+    from hedgerow.privacy.facts_nearby import naming_facts_nearby
     from hedgerow.release.told import told_facts
 
     level, guesses = parse_level(level), parse_guess(guess or ())
@@ -91,18 +92,19 @@ def plan(
         n_draws=n_draws,
     )
     declared = None if facts is None else Facts.read(facts)
-    told = told_facts(declared, relation=relation, target=target)
-    asked_for = options.asked_of(mean, sum_, proportion, count)
-    wanted = options.requests_of(asked_for, given, declared, request) or _nothing()
-    planner = _planner(source, declared, told, n, table)
-    targets = _targets(target_se or [], target_rse or [], len(wanted), epsilon)
     made: list[tuple[Requested, Plan, Forecast]] = []
-    for one in wanted:
-        asked = dict(one.options)
-        if targets:
-            asked["epsilon"] = _needed(planner, one, asked, targets, guesses, n)
-        found = planner(one.statistics, **asked)
-        made.append((one, found, found.forecast(guesses, n=n, level=level)))
+    with naming_facts_nearby(facts, source):
+        told = told_facts(declared, relation=relation, target=target)
+        asked_for = options.asked_of(mean, sum_, proportion, count)
+        wanted = options.requests_of(asked_for, given, declared, request) or _nothing()
+        planner = _planner(source, declared, told, n, table)
+        targets = _targets(target_se or [], target_rse or [], len(wanted), epsilon)
+        for one in wanted:
+            asked = dict(one.options)
+            if targets:
+                asked["epsilon"] = _needed(planner, one, asked, targets, guesses, n)
+            found = planner(one.statistics, **asked)
+            made.append((one, found, found.forecast(guesses, n=n, level=level)))
     kept = ledger if ledger is not None or declared is None else declared.ledger_path
     _tell(made, _balance(made, declared.budget if declared is not None else None, kept), bool(targets), as_json)
 

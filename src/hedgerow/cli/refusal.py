@@ -90,9 +90,12 @@ def _misspelt(usage: BaseException) -> ParameterError:
     context = getattr(usage, "ctx", None)
     command = getattr(context, "command_path", None) or "hedgerow"
     message: str = usage.format_message()  # type: ignore[attr-defined]  # the base class by name, see _USAGE
+    remedy = f"See: {command} --help"
+    if (option := getattr(usage, "option_name", None)) and (nearest := getattr(usage, "possibilities", None)):
+        message, remedy = f"No such option: {option}", f"Did you mean {nearest[0]}? {remedy}"
     return ParameterError(
         "HG116",
         rule="A command is written as its help shows.",
         finding=message.strip().rstrip(".") + ".",
-        remedy=f"See: {command} --help",
+        remedy=remedy,
     )

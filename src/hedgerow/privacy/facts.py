@@ -91,7 +91,7 @@ class Grid:
         if stride is None or stride <= 0:
             raise ParameterError(
                 "HG106",
-                rule="`step` must be a positive, finite number that divides U − L exactly.",
+                rule="`step` must be a positive, finite number that divides the range between the bounds exactly.",
                 finding=f"Found {step!r} for column {column!r}.",
                 remedy=f"Without a step the range is cut into {DEFAULT_STEPS:,} parts.",
             )
@@ -99,7 +99,7 @@ class Grid:
         if ratio.denominator != 1:
             raise ParameterError(
                 "HG106",
-                rule="`step` must divide U − L exactly.",
+                rule="`step` must divide the range between the bounds exactly.",
                 finding=f"{_plain(span)} / {_plain(stride)} is no whole number for column {column!r}.",
                 remedy="The nearest steps that do: " + " and ".join(_nearest_steps(span, ratio)) + ".",
             )

@@ -203,5 +203,5 @@ def _with_bounds(asked: Awaiting, column: str) -> str:
 
 def _bounds_in_shell(asked: Awaiting, column: str) -> str:
     if asked.kind in ("mean", "sum"):
-        return f"Give them from the codebook, e.g. {column}:0:100 in place of {column}."
+        return f"Give them from the codebook: {column}:LO:HI in place of {column}, e.g. {column}:0:100."
     return f"Write them into the facts, from the codebook: bounds = [0, 100] under [columns.{column}]."

@@ -183,7 +183,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = "".join(f"{20 + place % 60},{place % 2},{(place % 10) / 10},{place // 2}\n" for place in range(1000))
     (tmp_path / "s.csv").write_text("age,sex,p,id\n" + rows)
     (tmp_path / "f.toml").write_text(
-        '[data]\npath = "s.csv"\nrelation = "replace-one"\n[[release]]\nname = "median"\nepsilon = 1\n'
+        'relation = "replace-one"\n[data]\npath = "s.csv"\n[[release]]\nname = "median"\nepsilon = 1\n'
         'statistics = [{statistic = "quantile", column = "age", probability = 0.5}]\n'
     )
     monkeypatch.chdir(tmp_path)
