@@ -110,7 +110,8 @@ def speaks_json() -> bool:
 def interrupted(code: int) -> str:
     """Return what whoever interrupted the command must know, `code` being that with which it ends.
 
-    >>> nothing_is_spent()
+    >>> nothing_is_spent(), speak_json(False)
+    (None, None)
     >>> interrupted(130)
     'Interrupted: no price was reserved, so nothing was spent.'
     """

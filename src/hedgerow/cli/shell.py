@@ -51,7 +51,13 @@ def in_shell(text: str) -> str:
 
     def assigned(found: re.Match[str]) -> str:
         # What stands behind an option is written for the shell already.
-        return found[0] if re.search(r"--[\w-]+ $", text[: found.start()]) else _option(found[1], found[2])
+        if re.search(r"--[\w-]+ $", text[: found.start()]):
+            return found[0]
+        try:
+            return _option(found[1], found[2])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # What somebody gave may look like anything, and a refusal must be printed whatever it quotes.
+            return found[0]
 
     text = _ASSIGNED.sub(assigned, text)
     text = _NAMED.sub(lambda found: f"`{OPTIONS.get(found[1], _WORDS.get(found[1], found[1]))}`", text)
@@ -63,7 +69,7 @@ def _option(name: str, written: str) -> str:
     if call and name in OPTIONS:
         return f"{OPTIONS[name]} {call[1]} {in_shell(call[2])}".rstrip()
     if name == "bounds":
-        low, high = _literal(written) if written != "…" else ("LO", "HI")
+        low, high = _literal(written)
         return f"COL:{low}:{high}"
     if name not in OPTIONS:
         return f"{name}={written}"

@@ -6,6 +6,7 @@ Nothing here sees data: a refusal made by this file depends on the schema and th
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -174,6 +175,7 @@ def _check_numeric(column: str, kind: str) -> None:
         rule="A sum or mean needs a numeric column.",
         finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by the source's schema.",
         remedy=truth or "Convert it in the source, or choose another column.",
+        shell=f"A share is --proportion {shlex.quote(column)}=true." if truth else None,
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer.main
 from typer.testing import CliRunner
@@ -27,7 +29,9 @@ SHELL = re.compile(r"(?<![\w-])--[a-z]")
 IN_PYTHON_ONLY = (
     *("accounting/mixture.py", "audit/bootstrap_tables.py", "release/frame.py", "resampling/n_resamples.py", "testing"),
     *("tables/accuracy.py", "tables/bootstrap_plan.py", "tables/margins.py", "tables/picture.py"),
-    *("tables/searched_sensitivity.py", "tables/whole_numbers.py", "testset/metric.py"),
+    *("tables/bootstrap_sensitivity.py", "tables/searched_sensitivity.py", "tables/whole_numbers.py"),
+    # Arrays of predictions and metrics of one's own; a command reads files.
+    *("testset/kinds.py", "testset/metric.py", "testset/records.py"),
     # Estimators and predicates are objects, and have no file.
     *("multicalibration/estimator.py", "multicalibration/model_file.py", "multicalibration/model_record.py"),
 )
@@ -87,6 +91,62 @@ def test_no_error_that_a_command_can_reach_shows_python() -> None:
     assert wrong == []
 
 
+def sentences() -> Iterator[tuple[str, str]]:
+    """Yield (file, text) of every sentence in the source: errors may take their words from constants and helpers."""
+    for path in SOURCE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        described = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        own = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and any(k.arg == "shell" for k in node.keywords)
+        ]
+        inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        inside |= {id(part) for call in own for part in ast.walk(call)}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Constant, ast.JoinedStr)) and not {id(node)} & (inside | described):
+                text = text_of(node)
+                if text.endswith(".") and " " in text:
+                    yield path.relative_to(SOURCE).as_posix(), text
+
+
+def test_no_sentence_in_a_constant_shows_python_either() -> None:
+    # Each of these has words of its own for the shell beside it, or speaks of a frame.
+    own = (
+        *("release/guess.py", "tables/cell_bounds.py", "resampling/smooth_statistic.py", "engines/schema.py"),
+        # What is printed after a release, or said of a model: no refusal.
+        *("inference/calibrated_programme.py", "reports/", "demo/", "privacy/budget.py", "ledger/request.py"),
+    )
+    wrong = [
+        (file, in_shell(text))
+        for file, text in sentences()
+        if not file.startswith((*IN_PYTHON_ONLY, *own))
+        and PYTHON.search(shown(in_shell(text)))
+        and "in Python" not in text
+    ]
+    assert wrong == []
+
+
+def test_words_of_somebody_elses_are_printed_as_they_are() -> None:
+    for text in (
+        "bounds={1}",
+        "bounds=(1, 2, 3)",
+        "unit={}",
+        "by=3",
+        'unit={"column": 1}',
+        "by={1, 2}",
+        "bounds=…",
+        "groups=3",
+    ):
+        assert in_shell(f"Found {text}.")
+
+
 def test_no_error_of_python_shows_an_option() -> None:
     wrong = [
         (file, text)
@@ -119,6 +179,7 @@ REFUSALS = {
     "bounds": f"{RELEASE} --mean age:100:0 --epsilon 1",
     "step": f"{RELEASE} --mean age:0:100:7 --epsilon 1",
     "column": f"{RELEASE} --mean agge:0:100:1 --epsilon 1",
+    "a mean of booleans": "release b.parquet --relation replace-one --mean t:0:1 --epsilon 1",
     "no categories": f"{RELEASE} --count --by sex --epsilon 1",
     "empty categories": f"{RELEASE} --count --by sex= --epsilon 1",
     "nothing": f"{RELEASE} --epsilon 1",
@@ -182,6 +243,7 @@ REFUSALS = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = "".join(f"{20 + place % 60},{place % 2},{(place % 10) / 10},{place // 2}\n" for place in range(1000))
     (tmp_path / "s.csv").write_text("age,sex,p,id\n" + rows)
+    pq.write_table(pa.table({"t": [True, False] * 50}), tmp_path / "b.parquet")
     (tmp_path / "f.toml").write_text(
         'relation = "replace-one"\n[data]\npath = "s.csv"\n[[release]]\nname = "median"\nepsilon = 1\n'
         'statistics = [{statistic = "quantile", column = "age", probability = 0.5}]\n'
@@ -246,6 +308,7 @@ def test_every_warning_of_hedgerow_has_its_one_category(folder: Path) -> None:
 
 def test_an_interruption_is_words_or_json() -> None:
     nothing_is_spent()
+    speak_json(False)
     assert interrupted(130) == "Interrupted: no price was reserved, so nothing was spent."
     speak_json(True)
     try:

@@ -303,7 +303,7 @@ def test_what_cannot_be_written_is_still_printed(survey: Path, tmp_path: Path, m
 
     monkeypatch.setattr(ReleaseFolder, "write", full)
     result = run("release", survey, *ONE, *MEAN, "--out", tmp_path / "out", "--json")
-    assert result.exit_code == 6 and result.stderr.startswith("HG604: ")
+    assert result.exit_code == 6 and json.loads(result.stderr)["error"]["code"] == "HG604"
     assert len(json.loads(result.stdout)["estimates"]) == 1
     assert not (tmp_path / "out").exists()
 
@@ -325,7 +325,9 @@ def test_a_folder_under_a_file_is_found_out_first(survey: Path) -> None:
 def test_a_large_delta_is_warned_of_in_plain_words(survey: Path) -> None:
     result = run("release", survey, *ONE, *MEAN, "--delta", "0.01", "--json")
     assert result.exit_code == 0 and len(json.loads(result.stdout)["estimates"]) == 1
-    assert result.stderr.startswith("Warning: delta=0.01 exceeds 1/n") and ".py" not in result.stderr
+    assert json.loads(result.stderr)["warning"].startswith("delta=0.01 exceeds 1/n") and ".py" not in result.stderr
+    words = run("release", survey, *ONE, *MEAN, "--delta", "0.01").stderr
+    assert words.startswith("Warning: delta=0.01 exceeds 1/n") and ".py" not in words
 
 
 def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

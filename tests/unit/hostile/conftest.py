@@ -81,6 +81,11 @@ class Doors:
         assert "Traceback" not in result.output
         if result.exit_code == 0:
             return None, 0
+        if "--json" in arguments:
+            # Under --json a refusal is JSON, after any warnings.
+            error = json.loads(result.stderr.splitlines()[-1])["error"]
+            assert error["exit"] == result.exit_code and error["rule"], result.stderr
+            return error["code"], result.exit_code
         code = result.stderr.split(":", 1)[0]
         assert f"hedgerow explain {code}" in result.stderr, result.stderr
         return code, result.exit_code
