@@ -18,7 +18,7 @@ __all__ = ["OPTIONS", "in_shell", "sentences_in_shell"]
 # Options that are not called as their parameters are.
 _OTHERWISE = {"n_looks": "--looks", "n_answers": "--answers", "training_score": "--training", "groups": "--group"}
 _ALIKE = (
-    "by cell_bounds classes column delta depth epsilon facts force guarantee interval label ledger level "
+    "by cell_bounds classes column delta depth epsilon facts force guarantee interval key label labels ledger level "
     "margins mechanism method metric missing n n_buckets n_draws n_fits n_resamples noise noise_sd other "
     "positive rate relation request_id rho mu score share table target threshold thinning unit "
 )

@@ -250,7 +250,7 @@ class FileTestSet:
                 finding="The ledger was made by an earlier version and does not say where."
                 if place is None
                 else "They are not there.",
-                remedy="Say where they are now: --labels FILE, in Python labels=…. No look was taken.",
+                remedy='Say where they are now: labels="FILE". No look was taken.',
             )
         opened = open_in_order(place)
         self.columns.check_labels(opened)
@@ -260,7 +260,7 @@ class FileTestSet:
                 rule="A ledger counts looks at the labels with which it was made.",
                 finding="The custodian's file has changed since.",
                 remedy="Put back the file as it was; other labels are another test set, with a ledger of their own. If "
-                "only its form has changed, name it: --labels FILE. No look was taken.",
+                "only its form has changed, name it by `labels`. No look was taken.",
             )
         n = self.settings.conditions.n
         if labels is not None and n is not None and opened.count_rows() != n:

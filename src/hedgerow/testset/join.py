@@ -27,7 +27,7 @@ def require_key(relation: Relation, key: str | None) -> None:
             rule="Under add-remove predictions are joined to labels by a key: by position, a record that comes or goes "
             "would move the predictions of all others.",
             finding="No key is named.",
-            remedy="Name the column that tells records apart, in both files: --key id. Or use --relation replace-one.",
+            remedy='Name the column that tells records apart, in both files: key="id". Or use relation="replace-one".',
         )
 
 
