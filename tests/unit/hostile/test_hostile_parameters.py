@@ -178,7 +178,7 @@ COMMANDS: dict[str, tuple[list[str], str, int]] = {
     "share NaN": ([*MEAN, "--share", "nan"], "HG113", 2),
     "unit without a limit": ([*MEAN, "--unit", "sex"], "HG116", 2),
     "unit 13": ([*MEAN, "--unit", "sex:13"], "HG402", 4),
-    "a lone surrogate": (["--mean", "\udcff:0:1"], "HG203", 2),
+    "a lone surrogate": (["--mean", "\udcff:0:1"], "HG211", 2),
     "id empty": ([*MEAN, "--request-id", ""], "HG314", 2),
 }
 
