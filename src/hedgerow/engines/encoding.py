@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def plain_csv(path: str) -> Iterator[str]:
     if _is_plain(path):
         yield path
         return
-    with _pipe() as (read_end, write_end, place):
+    with _pipe() as (place, write_end, read_end):
         stopped, failures = threading.Event(), list[OSError]()
         writer = threading.Thread(target=_pour, args=(path, write_end, stopped, failures), daemon=True)
         writer.start()
@@ -68,10 +68,11 @@ def plain_csv(path: str) -> Iterator[str]:
         finally:
             # The writer would wait for ever for a reader that failed before the end.
             stopped.set()
-            os.set_blocking(read_end, False)
+            drain = read_end()
+            os.set_blocking(drain, False)
             while writer.is_alive():
                 with suppress(BlockingIOError):
-                    os.read(read_end, _CHUNK)
+                    os.read(drain, _CHUNK)
                 writer.join(0.001)
     if failures:
         raise failures[0]
@@ -101,10 +102,10 @@ def _chunks(path: str) -> Iterator[bytes]:
     yield held
 
 
-def _pour(path: str, write_end: int, stopped: threading.Event, failures: list[OSError]) -> None:
+def _pour(path: str, write_end: Callable[[], int], stopped: threading.Event, failures: list[OSError]) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")(errors=_STRAY)
     try:
-        with os.fdopen(write_end, "wb") as pipe:
+        with os.fdopen(write_end(), "wb") as pipe:
             for chunk in _chunks(path):
                 if stopped.is_set():
                     return
@@ -115,19 +116,25 @@ def _pour(path: str, write_end: int, stopped: threading.Event, failures: list[OS
 
 
 @contextmanager
-def _pipe() -> Iterator[tuple[int, int, str]]:
-    """Yield both ends of a pipe and a path to it; the end that is written to is closed by whoever writes."""
+def _pipe() -> Iterator[tuple[str, Callable[[], int], Callable[[], int]]]:
+    """Yield a path to a pipe, and what opens its ends; the end that is written to is closed by whoever writes."""
     with ExitStack() as kept:
         read_end, write_end = os.pipe()
         place = f"/dev/fd/{read_end}"
-        if not Path(place).exists():
-            # A system without /dev/fd, or without the /proc behind it: a pipe with a name that nobody else may open.
-            os.close(read_end)
-            os.close(write_end)
-            place = str(Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="hedgerow-")), "cells.csv"))
-            os.mkfifo(place, 0o600)
-            # One end opens without waiting for the other, and then the other finds it.
-            read_end = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
-            write_end = os.open(place, os.O_WRONLY)
-        kept.callback(os.close, read_end)
-        yield read_end, write_end, place
+        if Path(place).exists():
+            kept.callback(os.close, read_end)
+            yield place, lambda: write_end, lambda: read_end
+            return
+        os.close(read_end)
+        os.close(write_end)
+        # A system without /dev/fd, or without the /proc behind it: a pipe with a name that nobody else may open.
+        place = str(Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="hedgerow-")), "cells.csv"))
+        os.mkfifo(place, 0o600)
+
+        def reader() -> int:
+            end = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+            kept.callback(os.close, end)
+            return end
+
+        # To open an end waits for the other one. A writer that came and went before the reader would leave it waiting.
+        yield place, lambda: os.open(place, os.O_WRONLY), reader

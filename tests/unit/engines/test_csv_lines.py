@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,10 @@ def test_what_is_not_plain_comes_through_a_pipe(tmp_path: Path, devices: bool, m
     with pytest.raises(ZeroDivisionError), plain_csv(str(place)) as path:  # a reader that stops before the end
         1 / 0  # noqa: B018
     assert ages(tmp_path, content) == ({41: 5_000, 42: 5_000}, 0)
+    place.write_bytes(content[:30])
+    with plain_csv(str(place)) as path:
+        time.sleep(0.05)  # so few bytes are written, and the writer is gone, before the reader comes
+        assert len(Path(path).read_bytes()) > 0
     assert [one.name for one in tmp_path.iterdir()] == ["people.csv"]
     assert (len(list(Path("/dev/fd").iterdir())), threading.active_count()) == (descriptors, threads)
 
