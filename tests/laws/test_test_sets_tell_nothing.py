@@ -46,7 +46,32 @@ class Hostile:
     __hash__ = object.__hash__
 
 
+class HostileNumber(float):
+    """A number whose reading fails, and says so."""
+
+    def __float__(self) -> float:
+        print("label 17")
+        raise SystemExit("label 17")
+
+
+class Disguised:
+    """An object whose very type cannot be asked for."""
+
+    @property
+    def __class__(self) -> Any:
+        raise SystemExit("label 17")
+
+
+class HostileRow(list):  # type: ignore[type-arg]
+    """A row whose length cannot be told."""
+
+    def __len__(self) -> int:
+        raise SystemExit("label 17")
+
+
 EVIL["hostile"] = Hostile()
+# Arrow and polars themselves fail on these, so that only containers of NumPy and pandas ever hold them.
+ODD_OBJECTS: dict[str, Any] = {"number": HostileNumber(1), "disguised": Disguised(), "row": HostileRow([1])}
 
 
 def _objects(values: list[Any]) -> np.ndarray:
@@ -77,6 +102,31 @@ HOLDERS: dict[str, Callable[[list[Any]], Any]] = {
     "arrow chunked": lambda v: pa.chunked_array([v]),
     "arrow dictionary": lambda v: pa.array(v).dictionary_encode(),
     "arrow decimal": lambda v: pa.array(v, pa.decimal128(38, 2)),
+}
+
+
+def _texts(broken: int) -> pa.Array:
+    """Return labels as Arrow's texts, of which one is no UTF-8: no reader looks at that."""
+    cells = [str(one).encode() for one in PLAIN]
+    cells[ODD] = b"\xff" if broken else b"1"
+    return pa.array(cells).view(pa.string())
+
+
+def _days(broken: int) -> list[int]:
+    return [2**31 - 1 if broken and place == ODD else one for place, one in enumerate(PLAIN)]
+
+
+BROKEN: dict[str, Callable[[int], Any]] = {
+    "arrow texts": _texts,
+    "arrow dictionary": lambda b: _texts(b).dictionary_encode(),
+    "arrow table": lambda b: pa.table({"y": _texts(b)}),
+    "pandas string": lambda b: pd.Series(pd.arrays.ArrowStringArray(_texts(b))),
+    "pandas string[pyarrow]": lambda b: pd.Series(pd.array(_texts(b), dtype=pd.ArrowDtype(pa.string()))),
+    "pandas date32[pyarrow]": lambda b: pd.Series(pd.array(pa.array(_days(b), pa.date32()), pd.ArrowDtype(pa.date32()))),
+    "polars texts": lambda b: pl.from_arrow(_texts(b)),
+    "polars dates": lambda b: pl.Series(_days(b), dtype=pl.Int32).cast(pl.Date),
+    "polars durations": lambda b: pl.Series(_days(b), dtype=pl.Int64).cast(pl.Duration("ms")) * 2**30,
+    "numpy texts": lambda b: np.array([65 + 0x10FFFF * (b and i == ODD) for i in range(N)], np.uint32).view("U1"),
 }
 METRICS = {
     "accuracy": "accuracy",
@@ -134,11 +184,30 @@ def test_no_label_changes_how_a_score_ends(
                 continue
     capfd.readouterr()  # what a container says of values that it refuses
     for name, y in held.items():
-        kept = None if metric != "brier" else tmp_path / name
+        # Making a ledger is what takes long, and labels never get there.
+        kept = tmp_path / name if metric == "brier" and holder in ("list", "pandas object") else None
         told = ending(lambda y=y, kept=kept: scored(y, metric, kept, [0, 1] if metric == "log-loss" else None), capfd)
         endings.setdefault(repr(told), []).append(name)
     assert len(endings) == 1 and "plain" in next(iter(endings.values())), endings
     assert len(held) > 1
+
+
+@pytest.mark.parametrize("holder", ["list", "numpy object", "pandas object"])
+def test_no_object_among_labels_changes_how_a_score_ends(holder: str, capfd: pytest.CaptureFixture[str]) -> None:
+    endings: dict[str, list[str]] = {}
+    for name, value in {"plain": 1, **ODD_OBJECTS}.items():
+        values: list[Any] = list(PLAIN)
+        values[ODD] = value
+        y = HOLDERS[holder](values)
+        endings.setdefault(repr(ending(partial(scored, y, "brier", None, None), capfd)), []).append(name)
+    assert len(endings) == 1, endings
+
+
+@pytest.mark.parametrize("holder", BROKEN)
+def test_no_broken_cell_changes_how_a_score_ends(holder: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """A text that is no UTF-8 and a date beyond the year 9999 fail to become Python's own."""
+    endings = {repr(ending(partial(scored, y, "accuracy", None, None), capfd)) for y in map(BROKEN[holder], (0, 1))}
+    assert len(endings) == 1, endings
 
 
 class Model:

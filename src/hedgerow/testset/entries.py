@@ -8,7 +8,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -17,10 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.resampling.user_code import quietly
+
 __all__ = ["Entries", "entries_of", "number_in"]
 
 Floats = NDArray[np.float64]
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
+_PLAIN = frozenset((bool, int, float, np.bool_, np.float64, np.int64, Decimal, Fraction))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,12 +119,17 @@ def entries_of(values: Any) -> Entries:
         return _of_array(values)
     if isinstance(values, (list, tuple)):
         return _of_cells([_inside(value) for value in values])
-    if hasattr(values, "to_pylist"):  # Arrow
-        return _of_cells(values.to_pylist()) if _plain_arrow(values.type) else _nothing(len(values))
     if hasattr(values, "get_column") and getattr(values, "width", 0) == 1:  # a polars frame of one column
         values = values.to_series()
+    if getattr(values, "num_columns", 0) == 1 and hasattr(values, "column"):  # an Arrow table of one column
+        values = values.column(0)
     if hasattr(values, "to_list") and hasattr(values, "is_null"):  # polars
-        return _of_cells(values.to_list())
+        return _of_cells(_polars_cells(values))
+    dtype = getattr(values, "dtype", None)
+    if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":  # pandas on Arrow
+        values = values.array.__arrow_array__()
+    if hasattr(values, "to_pylist"):
+        return _of_cells(_arrow_cells(values)) if _plain_arrow(values.type) else _nothing(len(values))
     # pandas: its own array would be made numbers or objects by one missing value.
     return _of_array(np.asarray(values, dtype=object))
 
@@ -147,7 +155,10 @@ def _of_array(array: NDArray[Any]) -> Entries:
         with np.errstate(all="ignore"):
             return Entries(array.astype(np.float64), *_no_texts(len(array)))
     if array.dtype.kind in "OUST":
-        return _of_cells(array.tolist())
+        try:
+            return _of_cells(array.tolist())
+        except Exception:  # a text holds a code that no letter has
+            return _of_cells([_plainly(array[place : place + 1].tolist) for place in range(len(array))])
     return _nothing(len(array))
 
 
@@ -155,25 +166,57 @@ def _of_cells(cells: list[Any]) -> Entries:
     numbers = np.array([_number(cell) for cell in cells], dtype=np.float64)
     texts, is_text = _no_texts(len(cells))
     for place, cell in enumerate(cells):
-        if isinstance(cell, (str, bytes)):
-            # A subclass could say something else of itself.
-            texts[place] = str.__str__(cell) if isinstance(cell, str) else cell.decode("utf-8", "surrogateescape")
-            is_text[place] = True
+        # A subclass could say something else of itself, so its type is asked, and the text of its base.
+        if issubclass(type(cell), str):
+            texts[place], is_text[place] = str.__str__(cell), True
+        elif issubclass(type(cell), bytes):
+            texts[place], is_text[place] = bytes.decode(cell, "utf-8", "surrogateescape"), True
     return Entries(numbers, texts, is_text)
 
 
 def _number(cell: Any) -> float:
-    if not isinstance(cell, _NUMBERS):
-        return float("nan")
-    try:
-        return float(cell)
-    except Exception:  # beyond every double; a signalling NaN; a subclass with code of its own
-        return float("nan")
+    kind = type(cell)
+    if kind in _PLAIN:
+        try:
+            return float(cell)
+        except (OverflowError, ValueError):  # beyond every double; a signalling NaN
+            return float("nan")
+    # A type of somebody else's is asked silently: it may print or leave.
+    told = quietly(lambda: float(cell)) if issubclass(kind, _NUMBERS) else None
+    return float("nan") if told is None else told
 
 
 def _inside(value: Any) -> Any:
     """Return the only item of a row of one, as of a column that is given as a list of rows."""
-    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
+    return value[0] if type(value) in (list, tuple) and len(value) == 1 else value
+
+
+def _plainly(listed: Callable[[], list[Any]]) -> Any:
+    try:
+        return listed()[0]
+    except Exception:
+        return None
+
+
+def _polars_cells(series: Any) -> list[Any]:
+    """Return the cells of a polars series as Python's own; None where it holds neither numbers nor texts."""
+    name = str(series.dtype)
+    if name.startswith(("String", "Categorical", "Enum")):
+        # As bytes: a text that is not UTF-8 would stop polars itself.
+        cells: list[Any] = series.cast(str).cast(bytes).to_list()
+        return cells
+    if series.dtype.is_numeric() or name in ("Boolean", "Binary", "Object", "Null"):
+        return list(series.to_list())
+    # A date beyond the year 9999 cannot become one of Python's.
+    return [None] * len(series)
+
+
+def _arrow_cells(column: Any) -> list[Any]:
+    """Return the cells of an Arrow column of numbers or texts as Python's own, texts as bytes."""
+    if str(column.type).startswith("dictionary"):
+        column = column.cast(column.type.value_type)
+    # Arrow takes a text as UTF-8 without looking; Python looks.
+    return list((column.cast("large_binary") if "string" in str(column.type) else column).to_pylist())
 
 
 def _nothing(n: int) -> Entries:

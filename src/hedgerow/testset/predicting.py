@@ -36,7 +36,9 @@ def told_of_model(model: object) -> str:
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
-def predicted(model: Any, x: object, n: int, metric: Metric, check: Callable[[Entries], Entries]) -> Entries:
+def predicted(
+    model: Any, x: object, n: int, metric: Metric, check: Callable[[Entries], Entries], *, public: bool
+) -> Entries:
     """Return a model's predictions, missing where it fails.
 
     Parameters
@@ -47,6 +49,9 @@ def predicted(model: Any, x: object, n: int, metric: Metric, check: Callable[[En
         Whether labels or chances are asked for.
     check : callable
         Refuses predictions that the metric cannot read; called on those for made-up rows.
+    public : bool
+        Whether n is. Where it is not, a model without features is not refused for another number of predictions, which
+        would tell n: they are returned as they are.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def predicted(model: Any, x: object, n: int, metric: Metric, check: Callable[[En
         found = found if isinstance(found, np.ndarray) else np.asarray(found, dtype=object)
         return _chosen(found, classes, metric) if metric.needs == "chances" else found
 
-    made_up, rows = (None, n) if x is None else (_made_up(x), 2)
+    made_up, rows = (None, n if public else None) if x is None else (_made_up(x), 2)
     if x is None or made_up is not None:
         # Without features a model sees nothing of the records: whatever it does may be told.
         tried = quietly(lambda: one_result_each(asked(made_up), rows))
@@ -87,8 +92,9 @@ def predicted(model: Any, x: object, n: int, metric: Metric, check: Callable[[En
     return entries_of(one_by_one(lambda start, end: asked(_rows(x, start, end, n)), n, None))
 
 
-def one_result_each(results: NDArray[Any], n: int) -> NDArray[Any]:
-    """Return results as one column of n, or fail."""
+def one_result_each(results: NDArray[Any], n: int | None) -> NDArray[Any]:
+    """Return results as one column of n, or of whatever length where n is None; or fail."""
+    n = results.shape[0] if n is None else n
     if results.shape not in ((n,), (n, 1)):
         raise ValueError("one result a record")
     return results.reshape(n)

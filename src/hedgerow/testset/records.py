@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow.errors import ParameterError
 from hedgerow.testset.entries import Entries, entries_of
 
-__all__ = ["as_predictions", "checked_length", "labels_of"]
+__all__ = ["as_predictions", "checked_length", "labels_of", "one_a_record"]
 
 
 def labels_of(y: object) -> Entries:
@@ -33,10 +33,9 @@ def checked_length(x: object, n: int) -> None:
 
 
 def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
-    """Return predictions as entries, one a record.
+    """Return predictions as entries, as they were sent.
 
-    Where the number of records is not `public`, another number of predictions is not refused, which would tell it: a
-    record without a prediction counts as the worst, and predictions beyond the last record are ignored.
+    Where the number of records is not `public`, another number of predictions is not refused, which would tell it.
 
     Raises
     ------
@@ -45,8 +44,8 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
 
     Examples
     --------
-    >>> as_predictions([1, 0], 3, public=False).missing.tolist()
-    [False, False, True]
+    >>> len(as_predictions([1, 0], 3, public=False))
+    2
     """
     if isinstance(predictions, np.ndarray) and predictions.dtype.kind not in "biufOUST":
         # Dates and the like: told from numbers, so that a metric of chances refuses them.
@@ -60,8 +59,19 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
             "Found another shape or type.",
             "For chances, give those of the positive label alone: model.predict_proba(X)[:, 1]. No look was taken.",
         )
+    return found
+
+
+def one_a_record(sent: Entries, n: int) -> Entries:
+    """Return predictions as one a record: a record without one has none, and those beyond the last are ignored.
+
+    Only what is paid for may see this: where n is private, a check or a digest of it would tell n.
+
+    >>> one_a_record(as_predictions([1, 0], 3, public=False), 3).missing.tolist()
+    [False, False, True]
+    """
     places = np.arange(n)
-    return found if len(found) == n else found.taken(np.where(places < len(found), places, -1))
+    return sent if len(sent) == n else sent.taken(np.where(places < len(sent), places, -1))
 
 
 def _column(values: Any) -> Entries | None:

@@ -32,7 +32,7 @@ from hedgerow.testset.metric import Metric, parse_metric
 from hedgerow.testset.opened import opened_looks, threshold_noise
 from hedgerow.testset.own_function import rehearse
 from hedgerow.testset.predicting import is_model, predicted, told_of_model
-from hedgerow.testset.records import as_predictions, checked_length, labels_of
+from hedgerow.testset.records import as_predictions, checked_length, labels_of, one_a_record
 from hedgerow.testset.score import Score
 from hedgerow.testset.secret import Secret
 from hedgerow.testset.settings import Settings
@@ -201,7 +201,7 @@ class TestSet:
         n, public = len(self._y), self.settings.conditions.n is not None
         if is_model(model_or_predictions):
             told["model"] = told_of_model(model_or_predictions)
-            predictions = predicted(model_or_predictions, self._x, n, self._metric, self._checked)
+            predictions = predicted(model_or_predictions, self._x, n, self._metric, self._checked, public=public)
         else:
             predictions = self._checked(as_predictions(model_or_predictions, n, public=public))
             if request_id is not None:
@@ -209,7 +209,7 @@ class TestSet:
         return ask(
             self.settings,
             self._looks,
-            lambda: losses_of(self._metric, self._y, predictions),
+            lambda: losses_of(self._metric, self._y, one_a_record(predictions, n)),
             told,
             self._noise,
             request_id=request_id,

@@ -75,7 +75,32 @@ def test_a_guess_opens_like_the_truth(relation: str, tmp_path: Path) -> None:
         TestSet(features, labels, **{**options, "name": "another"})
 
 
-def test_under_add_remove_no_length_of_predictions_is_refused() -> None:
-    """Otherwise the private number of records would be found by trying."""
-    test_set = TestSet(None, [0, 1] * 20, relation="add-remove", epsilon=1.0, n_looks=4)
-    assert [test_set.score([0] * n).look for n in (0, 39, 40, 41)] == [1, 2, 3, 4]
+class Without:
+    """A model that needs no features, and predicts for a number of records that it chooses."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def predict(self, _: object) -> np.ndarray:
+        return np.zeros(self.n)
+
+
+def test_under_add_remove_nothing_free_tells_the_number_of_records() -> None:
+    """Lengths, values beyond the last record, replays and models: each would otherwise find the number by trying."""
+    endings = set()
+    for n in (39, 40, 41):
+        told = []
+        for metric in ("accuracy", "brier"):
+            test_set = TestSet(None, [0, 1] * 18 + [1] * (n - 36), metric=metric, relation="add-remove", epsilon=1.0,
+                               n_looks=20)  # fmt: skip
+            sent = [([0] * length, None) for length in (0, 39, 40, 41)]
+            sent += [([0] * 40 + [7.5], None), ([0] * 41, "a"), ([0] * 40, "a"), ([0] * 41 + [1], "a")]
+            sent += [] if metric == "brier" else [(Without(length), None) for length in (39, 40, 41)]
+            for predictions, name in sent:
+                try:
+                    told.append(str(test_set.score(predictions, request_id=name).look))
+                except HedgerowError as refused:
+                    told.append(f"{refused} {test_set.remaining}")
+        endings.add(tuple(told))
+    assert len(endings) == 1
+    assert "HG170" in " ".join(told) and "HG311" in " ".join(told)
