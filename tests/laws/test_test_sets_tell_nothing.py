@@ -122,7 +122,9 @@ BROKEN: dict[str, Callable[[int], Any]] = {
     "arrow table": lambda b: pa.table({"y": _texts(b)}),
     "pandas string": lambda b: pd.Series(pd.arrays.ArrowStringArray(_texts(b))),
     "pandas string[pyarrow]": lambda b: pd.Series(pd.array(_texts(b), dtype=pd.ArrowDtype(pa.string()))),
-    "pandas date32[pyarrow]": lambda b: pd.Series(pd.array(pa.array(_days(b), pa.date32()), pd.ArrowDtype(pa.date32()))),
+    "pandas date32[pyarrow]": lambda b: pd.Series(
+        pd.array(pa.array(_days(b), pa.date32()), pd.ArrowDtype(pa.date32()))
+    ),
     "polars texts": lambda b: pl.from_arrow(_texts(b)),
     "polars dates": lambda b: pl.Series(_days(b), dtype=pl.Int32).cast(pl.Date),
     "polars durations": lambda b: pl.Series(_days(b), dtype=pl.Int64).cast(pl.Duration("ms")) * 2**30,

@@ -7,14 +7,16 @@ that it reads as. A label or prediction outside the declared ones, and whatever 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.engines.schema import check_present, comparables
+from hedgerow.engines.schema import OTHER, check_present, comparables
 from hedgerow.engines.source import OrderedSource
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.facts import Category, Grid, Scalar
@@ -73,7 +75,7 @@ class FileColumns:
     def check_labels(self, opened: OrderedSource) -> None:
         """Refuse, from names and types alone, a file that cannot hold the labels (HG111, HG203)."""
         opened.check(Query(None, (Category.declared(self.label, self.labels, other=True),)))
-        check_present([] if self.key is None else [self.key], opened.columns)
+        self._check_key(opened)
 
     def check_predictions(self, opened: OrderedSource) -> None:
         """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203).
@@ -83,7 +85,7 @@ class FileColumns:
         by_label = self.metric.needs == "labels"
         asked = Query(None, (Category.declared(self.prediction, self.labels, other=True),))
         opened.check(asked if by_label else Query(ValueOnGrid(self.prediction, _CHANCES)))
-        check_present([] if self.key is None else [self.key], opened.columns)
+        self._check_key(opened)
 
     def read_labels(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
         """Return the labels as what `measured` compares, and their keys."""
@@ -93,6 +95,10 @@ class FileColumns:
             numbers = np.where(cells.missing, np.nan, np.where(np.isnan(codes.numbers), 0.0, 1.0))
             codes = Entries(numbers, codes.texts, codes.is_text)
         return codes, keys
+
+    def read_keys(self, opened: OrderedSource) -> list[str]:
+        """Return the keys alone: where they are public, they are read before anything is paid, and no label is."""
+        return [] if self.key is None else [_as_key(cell) for cell in opened.in_order([self.key])[0]]
 
     def read_predictions(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
         """Return the predictions as what `measured` compares, and their keys (HG170 chances that are none)."""
@@ -119,8 +125,20 @@ class FileColumns:
         return cls(record["label"], record["prediction"], tuple(record["labels"]), found, record.get("key"))
 
     def _read(self, opened: OrderedSource, column: str) -> tuple[Entries, list[str]]:
-        cells = [entries_of(one) for one in opened.in_order([column, *([] if self.key is None else [self.key])])]
-        return cells[0], _as_keys(cells[1]) if self.key is not None else []
+        cells = opened.in_order([column, *([] if self.key is None else [self.key])])
+        return entries_of(cells[0]), [_as_key(cell) for cell in cells[1]] if self.key is not None else []
+
+    def _check_key(self, opened: OrderedSource) -> None:
+        if self.key is None:
+            return
+        check_present([self.key], opened.columns)
+        if opened.columns[self.key] == OTHER:
+            raise ParameterError(
+                "HG437",
+                rule="A key is a whole number or a text: it is compared as text.",
+                finding=f"Column {self.key!r} is of another type.",
+                remedy="Write it as text in both files. No look was taken.",
+            )
 
     def _codes(self, cells: Entries, column: str, kind: str) -> Entries:
         """Return each cell's place in the declared list, missing where it is none of them."""
@@ -132,14 +150,23 @@ class FileColumns:
         return Entries(codes, np.full(len(cells), "", dtype=object), np.zeros(len(cells), dtype=bool))
 
 
-def _as_keys(cells: Entries) -> list[str]:
-    """Return keys as texts, "" where there is none: 7 in a Parquet file is "7" in a CSV file."""
-    return [
-        text if is_text else "" if number != number else f"{number:.0f}" if number.is_integer() else repr(number)
-        for text, is_text, number in zip(
-            cells.texts.tolist(), cells.is_text.tolist(), cells.numbers.tolist(), strict=True
-        )
-    ]
+def _as_key(cell: Any) -> str:
+    """Return a key as text, "" where there is none: 7 in a Parquet file is "7" in a CSV file.
+
+    Not by way of a double: identifiers of 18 digits, of which a double keeps 16, would become one.
+
+    >>> [_as_key(cell) for cell in (2**53 + 1, 7.0, Decimal("7.00"), "007", None, float("nan"), 0.5)]
+    ['9007199254740993', '7', '7', '007', '', '', '0.5']
+    """
+    if isinstance(cell, (float, Decimal)):
+        if not math.isfinite(cell):
+            return ""
+        return str(int(cell)) if cell == int(cell) else str(cell)
+    if isinstance(cell, int):
+        return str(int(cell))
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "surrogateescape")
+    return cell if isinstance(cell, str) else ""
 
 
 def _undeclared(rule: str, example: str) -> ParameterError:

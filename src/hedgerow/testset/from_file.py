@@ -92,7 +92,7 @@ class FileTestSet:
         require_key(whom, columns.key)
         n = opened.count_rows() if whom is Relation.REPLACE_ONE else None
         if n is not None and columns.key is not None:
-            check_distinct(columns.read_labels(opened)[1], whose="labels")
+            check_distinct(columns.read_keys(opened), whose="labels")
         conditions = Conditions(whom, Budget(epsilon, delta), n_looks, n, columns.metric.grid)
         warn_about_delta(conditions.budget.delta, n)
         chosen = choose(mechanism, conditions, options or Options())
@@ -167,7 +167,7 @@ class FileTestSet:
         self._check_sent(predictions, keys)
         held = self._held(labels)
         if self.settings.conditions.n is not None and self.columns.key is not None:
-            check_covered(self.columns.read_labels(held)[1], keys)
+            check_covered(self.columns.read_keys(held), keys)
         told = {
             "predictions": None
             if request_id is None
@@ -221,6 +221,8 @@ class FileTestSet:
 
     def _check_sent(self, predictions: Entries, keys: list[str]) -> None:
         n = self.settings.conditions.n
+        # A ledger of an earlier version may join by position under add-remove, whose size would be told.
+        require_key(self.settings.conditions.relation, self.columns.key)
         if self.columns.key is not None:
             check_distinct(keys, whose="predictions")
         elif len(predictions) != n:
