@@ -50,15 +50,16 @@ def _page(found: Verification) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
     return "\n".join(
         [
-            f"{'HOLDS' if found.holds else 'DOES NOT HOLD'}: {told.price}",
+            f"{_verdict(found)}: {told.price}",
             "",
+            *_titled("What this record says is NOT PROTECTED", found.not_protected),
             f"{'stated':<8}  {_point(found.stated)}",
             *(f"{'curve':<8}  {_point(point)}" for point in found.profile),
             f"{1 * found.stated.holds + holding} of {1 + len(found.profile)} stated prices hold for the recorded "
             f"mechanism: {certificate.mechanism.type}.",
             "",
             *_titled("The record contradicts itself", found.contradictions),
-            *_titled("Who is protected", [told.who]),
+            *_titled("Who is protected" + (", by the calibration alone" if found.not_protected else ""), [told.who]),
             *_titled("Against whom", [told.against, told.attack]),
             *_titled("What this rests on", told.assumptions),
             *_titled("What it does not cover", told.not_covered),
@@ -67,6 +68,12 @@ def _page(found: Verification) -> str:
             "The price follows from the record alone.",
         ]
     )
+
+
+def _verdict(found: Verification) -> str:
+    if not found.holds:
+        return "DOES NOT HOLD"
+    return "HOLDS FOR THE CALIBRATION ALONE, THE BASE MODEL IS NOT PROTECTED" if found.not_protected else "HOLDS"
 
 
 def _point(point: CheckedPoint) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["CONSENT", "BaseOrigin"]
+__all__ = ["CONSENT", "NOT_PROTECTED", "BaseOrigin"]
 
 CONSENT = "on_private_rows_without_protection"
 """The one value of `base_fit`: a base model may be fitted on the very records whose protection is asked for."""
+
+NOT_PROTECTED = "NOT PROTECTED"
+"""How the line of a certificate begins that takes back its price for the records of a fit."""
 
 _ALONE = " A record's score depends on no other record of the fit."
 
@@ -36,8 +39,8 @@ class BaseOrigin(Enum):
         "for a record that is not among them. The choice of groups is a public fact." + _ALONE
     )
     UNPROTECTED = (
-        f"NOT PROTECTED: base_fit={CONSENT!r} was given, so the base model was fitted on the same records without any "
-        "protection. It may tell every record, labels included, and so may the model, its report and its predictions, "
+        f"{NOT_PROTECTED}: base_fit={CONSENT!r} was given, so the base model was fitted on the same records without "
+        "any protection. It may tell every record, labels included, and so may the model, its report and its predictions, "
         "which are made from its scores. The price is that of the calibration of a base model that is public; for the "
         "records of this fit no ε holds."
     )

@@ -16,6 +16,7 @@ from hedgerow.accounting.certificate import Certificate, Point, holds
 from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.record_text import check_numbers, record_of, unreadable_record
 from hedgerow.errors import ParameterError, VerificationError
+from hedgerow.multicalibration.base_origin import NOT_PROTECTED
 from hedgerow.privacy.facts import MAX_STEPS
 from hedgerow.privacy.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
 from hedgerow.reports.consistency import NOT_CHECKED, contradictions
@@ -68,6 +69,11 @@ class Verification:
     protection: Protection
 
     @property
+    def not_protected(self) -> tuple[str, ...]:
+        """What the record itself says that its price does not protect, though it was made from the same records."""
+        return tuple(text for text in self.certificate.assumptions if text.startswith(NOT_PROTECTED))
+
+    @property
     def consistent(self) -> bool:
         """Whether the parts of the record fit one another."""
         return not self.contradictions
@@ -102,6 +108,7 @@ class Verification:
         told, certificate = self.protection, self.certificate
         return {
             "holds": self.holds,
+            "not_protected": list(self.not_protected),
             "stated": self.stated.to_dict(),
             "profile": [point.to_dict() for point in self.profile],
             "consistent": self.consistent,

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from hedgerow.accounting.certificate import certify
 from hedgerow.cli.main import app
+from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.privacy.mechanism import GeometricCounts
 from hedgerow.privacy.relation import Relation
 
@@ -53,6 +54,25 @@ def test_a_record_that_does_not_hold(record: Path) -> None:
     assert shown.stdout.startswith("DOES NOT HOLD") and "4 of 5 stated prices hold" in shown.stdout
     assert json.loads(told.stdout)["stated"]["holds"] is False
     assert shown.stderr.startswith("HG501: ") and "1 of 5 do not." in shown.stderr
+
+
+def test_what_a_record_takes_back_stands_beside_its_verdict(tmp_path: Path) -> None:
+    """A base model that was fitted by consent on the same records is in no price, however well that price holds."""
+    folder = {origin: tmp_path / f"{origin.name}.json" for origin in BaseOrigin}
+    for origin, path in folder.items():
+        made = certify(
+            GeometricCounts(2.0, 8), Relation.ADD_REMOVE, unit="row", delta=0.0, assumptions=[origin.value, "other"]
+        )
+        path.write_text(made.to_json(), encoding="utf-8")
+        shown, told = run(path), json.loads(run(path, "--json").stdout)
+        taken_back = origin is BaseOrigin.UNPROTECTED
+        assert shown.exit_code == 0 and told["holds"] is True
+        assert told["not_protected"] == ([origin.value] if taken_back else [])
+        first = shown.stdout.splitlines()[0]
+        assert ("THE BASE MODEL IS NOT PROTECTED" in first) == taken_back == ("no ε holds" in shown.stdout)
+        assert first.startswith("HOLDS FOR THE CALIBRATION ALONE" if taken_back else "HOLDS: ε ≤")
+        path.write_text(json.dumps({**made.to_dict(), "epsilon": 0.001}), encoding="utf-8")
+        assert run(path).stdout.startswith("DOES NOT HOLD: ")
 
 
 @pytest.mark.parametrize(("text", "code", "exit_code"), [("{}", "HG502", 5), (None, "HG503", 2)])

@@ -31,6 +31,7 @@ from hedgerow.multicalibration.columns import records_of
 from hedgerow.multicalibration.model_record import model_from_text, model_text
 from hedgerow.multicalibration.report import report_of
 from hedgerow.privacy.budget import Budget
+from hedgerow.reports.verification import verify_record
 
 PRICE: dict[str, Any] = {"relation": "add-remove", "epsilon": 1.0}
 
@@ -84,6 +85,8 @@ def test_consent_is_repeated_wherever_the_price_is_told() -> None:
     assert (clf.predict(X) == y).mean() > 0.99
     told = clf.certificate_.assumptions[0]
     assert told.startswith("NOT PROTECTED") and CONSENT in told and "no ε holds" in told
+    verified = verify_record(json.loads(model_text(clf.model_)))
+    assert verified.holds and verified.not_protected == (told,) and verified.to_dict()["not_protected"] == [told]
     again = report_of(model_from_text(model_text(clf.model_)))
     for report in (clf.report_, again):
         assert told in str(report) and told in json.dumps(report.to_dict(), ensure_ascii=False)
