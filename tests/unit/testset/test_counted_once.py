@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier, Thread
+from time import sleep
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.testset import TestSet
 from hedgerow.testset.file_settings import FileColumns
 from hedgerow.testset.from_file import FileTestSet
+from hedgerow.testset.looks import LooksInMemory, Past
 
 Y = np.random.default_rng(20261122).integers(0, 2, 1000)
 COPIES: list[Callable[[object], object]] = [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))]
@@ -29,30 +30,31 @@ def opened(ledger: Path | None = None, mechanism: str = "laplace") -> TestSet:
 
 
 @pytest.mark.parametrize(("mechanism", "granted"), [("laplace", 5), ("smoothed_resample", 5), ("thresholdout", 2)])
-def test_threads_take_no_look_too_many(mechanism: str, granted: int) -> None:
-    """Each of five tries went over in about half of all runs where threads did not take turns."""
-    patience = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(5):
-            test_set, done, refused, together = opened(mechanism=mechanism), [], [], Barrier(8)
+def test_threads_take_no_look_too_many(mechanism: str, granted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting is made slow, so that threads that took no turns would all count before one of them takes a look."""
+    counted = LooksInMemory.past
 
-            def ask(ts: TestSet = test_set, done: list[int] = done, refused: list[str] = refused,
-                    together: Barrier = together) -> None:  # fmt: skip
-                together.wait()
-                try:
-                    done.append(ts.score(Y, training_score=0.1).look)
-                except HedgerowError as error:
-                    refused.append(error.code)
+    def slowly(looks: LooksInMemory) -> Past:
+        found = counted(looks)
+        sleep(0.01)
+        return found
 
-            threads = [Thread(target=ask) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert sorted(done) == list(range(1, granted + 1)) and refused == ["HG430"] * (8 - granted)
-    finally:
-        sys.setswitchinterval(patience)
+    test_set, done, refused, together = opened(mechanism=mechanism), [], [], Barrier(8)
+    monkeypatch.setattr(LooksInMemory, "past", slowly)
+
+    def ask() -> None:
+        together.wait()
+        try:
+            done.append(test_set.score(Y, training_score=0.1).look)
+        except HedgerowError as error:
+            refused.append(error.code)
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == list(range(1, granted + 1)) and refused == ["HG430"] * (8 - granted)
 
 
 @pytest.mark.parametrize("copied", COPIES)
