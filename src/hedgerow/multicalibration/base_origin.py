@@ -40,7 +40,7 @@ class BaseOrigin(Enum):
     )
     UNPROTECTED = (
         f"{NOT_PROTECTED}: base_fit={CONSENT!r} was given, so the base model was fitted on the same records without "
-        "any protection. It may tell every record, labels included, and so may the model, its report and its predictions, "
-        "which are made from its scores. The price is that of the calibration of a base model that is public; for the "
-        "records of this fit no ε holds."
+        "any protection. It may tell every record, labels included, and so may the model, its report and its "
+        "predictions, which are made from its scores. The price is that of the calibration of a base model that is "
+        "public; for the records of this fit no ε holds."
     )
