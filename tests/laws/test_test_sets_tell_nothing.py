@@ -168,7 +168,10 @@ def scored(y: object, metric: str, ledger: Path | None, labels: list[Any] | None
     return f"{type(first).__name__} {first if isinstance(first, str) else ''} {ts.remaining} {len(ts.history)}"
 
 
-@pytest.mark.parametrize("metric", METRICS)
+# What reads labels is the same for zero-one as for accuracy.
+@pytest.mark.parametrize(
+    "metric", [pytest.param(one, marks=pytest.mark.long if one == "zero-one" else ()) for one in METRICS]
+)
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_no_label_changes_how_a_score_ends(
     metric: str, holder: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

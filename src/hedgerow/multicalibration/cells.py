@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.resampling.user_code import quietly
+
 __all__ = ["as_entries", "as_numbers", "cells_of", "places_of"]
 
 _NUMERIC = "biuf"
+_PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 
 
 def cells_of(column: Any) -> NDArray[Any]:
@@ -30,6 +33,19 @@ def cells_of(column: Any) -> NDArray[Any]:
     """
     if isinstance(column, np.ndarray):
         return column
+    made = quietly(lambda: _cells(column))
+    if made is None and hasattr(column, "__len__"):
+        # A cell that cannot become Python's own, as a date beyond the year 9999, is missing, and stops no other.
+        found = [quietly(lambda place=place: _cells(_one(column, place))[0]) for place in range(len(column))]  # type: ignore[misc]
+        return as_entries(found)
+    return _cells(column) if made is None else made
+
+
+def _one(column: Any, place: int) -> Any:
+    return column.iloc[place : place + 1] if hasattr(column, "iloc") else column[place : place + 1]
+
+
+def _cells(column: Any) -> NDArray[Any]:
     dtype = getattr(column, "dtype", None)
     if hasattr(dtype, "categories") and hasattr(column, "isna"):
         codes = np.asarray(getattr(column, "cat", column).codes)
@@ -100,10 +116,11 @@ def _looked_up(cells: list[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     place_of, other = places.get, len(values)
 
     def place(cell: Any) -> int:
-        try:
+        if type(cell) in _PLAIN:
             return place_of(cell, other)
-        except Exception:  # a cell that cannot be looked up, such as a list, is no declared value
-            return other
+        # A cell that cannot be looked up, such as a list, is no declared value; nor does it say or end anything.
+        found = quietly(lambda: place_of(cell, other))
+        return other if found is None else found
 
     return np.fromiter((place(cell) for cell in cells), dtype=np.int64, count=len(cells))
 
@@ -125,8 +142,18 @@ def _masked(values: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def _objects(column: Any) -> NDArray[Any]:
-    listed = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
+    arrow = hasattr(column, "to_pylist")
+    if str(column.type if arrow else column.dtype).lower() in ("string", "large_string"):
+        # As bytes: neither library looks whether a text is UTF-8, and one that is not would stop them here.
+        column = column.cast("large_binary" if arrow else bytes)
+        listed = [None if cell is None else cell.decode("utf-8", "surrogateescape") for cell in _listed(column)]
+    else:
+        listed = _listed(column)
     made = np.empty(len(listed), dtype=object)
     for place, cell in enumerate(listed):
         made[place] = cell
     return made
+
+
+def _listed(column: Any) -> list[Any]:
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,45 @@ def test_nor_in_frames_of_other_libraries(library: Any, cell: Any) -> None:
         return ending(lambda: fit_of("score and groups", "table", None, mask=True)(X, cells))
 
     assert fitted(cell) == fitted(1) and fitted(1)[0] == "done"
+
+
+class Leaving:
+    """A cell that leaves where it is looked up."""
+
+    def __hash__(self) -> int:
+        raise SystemExit("label 3")
+
+
+def _texts(broken: bool) -> pa.Array:
+    return pa.array([b"0", b"1", b"0", b"\xff" if broken else b"1"] * 10).view(pa.string())
+
+
+def _days(broken: bool) -> list[int]:
+    return [0, 1, 0, 2**31 - 1 if broken else 1] * 10
+
+
+BROKEN: dict[str, Any] = {
+    "arrow texts": _texts,
+    "pandas string": lambda b: pd.Series(pd.arrays.ArrowStringArray(_texts(b))),
+    "pandas date32[pyarrow]": lambda b: pd.Series(
+        pd.array(pa.array(_days(b), pa.date32()), pd.ArrowDtype(pa.date32()))
+    ),
+    "polars texts": lambda b: pl.from_arrow(_texts(b)),
+    "polars dates": lambda b: pl.Series(_days(b), dtype=pl.Int32).cast(pl.Date),
+    "objects": lambda b: [0, 1, 0, Leaving() if b else 1] * 10,
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_no_label_that_cannot_become_pythons_own_does(kind: str) -> None:
+    """A text that is no UTF-8, a date beyond the year 9999: labels are made cells before the price is reserved."""
+    classes = (0, 1) if kind == "objects" else ("0", "1")
+    X = pd.DataFrame({"score": [0.25, 0.75] * 20})
+    ends = []
+    for broken in (False, True):
+        asked = Multicalibrator(classes=classes, relation="replace-one", epsilon=1.0)
+        ends.append(ending(partial(asked.fit, X, BROKEN[kind](broken))))
+    assert ends[0] == ends[1] and ends[0][0] == "done"
 
 
 @pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "Float32", "category", "object"])
