@@ -55,7 +55,7 @@ def made(folder: Path, settings: Mapping[str, Any], *, looked: bool = False) -> 
 def test_an_old_ledger_of_files_goes_on_where_the_labels_are_named(tmp_path: Path) -> None:
     opened = FileTestSet.open(made(tmp_path, FILES, looked=True))
     assert opened.remaining == 2 and opened.history[0].value == 0.7 and opened.to_dict()["labels_file"] is None
-    with pytest.raises(DataError, match=r"HG435.*earlier version.*--labels FILE.*No look was taken"):
+    with pytest.raises(DataError, match=r"HG435.*earlier version.*labels=.*No look was taken"):
         opened.score(tmp_path / "p.csv")
     (tmp_path / "short.csv").write_text("y\n0\n")
     with pytest.raises(ParameterError, match="HG170"):
