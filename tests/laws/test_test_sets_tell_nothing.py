@@ -54,6 +54,13 @@ class HostileNumber(float):
         raise SystemExit("label 17")
 
 
+class LastWords:
+    """An object that says something when it is thrown away."""
+
+    def __del__(self) -> None:
+        print("feature 17")
+
+
 class Disguised:
     """An object whose very type cannot be asked for."""
 
@@ -237,12 +244,18 @@ class Model:
                 warnings.warn(str(x), stacklevel=1)
             if self.how == "texts":
                 return ["x" if one else 0 for one in odd]
+            if self.how == "objects":
+                return _objects([HostileNumber(1) if one else 0 for one in odd])
+            if self.how == "last words":
+                return _objects([LastWords() if one else 0 for one in odd])
             if self.how == "fractions":
                 return np.where(odd, 0.5, 0.0)
         return np.zeros(len(odd))
 
 
-@pytest.mark.parametrize("how", ["leave", "interrupt", "fail", "fewer", "print", "texts", "fractions"])
+@pytest.mark.parametrize(
+    "how", ["leave", "interrupt", "fail", "fewer", "print", "texts", "fractions", "objects", "last words"]
+)
 def test_no_feature_changes_how_a_score_ends(how: str, capfd: pytest.CaptureFixture[str]) -> None:
     endings = set()
     for value in (0.0, 5.0):

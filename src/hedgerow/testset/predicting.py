@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.resampling.user_code import quietly
+from hedgerow.resampling.user_code import quietly, silence
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.testset.metric import Metric
 from hedgerow.testset.one_by_one import one_by_one
@@ -89,7 +89,8 @@ def predicted(
         made = check(entries_of(tried))
         if x is None:
             return made
-    return entries_of(one_by_one(lambda start, end: asked(_rows(x, start, end, n)), n, None))
+    with silence():  # what a model returns may also speak when it is thrown away
+        return entries_of(one_by_one(lambda start, end: asked(_rows(x, start, end, n)), n, None))
 
 
 def one_result_each(results: NDArray[Any], n: int | None) -> NDArray[Any]:
