@@ -9,10 +9,11 @@ L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.privacy.numbers import exact, plain
@@ -179,7 +180,7 @@ class Category:
         """Check a declared list of categories (HG111)."""
         name = checked_column(column)
         several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
-        listed = tuple(plain(value) for value in values) if several else None  # type: ignore[attr-defined]
+        listed = _in_order(values) if several else None  # type: ignore[arg-type]
         if not listed or any(not _is_scalar(value) for value in listed):
             raise ParameterError(
                 "HG111",
@@ -211,6 +212,14 @@ class Category:
     def label(self, level: int) -> Scalar:
         """Return the value of a level; the rest is called ``"other"``."""
         return self.values[level] if level < len(self.values) else "other"
+
+
+def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values in their order; those of a set, which another run would hold otherwise, sorted."""
+    listed = tuple(plain(value) for value in values)
+    if not isinstance(values, Set):
+        return listed
+    return tuple(sorted(listed, key=lambda one: (type(one).__name__, one if _is_scalar(one) else repr(one))))
 
 
 def checked_column(column: object) -> str:

@@ -80,6 +80,18 @@ def test_categories_are_declared_once_and_are_plain() -> None:
         assert caught.value.code == "HG111"
 
 
+def test_a_set_of_categories_is_taken_in_one_order_whatever_the_hash_seed() -> None:
+    # Of strings a set's own order changes from one process to the next, and with it what an id stands for.
+    letters = "zyxwvutsrqponmlkjihgfedcba"
+    assert Category.declared("g", set(letters)).values == tuple(sorted(letters))
+    assert Category.declared("g", frozenset([10, 9, -1])).values == (-1, 9, 10)
+    assert Category.declared("g", {"b": 0, "a": 1}.keys()).values == ("a", "b")
+    assert Category.declared("g", ["b", "a"]).values == ("b", "a")
+    assert Category.declared("g", {2, "a"}).values == (2, "a")
+    with pytest.raises(ParameterError, match="HG111"):
+        Category.declared("g", {(1, "a"), (1, 2)})
+
+
 def test_an_unknown_missing_policy_is_refused() -> None:
     with pytest.raises(ParameterError, match="HG114"):
         parse_missing("impute")
