@@ -228,7 +228,8 @@ def parse_unit(text: str | None) -> tuple[str, int] | str | None:
     if text is None or text == "row":
         return text
     column, _, limit = text.rpartition(":")
-    if not column or not limit.isascii() or not limit.isdigit():
+    # No source has 10¹⁸ rows, and Python reads no number of thousands of digits.
+    if not column or not limit.isascii() or not limit.isdigit() or len(limit) > 18:
         raise ParameterError(
             "HG116",
             rule="`--unit` is written as a column and a limit of rows, apart by a colon, or as row.",

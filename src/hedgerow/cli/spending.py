@@ -120,7 +120,9 @@ def deliver(
         if not written:
             raise _undelivered("It could not be printed to the end, and is written nowhere else.") from None
     if written is None:
-        raise _undelivered("It was printed, but its files could not all be written.")
+        # A full disk takes both.
+        also = ", nor could the ledger keep it" if unrecorded else ""
+        raise _undelivered(f"It was printed, but its files could not all be written{also}.")
     if unrecorded:
         from hedgerow.release.spend import not_on_record
 

@@ -161,6 +161,9 @@ def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
         raise _unread(f"{name!r} is no TOML in UTF-8.") from None
     except tomllib.TOMLDecodeError as wrong:
         raise _unread(f"{name!r} is no TOML{_place(wrong)}.") from None
+    except ValueError:
+        # Python reads no whole number of more than 4,300 digits.
+        raise _unread(f"{name!r} holds a number of thousands of digits.") from None
     return fields_of(record), Path(name).absolute().parent
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_value, split_proportion
+from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_unit, parse_value, split_proportion
 from hedgerow.errors import ParameterError
 
 NUMBERS = st.integers(-1000, 1000) | st.floats(-1e6, 1e6, allow_nan=False)
@@ -22,6 +22,12 @@ def test_four_parts_are_read_from_the_right(column: str, low: float, high: float
 def test_three_parts_may_hold_colons() -> None:
     assert parse_on_grid("--mean", "time: of day:0:24") == ("time: of day", (0, 24), None)
     assert parse_on_grid("--mean", "age:-40:1e2") == ("age", (-40, 100.0), None)
+
+
+@pytest.mark.parametrize("text", ["person", ":4", "person:", "person:-4", "person:٤", "person:" + "9" * 5000])
+def test_what_is_no_unit_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="HG116"):
+        parse_unit(text)
 
 
 @pytest.mark.parametrize("text", ["", ":", ":0:1", "0:1", "age:", "age::", "age:0:", "age:0", "age:1_0:2_0", "age:٣:٤"])

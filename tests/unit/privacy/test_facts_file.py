@@ -105,7 +105,12 @@ def test_what_does_not_fit_is_refused_by_field(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"relation = ", b"\xff\xfe", b"a = 1\na = 2", b"x = " + b"[" * 100_000, b"\0", b"#" * (8 * 2**20 + 1)]
+    "text",
+    [
+        *(b"relation = ", b"\xff\xfe", b"a = 1\na = 2", b"x = " + b"[" * 100_000, b"\0", b"#" * (8 * 2**20 + 1)),
+        *(b"x = " + b"9" * 5000, b"x = 1" + b"_1" * 5000, b"x = " + b"9" * 5000 + b"-01-01"),
+    ],
+    ids=range(9),
 )
 def test_what_is_no_toml_is_refused_without_quoting_it(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "hedgerow.toml"

@@ -123,6 +123,21 @@ def test_a_command_prints_the_result_and_ends_with_6(verb: list[str], ledger: Pa
     assert json.loads(done.stdout) and out.exists() and states(ledger) == ["reserved"]
 
 
+@pytest.mark.usefixtures("full")
+def test_a_disk_that_takes_neither_files_nor_record_is_said_to(
+    ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("cell 8151")
+
+    (tmp_path / "p.csv").write_text("y,p\n" + "0,.2\n1,.9\n" * 100, encoding="utf-8")
+    monkeypatch.setattr("hedgerow.release.folder.ReleaseFolder.write", fails)
+    command = ["release", str(tmp_path / "p.csv"), "--count", "--relation", "add-remove", "--epsilon", "1", "--json"]
+    done = CliRunner().invoke(app, [*command, "--ledger", str(ledger), "--out", str(tmp_path / "o")])
+    assert done.exit_code == 6 and done.stderr.startswith("HG604: ") and json.loads(done.stdout)
+    assert "nor could the ledger keep it" in done.stderr and states(ledger) == ["reserved"]
+
+
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_model_that_cannot_be_written_is_printed(
     as_json: bool, ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
