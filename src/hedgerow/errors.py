@@ -81,10 +81,10 @@ class HedgerowError(Exception):
         self.shell, self.facts_help = shell, facts_help
         super().__init__(self._text())
 
-    def advise(self, sentence: str) -> None:
-        """Add a sentence to the remedy, and to that for the command line."""
+    def advise(self, sentence: str, *, shell: str) -> None:
+        """Add a sentence to the remedy, and its form for the command line to that for the command line."""
+        self.shell = f"{self.remedy if self.shell is None else self.shell} {shell}".strip()
         self.remedy = f"{self.remedy} {sentence}".strip()
-        self.shell = None if self.shell is None else f"{self.shell} {sentence}".strip()
         self.args = (self._text(),)
 
     def _text(self) -> str:

@@ -37,8 +37,7 @@ def takes(options: type | None = None, **defaults: object) -> Callable[[Callable
     >>> half(1.0, digit=1)
     Traceback (most recent call last):
         ...
-    hedgerow.errors.UnknownKeywordError: HG126: `half` takes the keywords that its help shows. Found `digit`. Did you \
-mean `digits`?
+    hedgerow.errors.UnknownKeywordError: HG126: `half` has no keyword `digit`. Did you mean `digits`?
     """
 
     def decorate(call: Callable[P, R]) -> Callable[P, R]:
@@ -79,7 +78,6 @@ def _unknown(name: str, word: str, known: list[str]) -> UnknownKeywordError:
     listed = ", ".join(f"`{one}`" for one in known)
     return UnknownKeywordError(
         "HG126",
-        rule=f"`{name}` takes the keywords that its help shows.",
-        finding=f"Found `{word}`.",
+        rule=f"`{name}` has no keyword `{word}`.",
         remedy=f"Did you mean `{nearest[0]}`?" if nearest else f"They are {listed}.",
     )

@@ -44,7 +44,7 @@ def test_an_unknown_keyword_has_a_code_and_names_the_public_call(name: str) -> N
     assert isinstance(refused.value, hg.UnknownKeywordError) and isinstance(refused.value, hg.ParameterError)
     assert refused.value.code == "HG126"
     assert refused.value.rule.startswith(f"`{name.rpartition('.')[2]}` ")
-    assert "`qqqq`" in refused.value.finding
+    assert "`qqqq`" in refused.value.rule
 
 
 @pytest.mark.parametrize("name", CALLS)

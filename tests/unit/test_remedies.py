@@ -77,14 +77,14 @@ def test_what_a_refusal_proposes_works(name: str) -> None:
     assert refused.value.code == code
     found = KEYWORD.search(refused.value.remedy)
     assert found is not None, refused.value.remedy
-    ask(**{**given, found[1]: eval(found[2])})
+    ask(**{**given, found[1]: eval(found[2], {"LO": 0, "HI": 100})})
 
 
 def test_the_steps_that_are_proposed_divide() -> None:
     with pytest.raises(hg.ParameterError, match="HG106") as refused:
         hg.mean("age", bounds=(18, 95), step=2)
-    steps = re.findall(r"[\d.]+\d", refused.value.remedy)
-    assert len(steps) == 2
+    steps = re.findall(r"\d+(?:\.\d+)?", refused.value.remedy)
+    assert steps == ["1", "7", "11", "2.2", "1.925"], "whole ones for whole numbers, then the nearest"
     for step in steps:
         survey().mean("age", bounds=(18, 95), step=float(step), epsilon=1.0)
 
@@ -120,8 +120,37 @@ def test_a_test_set_that_is_used_up_still_has_its_history() -> None:
 def test_a_wrong_quantile_is_told_of_quantiles(ask: Callable[[], object]) -> None:
     with pytest.raises(hg.ParameterError, match="HG112") as refused:
         ask()
-    (example,) = re.findall(r"For example (hg\..*)\.$", refused.value.remedy)
+    (example,) = re.findall(r"(?:For example|Write) (hg\..*)\.$", refused.value.remedy)
     assert eval(example).kind == "quantile"
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "meant"),
+    [(50, "50", "0.5"), (2.5, "2.5", "0.025"), (100, "100", "0.5"), (0, "0", "0.5"), ("half", "a str", "0.5")],
+)
+def test_a_wrong_probability_is_said_and_a_percentage_becomes_one(given: Any, found: str, meant: str) -> None:
+    with pytest.raises(hg.ParameterError) as refused:
+        hg.quantile("income", given)
+    assert refused.value.finding == f"Found {found}."
+    assert refused.value.remedy == f'Write hg.quantile("income", {meant}).'
+
+
+@pytest.mark.parametrize(
+    ("ask", "found"),
+    [
+        (lambda: hg.ratio("age", "age"), "Both are 'age'."),
+        (lambda: hg.ratio("age", "pay", bounds={"age": (0, 9)}), "Found bounds of 'age'."),
+        (lambda: hg.bootstrap(len, columns={}), "Found no columns."),
+        (lambda: hg.bootstrap(len, columns={"age": (0, 9)}, features={"f": 3}), "Found an int."),
+        (lambda: hg.bootstrap(len, columns={"age": (0, 9)}, limits=(1, 0)), "Found (1, 0)."),
+        (lambda: survey().release(3, epsilon=1.0), "Found an int."),
+        (lambda: survey().release([hg.count(), None], epsilon=1.0), "One of those given is a NoneType."),
+    ],
+)
+def test_what_a_caller_gave_is_said(ask: Callable[[], object], found: str) -> None:
+    with pytest.raises(hg.ParameterError, match="HG112") as refused:
+        ask()
+    assert refused.value.finding == found
 
 
 def test_a_wrong_ratio_and_a_wrong_bootstrap_are_told_of_theirs() -> None:

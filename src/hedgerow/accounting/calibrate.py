@@ -123,7 +123,7 @@ def _bracket(
             "HG401",
             rule="Some amount of noise must meet the budget.",
             finding="None does: at this δ the price stays above ε however much noise is added.",
-            remedy="A Gaussian needs δ > 0; for δ = 0 use a geometric mechanism.",
+            remedy="Gaussian noise always needs δ > 0; for δ = 0 use geometric noise.",
         )
     high = max(high, low * 2.0)
     for _ in range(80):

@@ -95,7 +95,6 @@ def _misspelt(usage: BaseException) -> ParameterError:
         message, remedy = f"No such option: {option}", f"Did you mean {nearest[0]}? {remedy}"
     return ParameterError(
         "HG116",
-        rule="A command is written as its help shows.",
-        finding=message.strip().rstrip(".") + ".",
+        rule=message.strip().rstrip(".") + ".",
         remedy=remedy,
     )

@@ -59,7 +59,7 @@ def in_shell(text: str) -> str:
             # What somebody gave may look like anything, and a refusal must be printed whatever it quotes.
             return found[0]
 
-    text = _ASSIGNED.sub(assigned, text)
+    text = _ASSIGNED.sub(assigned, text.replace("in the call", "on the command line"))
     text = _NAMED.sub(lambda found: f"`{OPTIONS.get(found[1], _WORDS.get(found[1], found[1]))}`", text)
     return _WORD.sub(r"\1", text)
 
@@ -92,6 +92,9 @@ def _typed(value: Any) -> str:
 
 
 def _literal(written: str) -> Any:
+    if re.fullmatch(r"[\d.][\de.+-]*", written):
+        # A number stands as it was written: 1e-6, not 1e-06.
+        return written
     try:
         return ast.literal_eval(written)
     except (SyntaxError, ValueError):

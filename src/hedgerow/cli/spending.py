@@ -10,7 +10,7 @@ from typing import Any
 from hedgerow.cli.terminal import OutputClosed, tell
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
 from hedgerow.interrupts import speaks_json
-from hedgerow.privacy.facts_nearby import advice
+from hedgerow.privacy.facts_nearby import advise
 
 __all__ = ["as_replayed", "deliver", "no_source", "spending", "told_again", "warnings_told"]
 
@@ -21,11 +21,9 @@ def no_source(verb: str) -> ParameterError:
         "HG116",
         rule=f"A {verb} names its source, or facts that name one.",
         finding="Missing argument 'SOURCE'.",
-        remedy=f"See: hedgerow {verb} --help",
+        remedy=f"See: hedgerow {verb} --help.",
     )
-    if words := advice(None):
-        refused.remedy = refused.remedy + "."
-        refused.advise(words)
+    advise(refused, None)
     return refused
 
 

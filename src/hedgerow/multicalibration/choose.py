@@ -6,6 +6,7 @@ from importlib import import_module
 
 from hedgerow.errors import ParameterError
 from hedgerow.multicalibration.mechanism import CalibrationMechanism
+from hedgerow.privacy.given import kind_of
 
 __all__ = ["MECHANISMS", "mechanism_named"]
 
@@ -41,7 +42,7 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism:
     raise ParameterError(
         "HG167",
         rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
-        finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else "Found something else.",
+        finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
         remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
         shell="The default is table.",
     )

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.errors import ParameterError
+from hedgerow.privacy.given import shown
 from hedgerow.privacy.numbers import exact, plain
 
 __all__ = ["DEFAULT_STEPS", "MAX_STEPS", "Category", "Grid", "Missing", "parse_missing"]
@@ -98,11 +99,15 @@ class Grid:
             )
         ratio = span / stride
         if ratio.denominator != 1:
+            fitting = _fitting_steps(span, stride)
+            listed = " and ".join([", ".join(fitting[:-1]), fitting[-1]] if fitting[1:] else fitting)
+            remedy = f"Short steps that divide it: {listed}"
             raise ParameterError(
                 "HG106",
                 rule="`step` must divide the range between the bounds exactly.",
                 finding=f"{_plain(span)} / {_plain(stride)} is no whole number for column {column!r}.",
-                remedy="The nearest steps that do: " + " and ".join(_nearest_steps(span, ratio)) + ".",
+                remedy=f"{remedy}.",
+                shell=f"{remedy}. For example {column}:{_plain(lower)}:{_plain(upper)}:{fitting[0]}.",
             )
         if ratio > MAX_STEPS:
             raise ParameterError(
@@ -246,8 +251,8 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             "HG104",
             rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
             finding=f"Column {column!r} has none.",
-            remedy=_EXAMPLE,
-            shell=_example_in_shell(column),
+            remedy="Give them from the codebook: bounds=(LO, HI).",
+            shell=f"Give them from the codebook: {column}:LO:HI.",
         )
     listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
     pair = [exact(end) for end in listed]
@@ -256,7 +261,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
         raise ParameterError(
             "HG105",
             rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
-            finding=f"Found {_shown(bounds)} for column {column!r}.",
+            finding=f"Found {shown(bounds)} for column {column!r}.",
             remedy=_EXAMPLE,
             shell=_example_in_shell(column),
         )
@@ -280,6 +285,16 @@ def _terminates(number: Fraction) -> bool:
     return rest == 1
 
 
+def _fitting_steps(span: Fraction, stride: Fraction) -> list[str]:
+    """Return steps that divide the span: whole ones near a whole step first, then the nearest that are decimals."""
+    whole: list[int] = []
+    if span.denominator == stride.denominator == 1:
+        near = range(max(1, int(stride) - 20_000), int(stride) + 20_000)
+        divisors = [one for one in near if int(span) % one == 0 and int(span) // one <= MAX_STEPS]
+        whole = sorted(sorted(divisors, key=lambda one: max(one / stride, stride / one))[:3])
+    return list(dict.fromkeys([str(one) for one in whole] + _nearest_steps(span, span / stride)))
+
+
 def _nearest_steps(span: Fraction, ratio: Fraction) -> list[str]:
     """Return the closest coarser and finer steps that divide the span and can be written as decimals."""
     found = []
@@ -293,12 +308,3 @@ def _nearest_steps(span: Fraction, ratio: Fraction) -> list[str]:
 
 def _plain(number: Fraction) -> str:
     return f"{float(number):.12g}"
-
-
-def _shown(given: object) -> str:
-    """Return what was given, cut short: a number of 5,000 digits has no use in a message, nor in Python's own words."""
-    try:
-        text = repr(given)
-    except ValueError:
-        return "a number too long to print"
-    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -240,7 +240,7 @@ def _unfit(findings: list[str]) -> FactsError:
     said = findings[:_MOST_FINDINGS] + ([f"and {rest} more"] if rest > 0 else [])
     return FactsError(
         "HG702",
-        rule="Every field of the public facts is known and holds what it should.",
+        rule="Every field of the facts file is known and holds what it should.",
         finding="; ".join(said) + ".",
         remedy="hedgerow schema prints what each field may hold.",
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hedgerow.errors import HedgerowError
 
-__all__ = ["advice", "naming_facts_nearby"]
+__all__ = ["advise", "naming_facts_nearby"]
 
 _USUAL = "hedgerow.toml"
 
@@ -20,21 +21,24 @@ def naming_facts_nearby(facts: object, source: object) -> Iterator[None]:
     try:
         yield
     except HedgerowError as refused:
-        if facts is None and refused.facts_help and (words := advice(source)):
-            refused.advise(words)
+        if facts is None and refused.facts_help:
+            advise(refused, source)
         raise
 
 
-def advice(source: object) -> str:
-    """Return where a facts file lies, in a sentence; nothing where there is none.
+def advise(refused: HedgerowError, source: object) -> None:
+    """Add to a refusal where a facts file lies and how to use it; nothing where there is none."""
+    if where := _place(source):
+        path, words = where
+        sentence = f"There is a {_USUAL} {words}: to use it, give"
+        refused.advise(f'{sentence} hg.open(..., facts="{path}").', shell=f"{sentence} --facts {shlex.quote(path)}.")
 
-    >>> advice("no such folder/survey.csv")
-    ''
-    """
+
+def _place(source: object) -> tuple[str, str] | None:
     if Path(_USUAL).is_file():
-        return f'There is a {_USUAL} in this folder: to use it, give facts="{_USUAL}".'
+        return _USUAL, "in this folder"
     if isinstance(source, (str, os.PathLike)):
         beside = Path(os.fsdecode(source)).parent / _USUAL
         if beside.is_file():
-            return f'There is a {_USUAL} beside the data: to use it, give facts="{beside}".'
-    return ""
+            return str(beside), "beside the data"
+    return None

@@ -48,10 +48,10 @@ def parse_relation(relation: object) -> Relation:
         return Relation(relation)
     raise ParameterError(
         "HG103",
-        rule='`relation` must be "replace-one" or "add-remove": it has no default, since a guarantee needs one.',
-        finding="It was not given." if relation is None else f"Found {relation!r}.",
-        remedy='For example relation="replace-one", which keeps n public; "add-remove" hides whether a person is '
-        "in the data at all.",
+        rule="A guarantee needs a relation: which data sets it compares.",
+        finding="`relation` is missing and has no default." if relation is None else f"Found {relation!r}.",
+        remedy='Choose relation="replace-one" (the number of records is public) or relation="add-remove" (it also '
+        "hides whether a person is in the data).",
         facts_help=relation is None,
     )
 

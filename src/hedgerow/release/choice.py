@@ -49,9 +49,13 @@ def count_families(request: Request) -> Sequence[Family]:
         if request.method in ("gaussian", "moments", "bootstrap") or smooth:
             raise ParameterError(
                 "HG117",
-                rule="A Gaussian mechanism needs δ > 0.",
-                finding=f'delta=0 was given with method="{"bootstrap" if smooth else request.method}".',
-                remedy='Use method="geometric" (or "auto") for a pure guarantee, or a δ such as 1e-6.',
+                rule="The bootstrap of this statistic needs `delta` above 0."
+                if smooth
+                else f'`method="{request.method}"` needs `delta` above 0.',
+                finding="delta=0 was given.",
+                remedy="Give delta=1e-6."
+                if smooth
+                else 'Use method="geometric" (or "auto") for a pure guarantee, or give delta=1e-6.',
             )
         return ("geometric",)
     if request.method == "geometric":

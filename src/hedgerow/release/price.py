@@ -147,9 +147,9 @@ def price_of(
     if budget.delta == 0.0 and mechanism in _GAUSSIAN:
         raise ParameterError(
             "HG117",
-            rule="A Gaussian mechanism needs δ > 0.",
-            finding=f"delta=0 was given with {mechanism!r}: no ε holds, however much noise is added.",
-            remedy='Use "laplace" or "geometric" for a pure guarantee, or a δ such as 1e-6.',
+            rule=f'`mechanism="{mechanism}"` needs `delta` above 0.',
+            finding="delta=0 was given: no ε holds, however much noise is added.",
+            remedy='Use mechanism="laplace" or "geometric" for a pure guarantee, or give delta=1e-6.',
         )
     if epsilon is not None:
         found = least_noise(

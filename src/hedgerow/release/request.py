@@ -11,6 +11,7 @@ from hedgerow.inference.bootstrap_basis import INTERVALS
 from hedgerow.privacy.budget import DEFAULT_DELTA, Budget
 from hedgerow.privacy.declared import Facts
 from hedgerow.privacy.facts import Category, Missing, parse_missing
+from hedgerow.privacy.given import kind_of
 from hedgerow.privacy.numbers import real, whole
 from hedgerow.release.noise import parse_noise
 from hedgerow.release.resolve import Resolver
@@ -103,7 +104,10 @@ def parse_request(
     listed = _statistics(statistics)
     if epsilon is None:
         raise ParameterError(
-            "HG101", rule="`epsilon` has no default: it is the total price of the call.", remedy="Try epsilon=1.0."
+            "HG101",
+            rule="`epsilon` is the total price of the call.",
+            finding="`epsilon` is missing and has no default.",
+            remedy="Try epsilon=1.0.",
         )
     budget = Budget(epsilon, usual_delta(facts) if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
     if not isinstance(method, str) or method not in METHODS:
@@ -186,11 +190,18 @@ def _statistics(statistics: object) -> tuple[Asked, ...]:
         raise ParameterError(
             "HG112",
             rule="A release is asked for one or more statistics.",
-            finding="Found none." if not listed else "One of those given is something else.",
+            finding=_found(statistics, listed),
             remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
             shell="For example --mean age:0:100 --count.",
         )
     return listed
+
+
+def _found(statistics: object, listed: Sequence[object]) -> str:
+    if listed:
+        odd = next(one for one in listed if not isinstance(one, (*STATISTICS, Awaiting)))
+        return f"One of those given is {kind_of(odd)}."
+    return "Found none." if statistics is None or isinstance(statistics, Sequence) else f"Found {kind_of(statistics)}."
 
 
 def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tuple[Category, ...]:
@@ -208,7 +219,7 @@ def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tu
         return groups
     raise ParameterError(
         "HG111",
-        rule="`by` names each column with its declared categories, or columns whose categories public facts declare.",
+        rule="`by` names each column with its declared categories, or columns whose categories a facts file declares.",
         finding="Found no categories." if by else "Found an empty group.",
         remedy='For example by={"sex": [0, 1]}.',
     )

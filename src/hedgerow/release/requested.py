@@ -89,7 +89,7 @@ def _made(kind: str, given: Mapping[str, Any]) -> Asked:
 def _unfit(where: str, finding: str) -> FactsError:
     return FactsError(
         "HG702",
-        rule="Every field of the public facts is known and holds what it should.",
+        rule="Every field of the facts file is known and holds what it should.",
         finding=f"{where}: {finding}.",
         remedy="hedgerow schema prints what each field may hold.",
     )

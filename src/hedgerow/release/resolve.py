@@ -96,8 +96,8 @@ class Resolver:
             raise ParameterError(
                 "HG104",
                 rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
-                finding=f"Column {column!r} has none, neither in the call nor in public facts.",
-                remedy=f"Give them from the codebook, e.g. {_with_bounds(asked, column)}.",
+                finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
+                remedy=f"Give them from the codebook: {_with_bounds(asked)}.",
                 shell=_bounds_in_shell(asked, column),
                 facts_help=True,
             )
@@ -132,7 +132,7 @@ class Resolver:
                 raise ParameterError(
                     "HG111",
                     rule="Categories of a group are declared, never read off the data.",
-                    finding=f"Column {column!r} has none, neither in the call nor in public facts.",
+                    finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
                     remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
                     facts_help=True,
                 )
@@ -193,15 +193,20 @@ def columns_of(statistic: Statistic) -> tuple[str, ...]:
     return tuple(column for column, _ in grids_of(statistic))
 
 
-def _with_bounds(asked: Awaiting, column: str) -> str:
-    """Return how the statistic that was asked for is given bounds."""
-    if asked.kind == "ratio":
-        pairs = ", ".join(f'"{one}": (0, 100)' for one in asked.columns)
-        return f"bounds={{{pairs}}}"
-    return "bounds=(0, 100)"
+def _with_bounds(asked: Awaiting) -> str:
+    """Return how the statistic that was asked for is given bounds, with placeholders for the ends."""
+    if asked.kind == "sum":
+        # A sum may come from `sum` or from a table of totals: the keyword is the same.
+        return "bounds=(LO, HI)"
+    names = [f'"{one}"' for one in asked.columns]
+    ends = "{" + ", ".join(f"{name}: (LO, HI)" for name in names) + "}" if asked.kind == "ratio" else "(LO, HI)"
+    step = [] if asked.step is None else [f"step={asked.step}"]
+    # `mean` is a method of a survey too.
+    call = asked.kind if asked.kind == "mean" else f"hg.{asked.kind}"
+    return f"{call}({', '.join([*names, *asked.given, f'bounds={ends}', *step])})"
 
 
 def _bounds_in_shell(asked: Awaiting, column: str) -> str:
     if asked.kind in ("mean", "sum"):
-        return f"Give them from the codebook: {column}:LO:HI in place of {column}, e.g. {column}:0:100."
-    return f"Write them into the facts, from the codebook: bounds = [0, 100] under [columns.{column}]."
+        return f"Give them from the codebook: {column}:LO:HI in place of {column}."
+    return f"Write them into the facts file, from the codebook: bounds = [LO, HI] under [columns.{column}]."

@@ -235,9 +235,9 @@ def unit_design(
     if budget.delta == 0.0:
         raise ParameterError(
             "HG117",
-            rule="A Gaussian mechanism needs δ > 0.",
+            rule="The bootstrap needs `delta` above 0.",
             finding="delta=0 was given, and units of several rows are released by the bootstrap.",
-            remedy="Give a δ such as 1e-6.",
+            remedy="Give delta=1e-6.",
         )
     if missing is Missing.MIDPOINT and isinstance(statistic, Proportion):
         raise ParameterError(

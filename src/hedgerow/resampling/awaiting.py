@@ -29,6 +29,8 @@ class Awaiting:
         [(column, Grid), …], one a column in order → the statistic.
     steps : int or None
         Into how many parts a range is cut where neither call nor facts give a step; 1,024 where None.
+    given : tuple of str
+        What else the call was given by position, as Python writes it.
     """
 
     kind: str
@@ -36,6 +38,7 @@ class Awaiting:
     step: float | None
     build: Callable[[Sequence[NamedGrid]], Any] = field(compare=False)
     steps: int | None = None
+    given: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Awaiting({self.kind} of {', '.join(self.columns)}, bounds from the facts)"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.keywords import takes
 from hedgerow.privacy.facts import Grid, checked_column
+from hedgerow.privacy.given import kind_of, shown
 from hedgerow.privacy.numbers import real
 from hedgerow.resampling.awaiting import Awaiting, NamedGrid
 
@@ -30,7 +31,6 @@ COUNT = "count"
 QUANTILE_STEPS = 64
 _FACTS = "Write the request of the facts anew; hedgerow schema prints what it may hold."
 _RATIO = 'hg.ratio("tax", "income", bounds={"tax": (0, 50), "income": (0, 100)})'
-_QUANTILE = 'hg.quantile("income", 0.5, bounds=(0, 128), step=2)'
 _BOOTSTRAP = 'hg.bootstrap(lambda t: t["tax"] / t["count"], columns={"tax": (0, 50)}, name="mean tax")'
 
 
@@ -143,7 +143,9 @@ def bootstrap(
     """
     if not callable(statistic) or not isinstance(columns, Mapping) or not columns:
         raise _no_statistic(
-            "A bootstrap is asked for with a function of totals and the columns that it reads.", _BOOTSTRAP
+            "A bootstrap is asked for with a function of totals and the columns that it reads.",
+            "Found no columns." if columns == {} else f"Found {kind_of(statistic)} and {kind_of(columns)}.",
+            _BOOTSTRAP,
         )
     grids = tuple(_grid(column, facts) for column, facts in columns.items())
     if features is None:
@@ -151,13 +153,19 @@ def bootstrap(
     else:
         listed = [_feature(key, given) for key, given in features.items()]
     if not listed or any(feature.name == COUNT for feature in listed):
-        raise _no_statistic('Features are named, and "count" is the number of records.', _BOOTSTRAP)
+        raise _no_statistic(
+            'Features are named, and "count" is the number of records.',
+            'A feature is named "count".' if listed else "Found no features.",
+            _BOOTSTRAP,
+        )
     label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
     if not isinstance(label, str) or not label.isprintable() or len(label) > 200:
-        raise _no_statistic("The name of a statistic is a printable text of at most 200 characters.", _BOOTSTRAP)
+        rule = "The name of a statistic is a printable text of at most 200 characters."
+        raise _no_statistic(rule, f"Found {shown(label)}.", _BOOTSTRAP)
     low, high = float(limits[0]), float(limits[1])
     if not low < high:
-        raise _no_statistic("`limits` are two numbers, the lower one first; either may be infinite.", _BOOTSTRAP)
+        rule = "`limits` are two numbers, the lower one first; either may be infinite."
+        raise _no_statistic(rule, f"Found {shown(limits)}.", _BOOTSTRAP)
     return Smooth(label, grids, tuple(listed), statistic, low, high)
 
 
@@ -176,7 +184,9 @@ def ratio(
     """
     columns = checked_column(numerator), checked_column(denominator)
     if numerator == denominator or (bounds is not None and set(bounds) != {*columns}):
-        raise _no_statistic("A ratio has two different columns, each with its bounds.", _RATIO)
+        same = f"Both are {shown(numerator)}."
+        named = same if numerator == denominator else f"Found bounds of {shown(list(bounds or ()))[1:-1] or 'none'}."
+        raise _no_statistic("A ratio has two different columns, each with its bounds.", named, _RATIO)
     if bounds is None:
         return Awaiting("ratio", columns, None, _ratio)
     return _ratio([_grid(column, bounds[column]) for column in columns])
@@ -225,10 +235,17 @@ def quantile(
     """
     share = real(probability)
     if share is None or not 0.0 < share < 1.0:
-        raise _no_statistic("A quantile has a probability strictly between 0 and 1.", _QUANTILE)
+        raise _no_probability(checked_column(column), probability, share)
     if bounds is None:
         columns = (checked_column(column),)
-        return Awaiting("quantile", columns, step, lambda grids: _quantile(*grids[0], share), steps=QUANTILE_STEPS)
+        return Awaiting(
+            "quantile",
+            columns,
+            step,
+            lambda grids: _quantile(*grids[0], share),
+            steps=QUANTILE_STEPS,
+            given=(f"{share:g}",),
+        )
     grid = Grid.from_bounds(column, bounds, step)
     if step is None:
         grid = replace(grid, steps=QUANTILE_STEPS)
@@ -251,8 +268,11 @@ def _deviation(column: str, grid: Grid) -> Smooth:
 
 def _quantile(column: str, grid: Grid, probability: float) -> Smooth:
     if grid.steps > 1024:
+        low, high = grid.as_bounds()
         raise _no_statistic(
-            "A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.", _QUANTILE
+            "A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.",
+            f"This step makes {grid.steps + 1:,}.",
+            f'hg.quantile("{column}", {probability:g}, bounds=({low:.15g}, {high:.15g}))',
         )
     read = _Quantile(grid, probability)
     return SmoothHistogram(f"quantile_{probability:g}", ((column, grid),), (), read, *grid.as_bounds(), "quantile")
@@ -335,7 +355,8 @@ class _LeftBehind:
     """A function of the user's own that was not sent along; equal to nothing else."""
 
     def __call__(self, _: object) -> NoReturn:
-        raise _no_statistic("A function of one's own stays in the process that released it.", _BOOTSTRAP)
+        rule = "A function of one's own stays in the process that released it."
+        raise _no_statistic(rule, "It was not sent along.", _BOOTSTRAP)
 
 
 def _grid(column: str, facts: object) -> tuple[str, Grid]:
@@ -347,12 +368,22 @@ def _grid(column: str, facts: object) -> tuple[str, Grid]:
 def _feature(name: str, given: object) -> Feature:
     pair = tuple(given) if isinstance(given, (tuple, list)) else ()
     if len(pair) != 2 or not callable(pair[0]):
-        raise _no_statistic(f"Feature {name!r} is given as (function, (low, high)).", _BOOTSTRAP)
+        rule = f"Feature {name!r} is given as (function, (low, high))."
+        raise _no_statistic(rule, f"Found {kind_of(given)}.", _BOOTSTRAP)
     low, high = Grid.from_bounds(name, pair[1], None).as_bounds()
     return Feature(checked_column(name), low, high, pair[0])
 
 
-def _no_statistic(rule: str, example: str) -> ParameterError:
+def _no_statistic(rule: str, finding: str, example: str) -> ParameterError:
+    return ParameterError("HG112", rule=rule, finding=finding, remedy=f"For example {example}.", shell=_FACTS)
+
+
+def _no_probability(column: str, given: object, number: float | None) -> ParameterError:
+    meant = f"{number / 100:.12g}" if number is not None and 1.0 < number < 100.0 else "0.5"
     return ParameterError(
-        "HG112", rule=rule, finding="Found something else.", remedy=f"For example {example}.", shell=_FACTS
+        "HG112",
+        rule="A quantile takes a probability strictly between 0 and 1.",
+        finding=f"Found {kind_of(given) if number is None else shown(given)}.",
+        remedy=f'Write hg.quantile("{column}", {meant}).',
+        shell=f"Write probability = {meant} in the facts file.",
     )
