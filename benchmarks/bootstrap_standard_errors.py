@@ -19,8 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import hedgerow as hg
-from hedgerow.inference.bootstrap_variance import standard_error_parts
-from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.bootstrap_variance import standard_error_parts
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.resampling.statistic import Statistic
 from hedgerow.testing.simulated import SimulatedNoise

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference import calibrated
-from hedgerow.inference.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap import calibrated
+from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import normal_quantile
-from hedgerow.inference.replicate_summary import Replicates
 
 PRINTED = {"unbiased": 0.801, "conservative": 0.971, "most conservative": 1.0}
 

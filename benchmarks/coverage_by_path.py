@@ -21,17 +21,17 @@ import numpy as np
 import openpyxl
 
 import hedgerow as hg
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.privacy.unit import UnitLimit
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.unit import UnitLimit
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.told import Told
+from hedgerow.release.request.told import Told
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.choice import Choice, choose
-from hedgerow.tables.choice_by_cell import choose_by_cell
+from hedgerow.tables.dp.choice import Choice, choose
+from hedgerow.tables.dp.choice_by_cell import choose_by_cell
+from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.release_table import read_table
-from hedgerow.tables.write_csv import csv_text
-from hedgerow.tables.write_xlsx import xlsx_bytes
+from hedgerow.tables.publication.write_csv import csv_text
+from hedgerow.tables.publication.write_xlsx import xlsx_bytes
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"side": ["l", "r"], "size": ["s", "m", "b"]}

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hg
-from hedgerow.inference.bootstrap_basis import BootstrapBasis
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.inference.bootstrap.bootstrap_basis import BootstrapBasis
 from hedgerow.inference.score import Quadratic
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.release.design import PublicFacts
+from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request import parse_request
+from hedgerow.release.request.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

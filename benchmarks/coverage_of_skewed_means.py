@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hg
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.score import ScoreArrays
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.release.design import PublicFacts
-from hedgerow.release.moments import MomentsDesign
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request import parse_request
+from hedgerow.release.request.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

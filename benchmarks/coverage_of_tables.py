@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import hedgerow as hg
-from hedgerow.privacy.relation import Relation, Target
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.told import Told
+from hedgerow.release.request.told import Told
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.choice import choose
-from hedgerow.tables.release_table import read_table
+from hedgerow.tables.dp.choice import choose
+from hedgerow.tables.dp.release_table import read_table
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 2000

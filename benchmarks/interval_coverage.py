@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference import calibrated, conservative, most_conservative, unbiased
+from hedgerow.inference.bootstrap import calibrated, conservative, most_conservative, unbiased
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import normal_quantile
-from hedgerow.inference.replicate_summary import Replicates
 from hedgerow.resampling.n_resamples import choose_n_resamples
 
 GRID = np.linspace(0.0, 1.0, 256)

@@ -23,9 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.accounting.certificate import Certificate
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Reserved
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import (
+from hedgerow.mechanisms.mechanism import (
     GaussianNoise,
     GeometricCounts,
     LatticeNoise,
@@ -33,7 +34,6 @@ from hedgerow.privacy.mechanism import (
     ResampledCoordinate,
     ResampledGaussian,
 )
-from hedgerow.privacy.relation import Relation
 
 BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**27, 10)),), "public", 1)
 RESULT = '{"estimates": "' + 4000 * "x" + '"}'

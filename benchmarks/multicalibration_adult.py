@@ -46,13 +46,13 @@ from reproduction.multicalibration.adult import RACES, SEXES, Part, adult
 from reproduction.multicalibration.baseline import Baseline, ordinary, papers
 from reproduction.multicalibration.scores import Judged, judge
 
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import Multicalibrator, family_of
-from hedgerow.multicalibration.choose import mechanism_named
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.none import NoPrivacy
-from hedgerow.multicalibration.records import Records
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.none import NoPrivacy
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
 GROUPS = {"race": list(RACES), "sex": list(SEXES)}

@@ -16,15 +16,15 @@ import time
 import numpy as np
 
 from hedgerow.accounting.certificate import certify
-from hedgerow.multicalibration.attribute import Categories
-from hedgerow.multicalibration.family import Family
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds, exact_cells
-from hedgerow.multicalibration.score_grid import STEPS
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.multicalibration.groups.attribute import Categories
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.score_grid import STEPS
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 
 SIZES = {"workclass": 7, "education": 16, "marital": 7, "occupation": 14, "relationship": 6, "race": 5, "sex": 2}

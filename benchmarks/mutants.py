@@ -72,7 +72,7 @@ MUTANTS = (
     ),
     Mutant(
         "data are read before the price is reserved",
-        "release/spend.py",
+        "release/spend/spend.py",
         "    with held_back():\n        reservation = spending.reserve(",
         "    early = whatever_fails_is_spent(run)\n    with held_back():\n        reservation = spending.reserve(",
         "tests/unit/release/test_spend.py tests/unit/release/test_ledger_in_release.py",
@@ -86,21 +86,21 @@ MUTANTS = (
     ),
     Mutant(
         "a replaced record changes one cell of a table of moments",
-        "privacy/layout.py",
+        "mechanisms/layout.py",
         "max(same, 2 * one if self.cells > 1 else one)",
         "max(same, one)",
         "tests/unit/privacy/test_layout.py tests/references/test_accounting.py",
     ),
     Mutant(
         "Gaussian noise on moments is 3 % too narrow",
-        "release/draw.py",
+        "release/draw/draw.py",
         "            return source.discrete_gaussian(width, size)",
         "            return source.discrete_gaussian(0.97 * width, size)",
         NOISE,
     ),
     Mutant(
         "geometric noise on counts is 3 % too narrow",
-        "release/draw.py",
+        "release/draw/draw.py",
         "noise = source.two_sided_geometric(scale, counts.size)",
         "noise = source.two_sided_geometric(0.97 * scale, counts.size)",
         NOISE,
@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "intervals of means leave out the noise on the total",
-        "release/read_moments.py",
+        "release/designs/read_moments.py",
         'total_sd=table.sd("total") / reach,',
         "total_sd=0.0,",
         "tests/unit/release/test_release.py tests/statistical/test_coverage.py",
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "an error after spending carries its cause",
-        "release/spend.py",
+        "release/spend/spend.py",
         "    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.\n"
         "    raise failure",
         "    try:\n        run()\n    except Exception:\n        raise failure\n    raise failure",
@@ -181,7 +181,7 @@ MUTANTS = (
     ),
     Mutant(
         "a test set grants a look too many",
-        "testset/ask.py",
+        "testset/looks/ask.py",
         "if past.used >= looks:",
         "if past.used > looks:",
         "tests/unit/testset/test_test_set.py tests/unit/testset/test_careless_use.py",
@@ -216,7 +216,7 @@ MUTANTS = (
     ),
     Mutant(
         "everybody may read the secret of a test set",
-        "testset/secret.py",
+        "testset/looks/secret.py",
         "os.open(path, flags, 0o600)",
         "os.open(path, flags, 0o644)",
         DURABLE,

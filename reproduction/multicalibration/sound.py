@@ -18,16 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.multicalibration.groups import family_of
-from hedgerow.multicalibration.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.none import NoPrivacy
-from hedgerow.multicalibration.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds
-from hedgerow.multicalibration.table import Table
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.multicalibration.groups.groups import family_of
+from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.none import NoPrivacy
+from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
 from ..drawing import BLUE, INK, ORANGE, Drawing

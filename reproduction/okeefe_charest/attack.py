@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.audit.attack import Attack, Sampler, threshold_attack
-from hedgerow.tables.table_sensitivity import magnitude_table_sensitivity
+from hedgerow.audit.attacks.attack import Attack, Sampler, threshold_attack
+from hedgerow.tables.bootstrap_dp.table_sensitivity import magnitude_table_sensitivity
 from hedgerow.testing.okeefe_charest import (
     published_cell_sensitivities,
     published_contingency_sensitivity,

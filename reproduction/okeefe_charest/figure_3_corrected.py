@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     magnitude_table_sensitivity,
     public_membership_sensitivities,
     split_sensitivities,

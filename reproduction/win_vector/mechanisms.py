@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.facts import Grid
-from hedgerow.privacy.relation import Relation
-from hedgerow.testset.choose import compare
-from hedgerow.testset.conditions import Conditions
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.facts import Grid
+from hedgerow.facts.relation import Relation
+from hedgerow.testset.mechanisms.choose import compare
+from hedgerow.testset.mechanisms.conditions import Conditions
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
 from ..exhibit import Exhibit, Line, within

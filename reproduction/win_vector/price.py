@@ -15,10 +15,10 @@ import math
 
 import numpy as np
 
-from hedgerow.audit.bound import clopper_pearson, epsilon_lower
-from hedgerow.privacy.mechanism import Resample
+from hedgerow.audit.attacks.bound import clopper_pearson, epsilon_lower
+from hedgerow.mechanisms.mechanism import Resample
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.resample import drawn_losses
+from hedgerow.testset.mechanisms.resample import drawn_losses
 
 from ..drawing import BLUE, INK, ORANGE, PINK, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.resample import drawn_losses
+from hedgerow.testset.mechanisms.resample import drawn_losses
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line, within

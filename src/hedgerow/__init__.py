@@ -45,10 +45,10 @@ if TYPE_CHECKING:
         UnknownKeywordError,
         VerificationError,
     )
+    from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate, Interval
-    from hedgerow.privacy.declared import ColumnFacts, Facts
-    from hedgerow.release.combine import combine
-    from hedgerow.release.result import Release
+    from hedgerow.release.result.combine import combine
+    from hedgerow.release.result.result import Release
     from hedgerow.resampling.smooth_statistic import bootstrap, quantile, ratio, standard_deviation, variance
     from hedgerow.resampling.statistic import count, mean, proportion, sum
     from hedgerow.survey import Survey, open
@@ -91,9 +91,9 @@ __all__ = [
 _HOMES = {
     "bootstrap quantile ratio standard_deviation variance": "hedgerow.resampling.smooth_statistic",
     "count mean proportion sum": "hedgerow.resampling.statistic",
-    "combine": "hedgerow.release.combine",
-    "Release": "hedgerow.release.result",
-    "ColumnFacts Facts": "hedgerow.privacy.declared",
+    "combine": "hedgerow.release.result.combine",
+    "Release": "hedgerow.release.result.result",
+    "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate Interval": "hedgerow.inference.estimate",
     "Survey open": "hedgerow.survey",
 }

@@ -13,29 +13,29 @@ from typing import Any, Unpack
 
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
+from hedgerow.facts.budget import warn_about_delta
+from hedgerow.facts.declared import Allowance, Facts
+from hedgerow.facts.facts import Scalar
+from hedgerow.facts.facts_nearby import naming_facts_nearby
+from hedgerow.facts.numbers import real
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.unit import UnitLimit
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import warn_about_delta
-from hedgerow.privacy.declared import Allowance, Facts
-from hedgerow.privacy.facts import Scalar
-from hedgerow.privacy.facts_nearby import naming_facts_nearby
-from hedgerow.privacy.numbers import real
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.privacy.unit import UnitLimit
 from hedgerow.release.execute import certificate_of, run_reserved
-from hedgerow.release.frame import BACKENDS
-from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions
 from hedgerow.release.plan import Plan
 from hedgerow.release.planned import planned
-from hedgerow.release.recorded import release_from_record
-from hedgerow.release.request import usual_delta
-from hedgerow.release.reservation import spending_in
-from hedgerow.release.result import Release
-from hedgerow.release.spend import spend
-from hedgerow.release.told import Told, told_facts
-from hedgerow.release.total import within_total
+from hedgerow.release.request.options import By, PlanOptions, ReleaseOptions, TableOptions
+from hedgerow.release.request.request import usual_delta
+from hedgerow.release.request.told import Told, told_facts
+from hedgerow.release.result.frame import BACKENDS
+from hedgerow.release.result.recorded import release_from_record
+from hedgerow.release.result.result import Release
+from hedgerow.release.spend.reservation import spending_in
+from hedgerow.release.spend.spend import spend
+from hedgerow.release.spend.total import within_total
 from hedgerow.resampling import statistic
 from hedgerow.resampling.statistic import Asked
 from hedgerow.tables.opened import Opened

@@ -28,10 +28,10 @@ DOORS = {
         "plots/privacy_curve.py",
         "plots/reliability.py",
     },
-    "openpyxl": {"tables/write_xlsx.py"},
+    "openpyxl": {"tables/publication/write_xlsx.py"},
     # The estimator, and what it asks scikit-learn of its two inputs: a base model, and labels.
-    "sklearn": {f"multicalibration/{name}.py" for name in ("estimator", "base_model", "labels")},
-    "typer": {f"cli/{path.name}" for path in (SOURCE / "cli").glob("*.py")},
+    "sklearn": {f"multicalibration/{name}.py" for name in ("estimator", "base_model", "groups/labels")},
+    "typer": {str(path.relative_to(SOURCE)) for path in (SOURCE / "cli").rglob("*.py")},
 }
 
 

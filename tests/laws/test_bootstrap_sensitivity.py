@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.bootstrap_noise import extremes_of
-from hedgerow.tables.bootstrap_sensitivity import (
+from hedgerow.tables.bootstrap_dp.bootstrap_noise import extremes_of
+from hedgerow.tables.bootstrap_dp.bootstrap_sensitivity import (
     count_sensitivity,
     maximum_sensitivity,
     mean_sensitivity,
@@ -20,7 +20,7 @@ from hedgerow.tables.bootstrap_sensitivity import (
     total_sensitivity,
     variance_sensitivity,
 )
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     CellExtremes,
     cell_total_sensitivities,
     contingency_table_sensitivity,

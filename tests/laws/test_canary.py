@@ -27,9 +27,9 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.unit import UnitLimit
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.unit import UnitLimit
 
 # A number, so that it can stand in a numeric column, and a text that every form of escaping would change.
 NUMBER = "8675309.40625"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.inference.bootstrap import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
 METHODS = [unbiased, conservative, most_conservative, calibrated, file_target]
 

@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import BudgetExceeded, LedgerError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Replay, Reserved
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, Single
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, Single
 
 MECHANISMS: list[Single] = [
     GaussianNoise(20.0, 1.0),

@@ -5,15 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.bin_means import exact_places
 from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.model_record import model_from_text, model_text
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.table import Table
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.multicalibration.mechanisms.bin_means import exact_places
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.model_record import model_from_text, model_text
+from hedgerow.multicalibration.model.records import Records
 
 FAMILY = family_of({"a": [0, 1]})
 SETTING = Setting(FAMILY, Relation.ADD_REMOVE, None, n_buckets=5)

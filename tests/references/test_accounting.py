@@ -10,9 +10,9 @@ from scipy import stats
 from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
 from hedgerow.accounting.compose import compose, profile_of
 from hedgerow.accounting.profile import GaussianProfile, PureProfile
-from hedgerow.privacy.layout import MomentsLayout
-from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.layout import MomentsLayout
+from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
 
 RNG = np.random.default_rng(20261120)
 

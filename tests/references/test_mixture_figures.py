@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, poisson
 
-from hedgerow.accounting.mixture import Pair, PairKind, neighbour_pairs, release_curve
+from hedgerow.accounting.resampled.mixture import Pair, PairKind, neighbour_pairs, release_curve
 
 Array = NDArray[np.float64]
 DELTAS = np.array([1e-3, 1e-6, 1e-9])

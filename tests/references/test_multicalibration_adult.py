@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.none import NoPrivacy
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.table import Table
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.none import NoPrivacy
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.audit.bound import epsilon_lower
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.audit.attacks.bound import epsilon_lower
+from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     cell_total_sensitivities,
     contingency_table_sensitivity,
     magnitude_table_sensitivity,

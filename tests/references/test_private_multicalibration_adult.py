@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -12,11 +12,11 @@ from scipy.stats import binom
 
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.smoothed_resample import smoothed_curve
+from hedgerow.accounting.resampled.smoothed_resample import smoothed_curve
 from hedgerow.errors import UncertifiedError
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.privacy.mechanism import Composition, GaussianNoise, Resample, SmoothedResample
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Resample, SmoothedResample
 
 FAR = Relation.REPLACE_ONE
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hedgerow.tables.table_sensitivity import (
+from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     CellExtremes,
     cell_total_sensitivities,
     contingency_table_sensitivity,

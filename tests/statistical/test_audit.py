@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hedgerow.audit.attacks.lattice import off_lattice
+from hedgerow.audit.attacks.law import equal_laws, has_law, has_poisson_law
 from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, run_campaign
-from hedgerow.audit.lattice import off_lattice
-from hedgerow.audit.law import equal_laws, has_law, has_poisson_law
-from hedgerow.audit.mutant import Mutant
-from hedgerow.audit.mutants import mutants
-from hedgerow.audit.neighbours import worst_pairs
-from hedgerow.audit.outputs import draw_outputs
-from hedgerow.audit.specimens import Specimen, bootstrap, specimens
+from hedgerow.audit.mutants.mutant import Mutant
+from hedgerow.audit.mutants.mutants import mutants
 from hedgerow.audit.verdict import audit_mechanism
+from hedgerow.audit.worst_pairs.neighbours import worst_pairs
+from hedgerow.audit.worst_pairs.outputs import draw_outputs
+from hedgerow.audit.worst_pairs.specimens import Specimen, bootstrap, specimens
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.mechanism import GeometricCounts
-from hedgerow.privacy.relation import Relation
 from hedgerow.testing.sample import sample
 from hedgerow.testing.simulated import SimulatedNoise
 

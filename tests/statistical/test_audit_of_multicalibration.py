@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.neighbours import worst_pairs
-from hedgerow.audit.score import likelihood_ratio
-from hedgerow.audit.specimens import Specimen, specimens
+from hedgerow.audit.attacks.attack import threshold_attack
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
-from hedgerow.multicalibration.attribute import Categories
-from hedgerow.multicalibration.family import Family
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds
-from hedgerow.multicalibration.score_grid import STEPS
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.histogram_rounds import HistogramRounds
-from hedgerow.privacy.lattice_noise import LatticeNoise
-from hedgerow.privacy.mechanism import GeometricCounts, Mechanism
-from hedgerow.privacy.randomised_records import FINE, RandomisedRecords
-from hedgerow.privacy.relation import Relation
-from hedgerow.privacy.sparse_vector import SparseVector
+from hedgerow.audit.worst_pairs.neighbours import worst_pairs
+from hedgerow.audit.worst_pairs.score import likelihood_ratio
+from hedgerow.audit.worst_pairs.specimens import Specimen, specimens
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.histogram_rounds import HistogramRounds
+from hedgerow.mechanisms.lattice_noise import LatticeNoise
+from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism
+from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
+from hedgerow.mechanisms.sparse_vector import SparseVector
+from hedgerow.multicalibration.groups.attribute import Categories
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.score_grid import STEPS
 from hedgerow.testing.simulated import SimulatedNoise
 
 ALPHA = 1e-6

@@ -7,16 +7,16 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
-from hedgerow.accounting.averaged_law import SummedLaplace, SummedLaw
+from hedgerow.accounting.averaged.averaged_law import SummedLaplace, SummedLaw
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.release.design import PublicFacts
-from hedgerow.release.draw import noisy_counts
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request import parse_request
+from hedgerow.release.request.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.law import Law, simulated_means
 from hedgerow.testing.sample import sample

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hedgerow.audit.bootstrap_tables import attack_pair, worst_pair
-from hedgerow.tables.bootstrap_noise import count_widths, draw, least_scale, total_widths
-from hedgerow.tables.table_sensitivity import CellExtremes, cell_total_sensitivities
+from hedgerow.tables.bootstrap_dp.bootstrap_noise import count_widths, draw, least_scale, total_widths
+from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes, cell_total_sensitivities
 from hedgerow.testing.okeefe_charest import (
     published_cell_sensitivities,
     published_contingency_sensitivity,

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.bootstrap_variance import brawner_honaker_total_variance, standard_error_parts
+from hedgerow.inference.bootstrap import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, standard_error_parts
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import normal_quantile
-from hedgerow.inference.replicate_summary import Replicates
 
 GRID = np.linspace(0.0, 1.0, 256)
 RUNS = 1000

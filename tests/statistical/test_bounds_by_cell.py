@@ -13,11 +13,11 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
-from hedgerow.privacy.relation import Relation, Target
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.told import Told
-from hedgerow.tables.choice_by_cell import choose_by_cell
-from hedgerow.tables.release_table import read_table
+from hedgerow.release.request.told import Told
+from hedgerow.tables.dp.choice_by_cell import choose_by_cell
+from hedgerow.tables.dp.release_table import read_table
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

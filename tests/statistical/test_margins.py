@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.tables.cells import TableCells
-from hedgerow.tables.hierarchy import AxisMap, Hierarchy
-from hedgerow.tables.margins import consistent_table
-from hedgerow.tables.projection import LevelRelease, Projected, project
-from hedgerow.tables.shape import Axis, TableShape
+from hedgerow.tables.cells.cells import TableCells
+from hedgerow.tables.cells.hierarchy import AxisMap, Hierarchy
+from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.tables.totals.margins import consistent_table
+from hedgerow.tables.totals.projection import LevelRelease, Projected, project
 
 Floats = NDArray[np.float64]
 SEED = 20261120

@@ -8,17 +8,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.audit.attack import threshold_attack
+from hedgerow.audit.attacks.attack import threshold_attack
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.bin_means import exact_places
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.table import Table
+from hedgerow.multicalibration.mechanisms.bin_means import exact_places
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, GeometricCounts
-from hedgerow.privacy.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 
 # n = 20 tables × 1,200 cells of independent noise.

@@ -20,16 +20,10 @@ from scipy import stats
 from scipy.signal import fftconvolve
 
 import hedgerow as hg
-from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds
-from hedgerow.multicalibration.score_grid import STEPS
-from hedgerow.multicalibration.table import Table
-from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.lattice_noise import LatticeNoise
-from hedgerow.privacy.mechanism import (
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.lattice_noise import LatticeNoise
+from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     CellTotals,
@@ -44,14 +38,20 @@ from hedgerow.privacy.mechanism import (
     Single,
     SparseVector,
 )
-from hedgerow.privacy.randomised_records import randomised_records
-from hedgerow.privacy.relation import Relation
-from hedgerow.privacy.sparse_vector import sparse_vector
+from hedgerow.mechanisms.randomised_records import randomised_records
+from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.multicalibration import family_of
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.release.draw.randomised_records import NOWHERE, count_ones
+from hedgerow.release.draw.sparse_vector import SparseVectorRuns
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.release.randomised_records import NOWHERE, count_ones
-from hedgerow.release.sparse_vector import SparseVectorRuns
-from hedgerow.release.told import Told
-from hedgerow.tables.choice_by_cell import choose_by_cell
+from hedgerow.release.request.told import Told
+from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.testset import TestSet
 
 ACCEPT, REJECT, NARROW = 1e-10, 1e-12, 0.97

@@ -13,13 +13,13 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.counts import counts_with_errors, proportions_with_errors
-from hedgerow.privacy.relation import Relation, Target
+from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.table import AdditiveTable
-from hedgerow.release.told import Told
+from hedgerow.release.request.told import Told
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.choice import choose
+from hedgerow.tables.dp.choice import choose
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.audit.resample import resample_outputs
 from hedgerow.audit.verdict import audit_mechanism
-from hedgerow.noise.lattice import lattice_noise
-from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.facts import Grid
-from hedgerow.privacy.layout import MomentsLayout
-from hedgerow.privacy.mechanism import (
+from hedgerow.audit.worst_pairs.resample import resample_outputs
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.facts import Grid
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.layout import MomentsLayout
+from hedgerow.mechanisms.mechanism import (
     GeometricCounts,
     Mechanism,
     MomentsGaussian,
@@ -30,14 +29,15 @@ from hedgerow.privacy.mechanism import (
     SmoothedResample,
     SparseVector,
 )
-from hedgerow.privacy.relation import Relation
-from hedgerow.privacy.sparse_vector import sparse_vector
+from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
-from hedgerow.testset.choose import choose
-from hedgerow.testset.conditions import Conditions
-from hedgerow.testset.distinct import critical_difference, critical_value
-from hedgerow.testset.mechanism import LookMechanism, Options, Question
+from hedgerow.testset.looks.distinct import critical_difference, critical_value
+from hedgerow.testset.mechanisms.choose import choose
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options, Question
 
 SEED, ACCEPT, REJECT = 20261120, 1e-6, 1e-12
 UNIT = Grid.from_bounds("accuracy", (0, 1), 1)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.privacy.facts import Category, Missing
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.privacy.unit import UnitLimit
-from hedgerow.release.bootstrap import BootstrapDesign
-from hedgerow.release.design import PublicFacts
-from hedgerow.release.resampled_statistic import ResampledMean
-from hedgerow.release.unit_bootstrap import UnitBootstrapDesign
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.unit import UnitLimit
+from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.resampled_statistic import ResampledMean
+from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Sum, mean, sum
 from hedgerow.testing.simulated import SimulatedNoise

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
 from hedgerow.testset import TestSet
 
 TABLE = pa.table({"age": [30.0, 50.0] * 500, "pay": [2.0, 4.0] * 500, "sex": [0, 1] * 500})

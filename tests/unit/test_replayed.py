@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.release.result import REPLAYED
+from hedgerow.release.result.result import REPLAYED
 from hedgerow.testset import TestSet
 
 
@@ -85,7 +85,7 @@ def test_a_first_answer_has_no_such_field(verb: str, folder: Path) -> None:
 
 
 def test_a_large_table_says_it_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import hedgerow.cli.table as module
+    import hedgerow.cli.verbs.table as module
 
     small = json.loads(run(COMMANDS["table"], "--json").stdout)
     monkeypatch.setattr(module, "_LARGE", 0)

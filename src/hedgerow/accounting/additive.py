@@ -21,14 +21,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hedgerow.accounting.averaged_laplace import averaged_curve
+from hedgerow.accounting.averaged.averaged_laplace import averaged_curve
 from hedgerow.accounting.loss_grid import Curve
-from hedgerow.accounting.resampled import resampled_curve
-from hedgerow.accounting.resampled_units import units_curve
-from hedgerow.accounting.smoothed_resample import smoothed_curve
+from hedgerow.accounting.resampled.resampled import resampled_curve
+from hedgerow.accounting.resampled.resampled_units import units_curve
+from hedgerow.accounting.resampled.smoothed_resample import smoothed_curve
 from hedgerow.errors import UncertifiedError
-from hedgerow.privacy.layout import Widths
-from hedgerow.privacy.mechanism import (
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.layout import Widths
+from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     AveragedLaplaceNoise,
@@ -50,7 +51,6 @@ from hedgerow.privacy.mechanism import (
     SmoothedResample,
     SparseVector,
 )
-from hedgerow.privacy.relation import Relation
 
 __all__ = ["Discrete", "DiscreteLaplace", "Gaussian", "Laplace", "Pure", "Resampled", "Revealed", "Term", "terms_of"]
 

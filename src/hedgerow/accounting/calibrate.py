@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import Profile, PureProfile
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, GaussianNoise, Mechanism
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Mechanism
 
 __all__ = ["TOLERANCE", "Calibrated", "gaussian_mu", "least_noise", "most_precise"]
 
@@ -43,7 +43,7 @@ def least_noise(build: Callable[[float], Mechanism], relation: Relation, budget:
 
     Examples
     --------
-    >>> from hedgerow.privacy.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> found = least_noise(lambda m: GaussianNoise(1.0 / m, 1.0), Relation.REPLACE_ONE, Budget(1.0, 1e-6))
     >>> 0.999 <= found.epsilon_upper <= 1.0
     True

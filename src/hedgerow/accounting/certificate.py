@@ -14,8 +14,8 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.record_text import record_of, unreadable_record
 from hedgerow.errors import VerificationError
-from hedgerow.privacy.mechanism import Mechanism, as_record
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Mechanism, as_record
 from hedgerow.version import __version__
 
 __all__ = ["Certificate", "Point", "certify", "holds", "mechanism_from_record", "round_up", "unreadable_record"]
@@ -158,7 +158,7 @@ def certify(
 ) -> Certificate:
     """Price a mechanism at δ and write the record.
 
-    >>> from hedgerow.privacy.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
     Certificate(epsilon=0.333334, delta=0, relation='add-remove', unit='row', mechanism='geometric')
     """

@@ -26,8 +26,8 @@ from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
 from hedgerow.accounting.term_grid import term_grid
-from hedgerow.privacy.mechanism import Mechanism
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Mechanism
 
 __all__ = ["compose", "profile_of"]
 
@@ -40,7 +40,7 @@ _UNIT = 1e-15  # rounding of one factor of a product of numbers near 1
 def profile_of(mechanism: Mechanism, relation: Relation) -> Profile:
     """Return an upper bound on the privacy curve of a mechanism under a relation.
 
-    >>> from hedgerow.privacy.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> round(profile_of(GaussianNoise(noise_sd=1.0, sensitivity=1.0), Relation.REPLACE_ONE).epsilon_upper(1e-3), 3)
     3.139
     """

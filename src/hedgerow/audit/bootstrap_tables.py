@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.audit.attack import Attack, threshold_attack
+from hedgerow.audit.attacks.attack import Attack, threshold_attack
 from hedgerow.errors import ParameterError
 from hedgerow.noise.source import NoiseSource
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
 
 __all__ = ["RowPair", "attack_pair", "worst_pair"]
 

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import Attack, Sampler, threshold_attack
-from hedgerow.audit.exact import exact_epsilon_lower, is_small
-from hedgerow.audit.neighbours import Neighbours, worst_pairs
-from hedgerow.audit.outputs import chunks, draw_outputs
-from hedgerow.audit.score import HistogramScore, likelihood_ratio
+from hedgerow.audit.attacks.attack import Attack, Sampler, threshold_attack
+from hedgerow.audit.attacks.exact import exact_epsilon_lower, is_small
+from hedgerow.audit.worst_pairs.neighbours import Neighbours, worst_pairs
+from hedgerow.audit.worst_pairs.outputs import chunks, draw_outputs
+from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
+from hedgerow.facts.numbers import whole
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism, as_record
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism, as_record
-from hedgerow.privacy.numbers import whole
-from hedgerow.privacy.relation import Relation
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

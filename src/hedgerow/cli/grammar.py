@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.facts import Scalar
+from hedgerow.facts.facts import Scalar
 
 __all__ = [
     "parse_by",

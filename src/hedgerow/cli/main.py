@@ -20,24 +20,24 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hedgerow.cli.apply import apply
-from hedgerow.cli.audit import audit
-from hedgerow.cli.demo import demo
-from hedgerow.cli.explain import explain
-from hedgerow.cli.init import init
-from hedgerow.cli.ledger import ledger
-from hedgerow.cli.multicalibrate import multicalibrate
-from hedgerow.cli.plan import plan
-from hedgerow.cli.price import price
 from hedgerow.cli.refusal import exit_code_of
-from hedgerow.cli.release import release
-from hedgerow.cli.schema import schema
-from hedgerow.cli.table import table
 from hedgerow.cli.terminal import say
-from hedgerow.cli.testset import testset
-from hedgerow.cli.verify import verify
+from hedgerow.cli.verbs.apply import apply
+from hedgerow.cli.verbs.audit import audit
+from hedgerow.cli.verbs.demo import demo
+from hedgerow.cli.verbs.explain import explain
+from hedgerow.cli.verbs.init import init
+from hedgerow.cli.verbs.ledger import ledger
+from hedgerow.cli.verbs.multicalibrate import multicalibrate
+from hedgerow.cli.verbs.plan import plan
+from hedgerow.cli.verbs.price import price
+from hedgerow.cli.verbs.release import release
+from hedgerow.cli.verbs.schema import schema
+from hedgerow.cli.verbs.table import table
+from hedgerow.cli.verbs.testset import testset
+from hedgerow.cli.verbs.verify import verify
+from hedgerow.facts.unicode_text import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
-from hedgerow.privacy.unicode_text import check_texts
 
 __all__ = ["app", "main"]
 

@@ -11,8 +11,8 @@ from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_share, split_pro
 from hedgerow.errors import FactsError, ParameterError
 
 if TYPE_CHECKING:
-    from hedgerow.privacy.declared import Facts
-    from hedgerow.release.requested import Requested
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.request.requested import Requested
     from hedgerow.resampling.statistic import Asked
 
 __all__ = ["asked_of", "options_of", "requests_of"]
@@ -113,7 +113,7 @@ def requests_of(
     FactsError
         HG703: the facts hold no such request, or several of the name.
     """
-    from hedgerow.release.requested import Requested, requested
+    from hedgerow.release.request.requested import Requested, requested
 
     if asked and name is None:
         return (Requested("", tuple(asked), options),)

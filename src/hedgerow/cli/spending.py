@@ -9,8 +9,8 @@ from typing import Any
 
 from hedgerow.cli.terminal import OutputClosed, tell
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
+from hedgerow.facts.facts_nearby import advise
 from hedgerow.interrupts import speaks_json
-from hedgerow.privacy.facts_nearby import advise
 
 __all__ = ["as_replayed", "deliver", "no_source", "spending", "told_again", "warnings_told"]
 
@@ -39,7 +39,7 @@ def as_replayed(replayed: bool) -> dict[str, bool]:
 def told_again(replayed: bool) -> None:
     """Say on standard error that a record answered, where one did; under ``--json`` `as_replayed` says it."""
     if replayed:
-        from hedgerow.release.result import REPLAYED
+        from hedgerow.release.result.result import REPLAYED
 
         tell(REPLAYED)
 
@@ -122,7 +122,7 @@ def deliver(
         also = ", nor could the ledger keep it" if unrecorded else ""
         raise _undelivered(f"It was printed, but its files could not all be written{also}.")
     if unrecorded:
-        from hedgerow.release.spend import not_on_record
+        from hedgerow.release.spend.spend import not_on_record
 
         raise not_on_record()
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.privacy.facts import Category, Grid, Missing, Scalar
-from hedgerow.privacy.unit import UnitLimit
+from hedgerow.facts.facts import Category, Grid, Missing, Scalar
+from hedgerow.facts.unit import UnitLimit
 
 __all__ = ["CellLabels", "Indicator", "JointGrid", "Query", "ValueOnGrid"]
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.privacy.facts import Category, Scalar
-from hedgerow.privacy.unicode_text import check_text
+from hedgerow.facts.facts import Category, Scalar
+from hedgerow.facts.unicode_text import check_text
 
 __all__ = [
     "BLANKS",

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
+from hedgerow.facts.unit import UnitLimit
 from hedgerow.inputs import note_input
-from hedgerow.privacy.unit import UnitLimit
 from hedgerow.resampling.histogram import Histogram
 
 __all__ = ["OrderedSource", "Source", "count_units", "inferred_of", "open_in_order", "open_source"]

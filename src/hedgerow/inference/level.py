@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import NormalDist
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.numbers import real
+from hedgerow.facts.numbers import real
 
 __all__ = ["normal_quantile", "parse_level"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hedgerow.accounting.certificate import round_up
-from hedgerow.privacy.bootstrap_statement import BootstrapNoise
+from hedgerow.mechanisms.bootstrap_statement import BootstrapNoise
 
 __all__ = ["BootstrapTotal"]
 

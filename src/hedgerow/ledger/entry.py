@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.bootstrap_statement import BootstrapNoise
-from hedgerow.privacy.mechanism import Mechanism
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.bootstrap_statement import BootstrapNoise
+from hedgerow.mechanisms.mechanism import Mechanism
 
 __all__ = ["Entry", "Head", "Replay", "canonical", "digest", "fingerprint_of"]
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from hedgerow.accounting.certificate import Certificate, mechanism_from_record
 from hedgerow.errors import LedgerError, ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_total import BootstrapTotal
 from hedgerow.ledger.entry import canonical
 from hedgerow.ledger.request import other_protection
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.privacy.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Mechanism, as_record
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
+from hedgerow.mechanisms.mechanism import Mechanism, as_record
 
 __all__ = [
     "GUARANTEES",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, SpentError, VerificationError
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 
 __all__ = [
     "checked_budget",

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from hedgerow.errors import LedgerError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger import request
 from hedgerow.ledger.cached_total import CachedTotal
 from hedgerow.ledger.chain import (
@@ -34,8 +36,6 @@ from hedgerow.ledger.create import new_file
 from hedgerow.ledger.entry import Entry, Head, Replay, digest
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
 from hedgerow.ledger.verify import check_head, check_totals
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation, parse_relation
 
 __all__ = ["Ledger", "Replay", "Reserved"]
 
@@ -65,7 +65,7 @@ class Ledger:
     --------
     >>> import tempfile
     >>> from hedgerow.accounting.certificate import certify
-    >>> from hedgerow.privacy.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> price = certify(GeometricCounts(2.5, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "survey.ledger")

@@ -39,8 +39,8 @@ from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.accounting.term_grid import term_grid
 from hedgerow.errors import UncertifiedError
-from hedgerow.privacy.mechanism import Mechanism
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Mechanism
 
 __all__ = ["RunningTotal", "least_micro"]
 
@@ -68,7 +68,7 @@ class RunningTotal:
 
     Examples
     --------
-    >>> from hedgerow.privacy.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> spent = RunningTotal(Relation.REPLACE_ONE, 2.0, 1e-6)
     >>> for _ in range(4):
     ...     spent = spent.plus(GaussianNoise(10.0, 1.0))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.multicalibration.groups import cuts, family_of, masks
+from hedgerow.multicalibration.groups.groups import cuts, family_of, masks
 from hedgerow.multicalibration.metrics import (
     brier_score,
     log_loss,
@@ -22,7 +22,7 @@ from hedgerow.multicalibration.metrics import (
     noise_floor,
     residuals_of,
 )
-from hedgerow.multicalibration.model_file import read_model, write_model
+from hedgerow.multicalibration.model.model_file import read_model, write_model
 
 if TYPE_CHECKING:
     from hedgerow.multicalibration.estimator import Multicalibrator

@@ -23,13 +23,13 @@ from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, HedgerowError, ParameterError
-from hedgerow.multicalibration.attribute import Categories
-from hedgerow.multicalibration.cells import as_numbers
-from hedgerow.multicalibration.columns import RecordColumns
-from hedgerow.multicalibration.family import Family
-from hedgerow.multicalibration.model import Model
-from hedgerow.multicalibration.model_file import check_destination, is_model
-from hedgerow.release.write_file import written_whole
+from hedgerow.multicalibration.groups.attribute import Categories
+from hedgerow.multicalibration.groups.cells import as_numbers
+from hedgerow.multicalibration.groups.columns import RecordColumns
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.model.model import Model
+from hedgerow.multicalibration.model.model_file import check_destination, is_model
+from hedgerow.release.result.write_file import written_whole
 
 __all__ = ["apply_to_file", "scored_before"]
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.multicalibration.base_origin import CONSENT, BaseOrigin
-from hedgerow.multicalibration.columns import RecordColumns
+from hedgerow.multicalibration.groups.columns import RecordColumns
 from hedgerow.resampling.user_code import quietly
 
 __all__ = ["check_reads", "fitted_base", "origin_of", "scores_of"]

@@ -20,21 +20,21 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hedgerow.errors import HedgerowWarning, ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
-from hedgerow.multicalibration.attribute import Column
 from hedgerow.multicalibration.base_model import check_reads, fitted_base, origin_of, scores_of
-from hedgerow.multicalibration.cells import as_numbers, places_of
-from hedgerow.multicalibration.choose import mechanism_named
-from hedgerow.multicalibration.columns import records_of
 from hedgerow.multicalibration.fit import fit_model
 from hedgerow.multicalibration.fits_so_far import FitsSoFar, count_fit, fits_of
-from hedgerow.multicalibration.groups import family_of
-from hedgerow.multicalibration.labels import check_labels_can_be, labels_of
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.records import Records
+from hedgerow.multicalibration.groups.attribute import Column
+from hedgerow.multicalibration.groups.cells import as_numbers, places_of
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.groups import family_of
+from hedgerow.multicalibration.groups.labels import check_labels_can_be, labels_of
+from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.report import Report, report_of
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation, parse_relation
 
 __all__ = ["Multicalibrator"]
 
@@ -56,7 +56,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         With ``predict_proba``. None: scores are precomputed and stand in the column `score_column` of X.
     groups : mapping, sequence or None
         ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")``, predicates; see
-        `hedgerow.multicalibration.groups`. Columns by name in frames, by place in arrays. None: everybody.
+        `hedgerow.multicalibration.groups.groups`. Columns by name in frames, by place in arrays. None: everybody.
     n_buckets : int
         k buckets of the score in which every group is calibrated and reported.
     alpha : float

@@ -16,20 +16,20 @@ from uuid import uuid4
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError
-from hedgerow.multicalibration.attribute import Column, Predicate
+from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.facts import Scalar
+from hedgerow.mechanisms.mechanism import Composition, Single, as_record
 from hedgerow.multicalibration.base_origin import BaseOrigin
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Fitted, Setting
-from hedgerow.multicalibration.model import Model
-from hedgerow.multicalibration.model_record import family_record, model_from_text, model_text
-from hedgerow.multicalibration.records import Records
+from hedgerow.multicalibration.groups.attribute import Column, Predicate
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
+from hedgerow.multicalibration.model.model import Model
+from hedgerow.multicalibration.model.model_record import family_record, model_from_text, model_text
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.refits import next_fit
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import Budget, warn_about_delta
-from hedgerow.privacy.facts import Scalar
-from hedgerow.privacy.mechanism import Composition, Single, as_record
-from hedgerow.release.reservation import spending_in
-from hedgerow.release.spend import spend
-from hedgerow.release.total import price_within
+from hedgerow.release.spend.reservation import spending_in
+from hedgerow.release.spend.spend import spend
+from hedgerow.release.spend.total import price_within
 from hedgerow.resampling.user_code import silence
 
 __all__ = ["FitResult", "Price", "fit_model", "price_of_fit"]

@@ -10,8 +10,8 @@ import math
 import threading
 from dataclasses import dataclass
 
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 
 __all__ = ["FitsSoFar", "count_fit", "fits_of"]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.errors import UncertifiedError
-from hedgerow.multicalibration.mechanism import CalibrationMechanism
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.declared import Facts
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.told import told_facts
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.relation import Relation
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism
+from hedgerow.release.request.told import told_facts
 
 __all__ = ["Governed", "governed"]
 
@@ -65,7 +65,7 @@ def governed(
 
     Examples
     --------
-    >>> from hedgerow.multicalibration.choose import mechanism_named
+    >>> from hedgerow.multicalibration.mechanisms.choose import mechanism_named
     >>> governed(Facts(relation="add-remove", ledger="people.ledger"), mechanism_named("table")).ledger
     'people.ledger'
     """

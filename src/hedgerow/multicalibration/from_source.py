@@ -17,16 +17,16 @@ import numpy as np
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import Source
 from hedgerow.errors import ParameterError
-from hedgerow.multicalibration.attribute import Categories
-from hedgerow.multicalibration.choose import mechanism_named
-from hedgerow.multicalibration.family import Family
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.facts import Category, Grid, Scalar
+from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.multicalibration.fit import FitResult, fit_model
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.score_grid import STEPS
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.facts import Category, Grid, Scalar
-from hedgerow.privacy.relation import Relation, parse_relation
+from hedgerow.multicalibration.groups.attribute import Categories
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.score_grid import STEPS
 
 __all__ = ["ScoredColumns", "fit_from_source", "records_from"]
 

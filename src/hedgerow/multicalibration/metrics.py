@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.multicalibration.attribute import as_flags
-from hedgerow.multicalibration.columns import records_of
-from hedgerow.multicalibration.groups import family_of
-from hedgerow.multicalibration.residuals import Residuals
+from hedgerow.multicalibration.groups.attribute import as_flags
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.groups import family_of
+from hedgerow.multicalibration.model.residuals import Residuals
 
 __all__ = ["Kind", "brier_score", "error_of", "log_loss", "multicalibration_error", "noise_floor", "residuals_of"]
 

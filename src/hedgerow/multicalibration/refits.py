@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.numbers import whole
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.numbers import whole
 
 __all__ = ["PREFIX", "next_fit"]
 

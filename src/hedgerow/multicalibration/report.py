@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Scalar
 from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.multicalibration.metrics import error_of
-from hedgerow.multicalibration.model import Model
-from hedgerow.multicalibration.residuals import Loss, Residuals
-from hedgerow.privacy.facts import Scalar
-from hedgerow.release.frame import build_frame
+from hedgerow.multicalibration.model.model import Model
+from hedgerow.multicalibration.model.residuals import Loss, Residuals
+from hedgerow.release.result.frame import build_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

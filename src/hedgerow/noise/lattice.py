@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.mechanism import LatticeNoise
+from hedgerow.mechanisms.mechanism import LatticeNoise
 
 __all__ = ["FINE", "lattice_noise", "on_lattice"]
 

@@ -12,10 +12,10 @@ from hedgerow.engines.source import Source, count_units
 from hedgerow.errors import SpentError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.public import public_count
+from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.plan import Plan
-from hedgerow.release.public import public_count
-from hedgerow.release.spend import whatever_fails_is_spent
-from hedgerow.release.table import AdditiveTable
+from hedgerow.release.spend.spend import whatever_fails_is_spent
 from hedgerow.resampling.histogram import Histogram
 
 __all__ = ["certificate_of", "draw_estimates", "draw_tables", "read_histograms", "run_reserved"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from hedgerow.accounting.certificate import round_up
-from hedgerow.release.forecast import Expected, Forecast
+from hedgerow.release.forecast.forecast import Expected, Forecast
 from hedgerow.release.plan import Plan
 
 __all__ = ["forecast_table"]

@@ -9,20 +9,20 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
-from hedgerow.privacy.facts import Missing
-from hedgerow.privacy.mechanism import Composition, Mechanism, ResampledGaussian, Single
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.choice import choose_design, count_families
-from hedgerow.release.counts import Family
-from hedgerow.release.design import PlannedStatistic, PublicFacts
-from hedgerow.release.noise import AVERAGED_LAPLACE
-from hedgerow.release.request import Request
-from hedgerow.release.wording import END_PAIR, LEFT_OUT, PUBLIC_MEMBERSHIP, declared_complete
+from hedgerow.facts.facts import Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single
+from hedgerow.release.designs.choice import choose_design, count_families
+from hedgerow.release.designs.counts import Family
+from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
+from hedgerow.release.designs.wording import END_PAIR, LEFT_OUT, PUBLIC_MEMBERSHIP, declared_complete
+from hedgerow.release.request.noise import AVERAGED_LAPLACE
+from hedgerow.release.request.request import Request
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic
 
 if TYPE_CHECKING:
-    from hedgerow.release.forecast import Forecast
+    from hedgerow.release.forecast.forecast import Forecast
 
 __all__ = ["Plan", "make_plan"]
 
@@ -92,7 +92,7 @@ class Plan:
         ParameterError
             HG707: a guess that cannot be; HG110 for the level.
         """
-        from hedgerow.release.forecast import forecast
+        from hedgerow.release.forecast.forecast import forecast
 
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hedgerow.privacy.declared import Facts
-from hedgerow.privacy.unit import UnitLimit
-from hedgerow.release.design import PublicFacts
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.unit import UnitLimit
+from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
-from hedgerow.release.request import parse_request
-from hedgerow.release.told import Told
+from hedgerow.release.request.request import parse_request
+from hedgerow.release.request.told import Told
 
 __all__ = ["planned"]
 
@@ -25,7 +25,7 @@ def planned(statistics: object, told: Told, facts: Facts | None, *, n: int | Non
 
     Examples
     --------
-    >>> from hedgerow.release.told import told_facts
+    >>> from hedgerow.release.request.told import told_facts
     >>> from hedgerow.resampling.statistic import count
     >>> planned(count(), told_facts(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.compose import profile_of
+from hedgerow.audit.attacks.exact import exact_delta_lower
 from hedgerow.audit.campaign import Campaign
-from hedgerow.audit.exact import exact_delta_lower
-from hedgerow.audit.mutant import Caught
+from hedgerow.audit.mutants.mutant import Caught
 from hedgerow.audit.verdict import Verdict
-from hedgerow.privacy.mechanism import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
 from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table
 from hedgerow.reports.html import render
 
@@ -30,8 +30,8 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
     """Return the page of one mechanism's audit, with the mutants that show what the audit can see.
 
     >>> from hedgerow.audit.verdict import audit_mechanism
-    >>> from hedgerow.privacy.mechanism import GeometricCounts
-    >>> from hedgerow.privacy.relation import Relation
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.facts.relation import Relation
     >>> verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, runs=10_000)
     >>> "<svg" in verdict_page(verdict, ()), "http:" in verdict_page(verdict, ())
     (True, False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hedgerow.release.result import Release
+from hedgerow.release.result.result import Release
 from hedgerow.reports.document import Paragraph, RowGroup, Section, Table
 from hedgerow.reports.numbers import number
 from hedgerow.reports.summary import source_name
 
 if TYPE_CHECKING:
-    from hedgerow.privacy.declared import Facts
+    from hedgerow.facts.declared import Facts
 
 __all__ = ["declared_facts"]
 

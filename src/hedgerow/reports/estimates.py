@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hedgerow.inference.estimate import Estimate
-from hedgerow.release.result import Release
+from hedgerow.release.result.result import Release
 from hedgerow.reports.document import Figure, RowGroup, Table
 from hedgerow.reports.numbers import decimals, number, percent, plural
 from hedgerow.reports.summary import named

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile, attack_success_upper
 from hedgerow.accounting.trade_off import attack_hits_upper
-from hedgerow.privacy.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, parts_of
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, parts_of
 from hedgerow.reports.numbers import at_most_percent
 
 __all__ = ["FALSE_ALARMS", "Protection", "price_in_words", "protection_of"]
@@ -67,7 +67,7 @@ def protection_of(certificate: Certificate, curve: Profile) -> Protection:
     """Return a certificate in words, given its curve (`Certificate.reprice`).
 
     >>> from hedgerow.accounting.certificate import certify
-    >>> from hedgerow.privacy.mechanism import GaussianNoise
+    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6)
     >>> told = protection_of(record, record.reprice())
     >>> round(told.success_upper, 3), told.who
@@ -113,7 +113,7 @@ def price_in_words(certificate: Certificate) -> str:
     """Return ε and δ with the relation and the unit.
 
     >>> from hedgerow.accounting.certificate import certify
-    >>> from hedgerow.privacy.mechanism import GeometricCounts
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> price_in_words(certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0))
     'ε ≤ 0.333334 at δ = 0, add-remove, unit row'
     """

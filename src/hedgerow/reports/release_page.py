@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile
 from hedgerow.inference.level import parse_level
-from hedgerow.release.write_file import write_lines
+from hedgerow.release.result.write_file import write_lines
 from hedgerow.reports.declared_facts import declared_facts
 from hedgerow.reports.document import (
     Answers,
@@ -30,8 +30,8 @@ from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.summary import covered, how_sure, source_name, what_was_released
 
 if TYPE_CHECKING:
-    from hedgerow.privacy.declared import Facts
-    from hedgerow.release.result import Release
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.result.result import Release
 
 __all__ = ["REPORT", "add_report", "release_document", "report_html", "write_report"]
 

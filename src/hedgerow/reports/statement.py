@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hedgerow.errors import UncertifiedError
-from hedgerow.privacy.bootstrap_statement import GUARANTEE, BootstrapStatement
+from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapStatement
 
 __all__ = ["refuse_statement"]
 

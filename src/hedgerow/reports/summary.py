@@ -7,7 +7,7 @@ import re
 from statistics import median
 
 from hedgerow.inference.estimate import Estimate
-from hedgerow.release.result import Release
+from hedgerow.release.result.result import Release
 from hedgerow.reports.numbers import at_most_percent, joined, percent, plural
 
 __all__ = ["covered", "how_sure", "named", "source_name", "what_was_released"]

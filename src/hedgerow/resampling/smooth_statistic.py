@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Grid, checked_column
+from hedgerow.facts.given import kind_of, shown
+from hedgerow.facts.numbers import real
 from hedgerow.keywords import takes
-from hedgerow.privacy.facts import Grid, checked_column
-from hedgerow.privacy.given import kind_of, shown
-from hedgerow.privacy.numbers import real
 from hedgerow.resampling.awaiting import Awaiting, NamedGrid
 
 __all__ = ["Feature", "Smooth", "bootstrap", "quantile", "ratio", "standard_deviation", "variance"]

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, overload
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Grid, Scalar, checked_column
+from hedgerow.facts.numbers import plain
 from hedgerow.keywords import takes
-from hedgerow.privacy.facts import Grid, Scalar, checked_column
-from hedgerow.privacy.numbers import plain
 from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
 

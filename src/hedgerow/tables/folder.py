@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hedgerow.errors import ParameterError
-from hedgerow.release.folder import ReleaseFolder
-from hedgerow.tables.layout import MOST_SHOWN, can_be_shown
+from hedgerow.release.result.folder import ReleaseFolder
 from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.publication.layout import MOST_SHOWN, can_be_shown
 
 __all__ = ["TABLE_FILES", "left_out", "write_table"]
 

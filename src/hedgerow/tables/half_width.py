@@ -10,8 +10,8 @@ import numpy as np
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.lattice_noise import LatticeNoise
-from hedgerow.privacy.mechanism import (
+from hedgerow.mechanisms.lattice_noise import LatticeNoise
+from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     CellTotals,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.engines.source import Source
-from hedgerow.privacy.declared import Facts
-from hedgerow.release.told import Told
+from hedgerow.facts.declared import Facts
+from hedgerow.release.request.told import Told
 
 __all__ = ["Opened"]
 

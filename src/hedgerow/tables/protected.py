@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.facts.facts import Scalar
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.level import parse_level
-from hedgerow.privacy.facts import Scalar
-from hedgerow.release.frame import build_frame
-from hedgerow.release.result import REPLAYED
-from hedgerow.tables.cell_estimates import CellEstimates
-from hedgerow.tables.cells import TableCells
-from hedgerow.tables.columns import Columns, columns_of
+from hedgerow.release.result.frame import build_frame
+from hedgerow.release.result.result import REPLAYED
+from hedgerow.tables.cells.cell_estimates import CellEstimates
+from hedgerow.tables.cells.cells import TableCells
+from hedgerow.tables.cells.columns import Columns, columns_of
+from hedgerow.tables.cells.hierarchy import Hierarchy
+from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.disclosures import AS_DRAWN, AS_READ, disclosures_of, named_guarantee
 from hedgerow.tables.half_width import half_width
-from hedgerow.tables.hierarchy import Hierarchy
-from hedgerow.tables.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
-from hedgerow.tables.publication import Publication
-from hedgerow.tables.shape import TableShape
+from hedgerow.tables.publication.publication import Publication
+from hedgerow.tables.totals.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +144,7 @@ class ProtectedTable(Sequence[Estimate]):
         return f"<ProtectedTable, {self.subject()}, {shape} cells, {self.price()}{again}>"
 
     def __str__(self) -> str:
-        from hedgerow.tables.write_text import text_of
+        from hedgerow.tables.publication.write_text import text_of
 
         text = text_of(self.publication())
         return f"{text.rstrip()}\n{REPLAYED}" if self.replayed else text
@@ -240,7 +240,7 @@ class ProtectedTable(Sequence[Estimate]):
 
     def letters(self) -> NDArray[np.str_]:
         """Return a reliability letter for each cell, by its coefficient of variation; see `tables.letters`."""
-        from hedgerow.tables.letters import reliability_letters
+        from hedgerow.tables.cells.letters import reliability_letters
 
         return reliability_letters(self.cells)
 
@@ -261,13 +261,13 @@ class ProtectedTable(Sequence[Estimate]):
 
         What cells below zero lacked is shared by the others in fractions, so `rounded` comes after it.
         """
-        from hedgerow.tables.non_negative import non_negative
+        from hedgerow.tables.totals.non_negative import non_negative
 
         return self._showing(non_negative(self.table))
 
     def rounded(self, base: float = 1.0) -> ProtectedTable:
         """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
-        from hedgerow.tables.whole_numbers import whole_numbers
+        from hedgerow.tables.totals.whole_numbers import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base))
 
@@ -325,26 +325,26 @@ class ProtectedTable(Sequence[Estimate]):
 
     def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
         """Write the table as CSV (HG118 where it cannot be written)."""
-        from hedgerow.tables.write_csv import write_csv
+        from hedgerow.tables.publication.write_csv import write_csv
 
         write_csv(self.publication(level=level), path)
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
         """Write the table as a workbook with its standard errors (HG163 without openpyxl, HG118 if not writable)."""
-        from hedgerow.tables.write_xlsx import write_xlsx
+        from hedgerow.tables.publication.write_xlsx import write_xlsx
 
         write_xlsx(self.publication(title, level=level, errors=True), path)
 
     def to_html(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
         """Return the table as a page, and write it to `path` where one is given (HG118)."""
-        from hedgerow.tables.write_html import write_html
+        from hedgerow.tables.publication.write_html import write_html
 
         return write_html(self.publication(title, level=level), path)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
         """Draw a heat map, or grouped bars with error bars; return the axes (HG164 for another kind, or too many)."""
         from hedgerow.plots.figure import shown_in_notebook
-        from hedgerow.tables.picture import draw_publication
+        from hedgerow.tables.publication.picture import draw_publication
 
         with shown_in_notebook():
             return draw_publication(self.publication(title), kind=kind, ax=ax)
@@ -352,7 +352,7 @@ class ProtectedTable(Sequence[Estimate]):
     def _repr_html_(self) -> str:
         if len(self) > _SHOWN:
             return f"<p>{escape(repr(self))}</p>"
-        from hedgerow.tables.write_html import html_table
+        from hedgerow.tables.publication.write_html import html_table
 
         return html_table(self.publication())
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.release.write_file import write_lines
-from hedgerow.tables.cell_estimates import CellEstimates
-from hedgerow.tables.columns import columns_of
+from hedgerow.release.result.write_file import write_lines
+from hedgerow.tables.cells.cell_estimates import CellEstimates
+from hedgerow.tables.cells.columns import columns_of
 from hedgerow.tables.disclosures import named_guarantee
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.multinomial import multinomial_curve
 from hedgerow.errors import UncertifiedError
-from hedgerow.privacy.budget import DEFAULT_DELTA, positive_number
-from hedgerow.privacy.relation import Relation, parse_relation
+from hedgerow.facts.budget import DEFAULT_DELTA, positive_number
+from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.testing.multinomial import MultinomialBootstrap
 
 __all__ = ["WANG_CHENG_AWAN", "GeneralPrice", "certify_published"]

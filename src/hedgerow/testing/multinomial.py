@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.budget import positive_number
+from hedgerow.facts.budget import positive_number
 from hedgerow.resampling.weights import multinomial_weights
 from hedgerow.testing.published import brawner_honaker_noise_sd
 

@@ -1,7 +1,8 @@
 """O'Keefe and Charest's sensitivities as published (2018, section 5). For reproduction only: two of them are false.
 
-Nothing here is used by a release, and no statement or certificate rests on it. `hedgerow.tables.table_sensitivity` has
-the correct ones and their proofs; an attack that tells neighbours apart at these scales is among the audits.
+Nothing here is used by a release, and no statement or certificate rests on it.
+`hedgerow.tables.bootstrap_dp.table_sensitivity` has the correct ones and their proofs; an attack that tells neighbours
+apart at these scales is among the audits.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
 
 __all__ = [
     "published_accuracy_probability",

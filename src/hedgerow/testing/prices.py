@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from hedgerow.accounting.mixture import Pair, PairKind, neighbour_pairs, release_curve
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.privacy.relation import Relation, parse_relation
+from hedgerow.accounting.resampled.mixture import Pair, PairKind, neighbour_pairs, release_curve
+from hedgerow.facts.relation import Relation, parse_relation
 
 __all__ = ["attained_epsilon", "bootstrap_epsilon", "claimed_epsilon"]
 

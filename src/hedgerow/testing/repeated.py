@@ -10,9 +10,9 @@ import math
 
 from hedgerow.accounting.calibrate import gaussian_mu, least_noise
 from hedgerow.accounting.compose import profile_of
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
 
 __all__ = [
     "analytic_variance",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.privacy.mechanism import (
+from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     AveragedLaplaceNoise,
@@ -18,8 +18,8 @@ from hedgerow.privacy.mechanism import (
     MomentsGeometric,
     ResampledGaussian,
 )
-from hedgerow.release.draw import noisy_counts, noisy_moments
-from hedgerow.release.resample import noisy_replicates
+from hedgerow.release.draw.draw import noisy_counts, noisy_moments
+from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

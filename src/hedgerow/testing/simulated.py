@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import Query
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.release.plan import Plan
-from hedgerow.release.result import Release
+from hedgerow.release.result.result import Release
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Statistic
 from hedgerow.survey import Survey

@@ -12,31 +12,31 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import HedgerowWarning
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
+from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.privacy.budget import DEFAULT_DELTA, Budget, warn_about_delta
-from hedgerow.privacy.relation import Relation, parse_relation
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.ask import ask
-from hedgerow.testset.choose import Compared, choose, compare
-from hedgerow.testset.conditions import Conditions
-from hedgerow.testset.digest import digest_of
-from hedgerow.testset.distinct import said_of_differences
-from hedgerow.testset.entries import Entries
-from hedgerow.testset.kinds import checked_kind, checked_labels
-from hedgerow.testset.looks import LedgerLooks, Looks, LooksInMemory, not_copied
-from hedgerow.testset.mechanism import checked_options
-from hedgerow.testset.metric import Metric, parse_metric
-from hedgerow.testset.opened import opened_looks, threshold_noise
-from hedgerow.testset.own_function import rehearse
-from hedgerow.testset.predicting import is_model, predicted, told_of_model
-from hedgerow.testset.records import as_predictions, checked_length, labels_of, one_a_record
-from hedgerow.testset.score import Score
-from hedgerow.testset.secret import Secret
-from hedgerow.testset.settings import Settings
-from hedgerow.testset.thresholdout import checked_training
+from hedgerow.testset.looks.ask import ask
+from hedgerow.testset.looks.distinct import said_of_differences
+from hedgerow.testset.looks.looks import LedgerLooks, Looks, LooksInMemory, not_copied
+from hedgerow.testset.looks.opened import opened_looks, threshold_noise
+from hedgerow.testset.looks.score import Score
+from hedgerow.testset.looks.secret import Secret
+from hedgerow.testset.looks.settings import Settings
+from hedgerow.testset.mechanisms.choose import Compared, choose, compare
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import checked_options
+from hedgerow.testset.mechanisms.thresholdout import checked_training
+from hedgerow.testset.records.digest import digest_of
+from hedgerow.testset.records.entries import Entries
+from hedgerow.testset.records.kinds import checked_kind, checked_labels
+from hedgerow.testset.records.metric import Metric, parse_metric
+from hedgerow.testset.records.own_function import rehearse
+from hedgerow.testset.records.predicting import is_model, predicted, told_of_model
+from hedgerow.testset.records.records import as_predictions, checked_length, labels_of, one_a_record
 
 __all__ = ["TestSet", "losses_of"]
 
@@ -55,7 +55,7 @@ class TestSet:
     y_test : array
         Labels, one a row: numbers, truth values or texts. Anything else is missing, and counts as wrong.
     metric : str or Metric
-        ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.metric`.
+        ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.records.metric`.
     relation : {"replace-one", "add-remove"}
         Who is protected. Under replace-one the number of records is public.
     epsilon, delta : float
@@ -74,7 +74,7 @@ class TestSet:
     name : str, optional
         What the custodian calls this test set, public: a ledger is not opened under another name.
     thinning, threshold, n_answers
-        Of single mechanisms, see `hedgerow.testset.mechanism.Options`.
+        Of single mechanisms, see `hedgerow.testset.mechanisms.mechanism.Options`.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class TestSet:
 
     @cached_property
     def comparison(self) -> tuple[Compared, ...]:
-        """All mechanisms at this budget, the best first; see `hedgerow.testset.choose.compare`."""
+        """All mechanisms at this budget, the best first; see `hedgerow.testset.mechanisms.choose.compare`."""
         return compare(self.settings.conditions, self.settings.options)
 
     def close(self) -> None:

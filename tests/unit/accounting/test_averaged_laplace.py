@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 
 from hedgerow.accounting.additive import Resampled
-from hedgerow.accounting.averaged_boxes import boxes
-from hedgerow.accounting.averaged_laplace import averaged_curve, moved_curve, split_curve
-from hedgerow.accounting.averaged_law import SummedLaplace, SummedLaw
+from hedgerow.accounting.averaged.averaged_boxes import boxes
+from hedgerow.accounting.averaged.averaged_laplace import averaged_curve, moved_curve, split_curve
+from hedgerow.accounting.averaged.averaged_law import SummedLaplace, SummedLaw
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.accounting.compose import compose, profile_of
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.privacy.layout import MomentsLayout
-from hedgerow.privacy.mechanism import (
+from hedgerow.mechanisms.layout import MomentsLayout
+from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     AveragedLaplaceNoise,
@@ -31,7 +32,6 @@ from hedgerow.privacy.mechanism import (
     LatticeNoise,
     MomentsNoise,
 )
-from hedgerow.privacy.relation import Relation
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 CASES = [(1, 1.0), (2, 0.3), (3, 4.0), (10, 0.5), (10, 3.0), (40, 1.0)]

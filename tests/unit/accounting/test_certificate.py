@@ -9,9 +9,9 @@ from hedgerow.accounting.certificate import Certificate, certify, round_up
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import GaussianProfile, attack_success_upper
 from hedgerow.errors import UncertifiedError, VerificationError
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
 
 BOTH = Composition((GeometricCounts(2.0, 3), GaussianCounts(5.0, 2)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.accounting.equal_sign import (
+from hedgerow.accounting.resampled.equal_sign import (
     SCANNED_COUNT_WEIGHT,
     SCANNED_NOISE,
     SCANNED_RATE,

@@ -12,8 +12,15 @@ from scipy.stats import norm, poisson
 
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid
-from hedgerow.accounting.mixture import Pair, PairKind, least_noise_sd, neighbour_pairs, priced_noise_sd, release_curve
-from hedgerow.accounting.resampled_law import ResampledLaw
+from hedgerow.accounting.resampled.mixture import (
+    Pair,
+    PairKind,
+    least_noise_sd,
+    neighbour_pairs,
+    priced_noise_sd,
+    release_curve,
+)
+from hedgerow.accounting.resampled.resampled_law import ResampledLaw
 from hedgerow.errors import ParameterError, UncertifiedError
 
 Array = NDArray[np.float64]

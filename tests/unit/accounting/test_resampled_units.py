@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.mixture import Pair, PairKind, release_curve
-from hedgerow.accounting.resampled_units import partitions, units_curve
+from hedgerow.accounting.resampled.mixture import Pair, PairKind, release_curve
+from hedgerow.accounting.resampled.resampled_units import partitions, units_curve
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.privacy.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
-from hedgerow.privacy.relation import Relation
-from hedgerow.privacy.unit import UnitLimit
+from hedgerow.facts.relation import Relation
+from hedgerow.facts.unit import UnitLimit
+from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
 
 
 def units(sd: float, *, rows: int, cells: int, k: int, reach: int = 1) -> ResampledUnits:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.audit.neighbours import Neighbours, contribution, worst_pairs
-from hedgerow.audit.outputs import draw_outputs
-from hedgerow.audit.specimens import Specimen, bootstrap, specimens
-from hedgerow.audit.trace import SilentNoise
+from hedgerow.audit.replay.trace import SilentNoise
+from hedgerow.audit.worst_pairs.neighbours import Neighbours, contribution, worst_pairs
+from hedgerow.audit.worst_pairs.outputs import draw_outputs
+from hedgerow.audit.worst_pairs.specimens import Specimen, bootstrap, specimens
 from hedgerow.errors import UncertifiedError
-from hedgerow.privacy.mechanism import Composition, GeometricCounts, MomentsGaussian, MomentsGeometric
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, MomentsGaussian, MomentsGeometric
 
 # These have no table of sums: tests of their own hold their laws.
 NOT_ADDED = ("sparse-vector", "randomised-records", "resample", "smoothed-resample")

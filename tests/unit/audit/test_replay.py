@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hedgerow.audit.broken_inside import BrokenSource
-from hedgerow.audit.people import draw_pair
-from hedgerow.audit.replay import excess, public_functions, replay, replay_pair
-from hedgerow.audit.specimens import bootstrap, mean_with_private_count
-from hedgerow.audit.trace import RecordedNoise, Trace, recording
+from hedgerow.audit.mutants.broken_inside import BrokenSource
+from hedgerow.audit.replay.people import draw_pair
+from hedgerow.audit.replay.replay import excess, public_functions, replay, replay_pair
+from hedgerow.audit.replay.trace import RecordedNoise, Trace, recording
+from hedgerow.audit.worst_pairs.specimens import bootstrap, mean_with_private_count
 from hedgerow.engines.query import Query
-from hedgerow.privacy.facts import Missing
-from hedgerow.privacy.mechanism import GeometricCounts, LatticeNoise
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.release.design import PublicFacts
-from hedgerow.release.missing import complete
+from hedgerow.facts.facts import Missing
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.missing import complete
 from hedgerow.release.plan import Plan, make_plan
-from hedgerow.release.request import parse_request
+from hedgerow.release.request.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import mean
 

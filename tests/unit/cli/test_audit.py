@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow.audit.verdict
-import hedgerow.cli.audit
+import hedgerow.cli.verbs.audit
 from hedgerow.accounting.profile import PureProfile
 from hedgerow.cli.main import app
 
@@ -83,11 +83,11 @@ def test_bad_input_is_refused_before_anything_is_drawn(name: str) -> None:
 def test_the_bar_is_for_terminals_and_leaves_no_trace(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with hedgerow.cli.audit._Bar() as silent:
+    with hedgerow.cli.verbs.audit._Bar() as silent:
         silent.show("outputs", 0.5)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with hedgerow.cli.audit._Bar() as bar:
+    with hedgerow.cli.verbs.audit._Bar() as bar:
         bar.show("outputs", 0.5)
     shown = capsys.readouterr().err
     assert shown.count("#") == 15 and "outputs" in shown and shown.endswith("\r\x1b[K")

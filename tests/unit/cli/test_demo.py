@@ -14,7 +14,7 @@ from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
 from hedgerow.demo.population import RECORDS, draw_survey
 from hedgerow.demo.run import CALLS
-from hedgerow.release.folder import FILES
+from hedgerow.release.result.folder import FILES
 
 
 def run(*arguments: object) -> Any:

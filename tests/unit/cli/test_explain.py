@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow
-from hedgerow.cli.explain import load_registry, page
 from hedgerow.cli.main import app
+from hedgerow.cli.verbs.explain import load_registry, page
 from hedgerow.errors import ParameterError
 
 SOURCE = Path(hedgerow.__file__).parent

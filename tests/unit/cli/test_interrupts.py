@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.facts.budget import Budget
 from hedgerow.interrupts import end_on_signals, held_back
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc to know when to send")
 ASKED = ["--relation", "add-remove", "--mean", "age:0:100:1", "--epsilon", "1", "--ledger", "l", "--out", "o", "--json"]
@@ -182,9 +182,9 @@ def test_what_is_held_back_ends_the_process_after_it(tmp_path: Path) -> None:
     ("target", "said"),
     [
         ("hedgerow.survey.open", "Interrupted: no price was reserved"),
-        ("hedgerow.release.reservation.NoLedger.reserve", "Interrupted: no price was reserved"),
+        ("hedgerow.release.spend.reservation.NoLedger.reserve", "Interrupted: no price was reserved"),
         ("hedgerow.survey.run_reserved", "HG605: "),
-        ("hedgerow.release.text_table.text_table", "HG605: "),
+        ("hedgerow.release.result.text_table.text_table", "HG605: "),
     ],
 )
 def test_an_exception_of_the_keyboard_says_whether_anything_was_spent(

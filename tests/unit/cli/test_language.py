@@ -27,14 +27,33 @@ PYTHON = re.compile(r"""(?<![\w:,=-])\w+=[\["'{(\w]|\bhg\.|\bsurvey\.|\b\w+\(["'
 SHELL = re.compile(r"(?<![\w-])--[a-z]")
 # What no command can reach: studies, pictures, numbers after a release, what takes a user's own objects.
 IN_PYTHON_ONLY = (
-    *("accounting/mixture.py", "audit/bootstrap_tables.py", "release/frame.py", "resampling/n_resamples.py", "testing"),
-    *("tables/accuracy.py", "tables/bootstrap_plan.py", "tables/margins.py", "tables/picture.py"),
-    *("tables/bootstrap_sensitivity.py", "tables/searched_sensitivity.py", "tables/whole_numbers.py"),
+    *(
+        "accounting/resampled/mixture.py",
+        "audit/bootstrap_tables.py",
+        "release/result/frame.py",
+        "resampling/n_resamples.py",
+        "testing",
+    ),
+    *(
+        "tables/accuracy.py",
+        "tables/bootstrap_dp/bootstrap_plan.py",
+        "tables/totals/margins.py",
+        "tables/publication/picture.py",
+    ),
+    *(
+        "tables/bootstrap_dp/bootstrap_sensitivity.py",
+        "tables/bootstrap_dp/searched_sensitivity.py",
+        "tables/totals/whole_numbers.py",
+    ),
     # Arrays of predictions and metrics of one's own; a command reads files.
-    *("testset/kinds.py", "testset/metric.py", "testset/records.py"),
+    *("testset/records/kinds.py", "testset/records/metric.py", "testset/records/records.py"),
     # Estimators and predicates are objects, and have no file.
-    *("multicalibration/estimator.py", "multicalibration/model_file.py", "multicalibration/model_record.py"),
-    *("multicalibration/base_model.py", "multicalibration/base_origin.py", "testset/own_function.py"),
+    *(
+        "multicalibration/estimator.py",
+        "multicalibration/model/model_file.py",
+        "multicalibration/model/model_record.py",
+    ),
+    *("multicalibration/base_model.py", "multicalibration/base_origin.py", "testset/records/own_function.py"),
 )
 
 
@@ -120,9 +139,14 @@ def sentences() -> Iterator[tuple[str, str]]:
 def test_no_sentence_in_a_constant_shows_python_either() -> None:
     # Each of these has words of its own for the shell beside it, or speaks of a frame.
     own = (
-        *("release/guess.py", "tables/cell_bounds.py", "resampling/smooth_statistic.py", "engines/schema.py"),
+        *(
+            "release/forecast/guess.py",
+            "tables/dp/cell_bounds.py",
+            "resampling/smooth_statistic.py",
+            "engines/schema.py",
+        ),
         # What is printed after a release, or said of a model: no refusal.
-        *("inference/calibrated_programme.py", "reports/", "demo/", "privacy/budget.py", "ledger/request.py"),
+        *("inference/bootstrap/calibrated_programme.py", "reports/", "demo/", "facts/budget.py", "ledger/request.py"),
     )
     wrong = [
         (file, in_shell(text))
@@ -277,7 +301,7 @@ def test_what_stays_spent_is_json_too(folder: Path, monkeypatch: pytest.MonkeyPa
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("a cell")
 
-    monkeypatch.setattr("hedgerow.release.folder.ReleaseFolder.write", fails)
+    monkeypatch.setattr("hedgerow.release.result.folder.ReleaseFolder.write", fails)
     result = command(f"{RELEASE} --mean age:0:100:1 --epsilon 1 --out o --json")
     told = json.loads(result.stderr)["error"]
     assert (result.exit_code, told["exit"], told["code"]) == (6, 6, "HG604")

@@ -14,12 +14,12 @@ from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import family_of, multicalibration_error, read_model
-from hedgerow.multicalibration.columns import records_of
 from hedgerow.multicalibration.from_source import ScoredColumns, records_from
-from hedgerow.multicalibration.records import Records
-from hedgerow.privacy.budget import Budget
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.model.records import Records
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
 DECLARED = ("--group", "race=A,B", "--group", "sex=0,1", "--label", "y", "--score", "p")
@@ -208,7 +208,7 @@ def test_a_model_that_cannot_be_written_stays_spent(
     def full(model: object, path: object) -> None:
         raise DataError("HG168", rule="full")
 
-    monkeypatch.setattr("hedgerow.multicalibration.model_file.write_model", full)
+    monkeypatch.setattr("hedgerow.multicalibration.model.model_file.write_model", full)
     usual = ("--epsilon", 1, "--relation", "add-remove", "--out", tmp_path / "m.json")
     result = run("multicalibrate", scores, *DECLARED, *usual)
     assert result.exit_code == 6 and result.stderr.startswith("HG604")

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
 from hedgerow.tables.folder import TABLE_FILES
 
 CANARY = "424242.125"

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from hedgerow.accounting.certificate import certify
 from hedgerow.cli.main import app
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.multicalibration.base_origin import BaseOrigin
-from hedgerow.privacy.mechanism import GeometricCounts
-from hedgerow.privacy.relation import Relation
 
 CERTIFICATE = certify(
     GeometricCounts(2.0, 3), Relation.ADD_REMOVE, unit="row", delta=1e-6, assumptions=["sex: no source given"]

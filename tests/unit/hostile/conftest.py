@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
 
 CANARY = "424242.125"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hedgerow.inference.bootstrap_basis import INTERVALS, BootstrapBasis
-from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.bootstrap_basis import INTERVALS, BootstrapBasis
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
 
 def basis(mean: float, *, census: bool = False) -> BootstrapBasis:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from hedgerow.inference import calibrated, calibrated_programme
-from hedgerow.inference.calibrated import critical_curve
-from hedgerow.inference.calibrated_programme import CAPS, RATES, CriticalCurve
-from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.inference.bootstrap import calibrated, calibrated_programme
+from hedgerow.inference.bootstrap.calibrated import critical_curve
+from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, CriticalCurve
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.resampling.n_resamples import LADDER
 
 LEVELS = (0.9, 0.95, 0.99)

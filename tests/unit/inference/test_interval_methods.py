@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.bootstrap_basis import INTERVALS, BootstrapBasis
-from hedgerow.inference.replicate_summary import Replicates
+from hedgerow.inference.bootstrap import calibrated, conservative, file_target, most_conservative, unbiased
+from hedgerow.inference.bootstrap.bootstrap_basis import INTERVALS, BootstrapBasis
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
 METHODS = [unbiased, conservative, most_conservative, calibrated, file_target]
 POPULATION = METHODS[:-1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.averaged_law import SummedLaplace
+from hedgerow.accounting.averaged.averaged_law import SummedLaplace
 from hedgerow.inference.laplace_quantile import noise_quantiles
 from hedgerow.inference.noise_law import averaged_law, draws_of, quantiles_of
 

@@ -8,13 +8,13 @@ import pytest
 
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, VerificationError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.guarantee import with_one_more
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.bootstrap_statement import UNPROTECTED, BootstrapNoise, BootstrapStatement
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import GeometricCounts
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.bootstrap_statement import UNPROTECTED, BootstrapNoise, BootstrapStatement
+from hedgerow.mechanisms.mechanism import GeometricCounts
 
 
 def stated(epsilon: float, *part: str, unit: str = "row") -> BootstrapStatement:

@@ -15,10 +15,10 @@ import pytest
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import HedgerowError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import GaussianNoise
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.mechanism import GaussianNoise
 
 ENTRIES = 50
 

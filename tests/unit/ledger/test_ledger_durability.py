@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.certificate import certify
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Reserved
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import GeometricCounts
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.testset import TestSet
-from hedgerow.testset.secret import secret_path
+from hedgerow.testset.looks.secret import secret_path
 
 FULL = 2
 

@@ -20,11 +20,11 @@ import pytest
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import BudgetExceeded, HedgerowError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.chain import reserve_body
 from hedgerow.ledger.store import Ledger, Replay, Reserved
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import GeometricCounts
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.mechanism import GeometricCounts
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),

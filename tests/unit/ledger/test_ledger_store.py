@@ -20,14 +20,14 @@ from hedgerow.errors import (
     UncertifiedError,
     VerificationError,
 )
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger import connection as door
 from hedgerow.ledger import schema
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.entry import Head, canonical, digest, fingerprint_of
 from hedgerow.ledger.store import Ledger, Replay, Reserved
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import GaussianNoise, GeometricCounts, Mechanism
-from hedgerow.privacy.relation import Relation
+from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, Mechanism
 
 
 def price(epsilon: float = 0.25, relation: Relation = Relation.ADD_REMOVE, unit: str = "row") -> Certificate:

@@ -12,9 +12,10 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import UncertifiedError
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger import total
 from hedgerow.ledger.total import RunningTotal, least_micro
-from hedgerow.privacy.mechanism import (
+from hedgerow.mechanisms.mechanism import (
     Composition,
     GaussianCounts,
     GaussianNoise,
@@ -25,7 +26,6 @@ from hedgerow.privacy.mechanism import (
     ResampledCoordinate,
     ResampledGaussian,
 )
-from hedgerow.privacy.relation import Relation
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**22, 10)),), "public", 1)

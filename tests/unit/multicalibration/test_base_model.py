@@ -23,15 +23,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError, UncertifiedError
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.base_model import scores_of
 from hedgerow.multicalibration.base_origin import CONSENT
-from hedgerow.multicalibration.columns import records_of
-from hedgerow.multicalibration.model_record import model_from_text, model_text
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.model.model_record import model_from_text, model_text
 from hedgerow.multicalibration.report import report_of
-from hedgerow.privacy.budget import Budget
-from hedgerow.reports.verification import verify_record
+from hedgerow.reports.verify.verification import verify_record
 
 PRICE: dict[str, Any] = {"relation": "add-remove", "epsilon": 1.0}
 

@@ -14,11 +14,11 @@ import pytest
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.multicalibration import cuts, family_of, masks, read_model, write_model
 from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.calibration import Patch, Patches, Shifts
-from hedgerow.multicalibration.columns import records_of
-from hedgerow.multicalibration.family import Family
-from hedgerow.multicalibration.model import Model
-from hedgerow.multicalibration.score_bins import ScoreBins
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.model.calibration import Patch, Patches, Shifts
+from hedgerow.multicalibration.model.model import Model
+from hedgerow.multicalibration.model.score_bins import ScoreBins
 
 
 def shifted(family: Family, score: str | None = "p") -> Model:

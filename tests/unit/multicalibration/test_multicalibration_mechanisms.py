@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.multicalibration import family_of, multicalibration_error
-from hedgerow.multicalibration.bin_means import exact_places
-from hedgerow.multicalibration.calibration import Patches, Shifts
-from hedgerow.multicalibration.choose import mechanism_named
-from hedgerow.multicalibration.columns import records_of
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.none import NoPrivacy
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.score_bins import HIGH, LOW, ScoreBins
-from hedgerow.multicalibration.table import Table
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, GeometricCounts
-from hedgerow.privacy.relation import Relation
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.mechanisms.bin_means import exact_places
+from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.none import NoPrivacy
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.calibration import Patches, Shifts
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.score_bins import HIGH, LOW, ScoreBins
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import DataError, ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import (
     brier_score,
     family_of,
@@ -15,15 +17,13 @@ from hedgerow.multicalibration import (
     noise_floor,
     residuals_of,
 )
-from hedgerow.multicalibration.columns import records_of
 from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.none import NoPrivacy
-from hedgerow.multicalibration.records import Records
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.none import NoPrivacy
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.report import Report, floor_of, report_of
-from hedgerow.multicalibration.table import Table
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAMILY = family_of({0: [0, 1]})

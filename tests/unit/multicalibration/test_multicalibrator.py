@@ -21,12 +21,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from hedgerow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, SpentError, UncertifiedError
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator, cuts, masks, multicalibration_error, read_model, write_model
 from hedgerow.multicalibration import fit as fitting
 from hedgerow.multicalibration.base_origin import CONSENT
-from hedgerow.multicalibration.columns import records_of
-from hedgerow.privacy.budget import Budget
+from hedgerow.multicalibration.groups.columns import records_of
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
 
@@ -199,10 +199,10 @@ def test_a_private_fit_depends_on_the_records_through_the_released_table_alone(
     class Aimed:
         def __init__(self, X: pd.DataFrame, y: np.ndarray) -> None:
             from hedgerow.multicalibration import family_of
-            from hedgerow.multicalibration.bin_means import exact_places
-            from hedgerow.multicalibration.columns import records_of
-            from hedgerow.multicalibration.records import Records
-            from hedgerow.multicalibration.table import Table
+            from hedgerow.multicalibration.groups.columns import records_of
+            from hedgerow.multicalibration.mechanisms.bin_means import exact_places
+            from hedgerow.multicalibration.mechanisms.table import Table
+            from hedgerow.multicalibration.model.records import Records
 
             family = family_of(GROUPS)
             records = Records.of(family, family.classes(records_of(X)), X["score"].to_numpy(), y)

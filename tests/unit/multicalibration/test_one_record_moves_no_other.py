@@ -8,20 +8,20 @@ import pytest
 
 from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.attribute import Categories, Disjoint, Predicate
-from hedgerow.multicalibration.columns import records_of
-from hedgerow.multicalibration.family import Family
 from hedgerow.multicalibration.from_source import ScoredColumns, records_from
-from hedgerow.multicalibration.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanism import Setting
-from hedgerow.multicalibration.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds, exact_cells
-from hedgerow.multicalibration.table import Table
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
-from hedgerow.privacy.sparse_vector import SparseVector, sparse_vector
+from hedgerow.multicalibration.groups.attribute import Categories, Disjoint, Predicate
+from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
+from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
+from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
 

@@ -11,19 +11,19 @@ import pytest
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.multicalibration.attribute import Categories, Cuts
-from hedgerow.multicalibration.blocks import blocks_of, group_classes, spread_to_patterns, sum_by_group
-from hedgerow.multicalibration.family import Family
-from hedgerow.multicalibration.input_perturbation import InputPerturbation
-from hedgerow.multicalibration.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.noisy_shifts import NoisyCells, shifts_of
-from hedgerow.multicalibration.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.records import Records
-from hedgerow.multicalibration.rounds import Rounds, exact_cells
-from hedgerow.multicalibration.score_grid import STEPS, bucket_of
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import HistogramRounds, SparseVector, parts_of
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import HistogramRounds, SparseVector, parts_of
+from hedgerow.multicalibration.groups.attribute import Categories, Cuts
+from hedgerow.multicalibration.groups.blocks import blocks_of, group_classes, spread_to_patterns, sum_by_group
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.noisy_shifts import NoisyCells, shifts_of
+from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
+from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -113,7 +113,7 @@ def test_all_models_together_meet_the_budget(mechanism: CalibrationMechanism, mo
     public = Setting(FAMILY, relation, 1000, models=models)
     described = mechanism.describe(public, BUDGET)
     assert described is not None
-    from hedgerow.privacy.mechanism import Composition
+    from hedgerow.mechanisms.mechanism import Composition
 
     whole = Composition(parts_of(described) * models)
     assert 0.99 < profile_of(whole, relation).epsilon_upper(BUDGET.delta) <= 1.0

@@ -5,15 +5,15 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.choose import mechanism_named
 from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanism import Fitted, Setting
-from hedgerow.multicalibration.records import Records
+from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
+from hedgerow.multicalibration.model.records import Records
+from hedgerow.multicalibration.model.residuals import Residuals
 from hedgerow.multicalibration.report import Report
-from hedgerow.multicalibration.residuals import Residuals
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAMILY = family_of({"sex": [0, 1]})

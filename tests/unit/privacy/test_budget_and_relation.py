@@ -3,8 +3,8 @@ import math
 import pytest
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.privacy.budget import Budget, Mu, Rho
-from hedgerow.privacy.relation import parse_relation, parse_target, parse_unit
+from hedgerow.facts.budget import Budget, Mu, Rho
+from hedgerow.facts.relation import parse_relation, parse_target, parse_unit
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan, "1,0", None, True, 1e-300, 1e300])

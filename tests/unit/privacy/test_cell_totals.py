@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.neighbours import contribution, worst_pairs
-from hedgerow.audit.score import likelihood_ratio
+from hedgerow.audit.attacks.attack import threshold_attack
 from hedgerow.audit.verdict import sampler_of
+from hedgerow.audit.worst_pairs.neighbours import contribution, worst_pairs
+from hedgerow.audit.worst_pairs.score import likelihood_ratio
 from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
+from hedgerow.mechanisms.lattice_noise import LatticeNoise
+from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.lattice import lattice_noise
-from hedgerow.privacy.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
-from hedgerow.privacy.lattice_noise import LatticeNoise
-from hedgerow.privacy.mechanism import as_record
-from hedgerow.privacy.relation import Relation
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE

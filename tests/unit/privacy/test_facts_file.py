@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import FactsError, ForbiddenError, HedgerowError
-from hedgerow.privacy.declared import ColumnFacts, Facts
-from hedgerow.privacy.facts import Missing
-from hedgerow.privacy.facts_file import json_schema
-from hedgerow.privacy.facts_template import facts_template
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.privacy.unit import UnitLimit
+from hedgerow.facts.declared import ColumnFacts, Facts
+from hedgerow.facts.facts import Missing
+from hedgerow.facts.facts_file import json_schema
+from hedgerow.facts.facts_template import facts_template
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.unit import UnitLimit
 
 WHOLE = """
 relation = "add-remove"

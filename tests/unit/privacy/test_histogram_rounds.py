@@ -12,14 +12,15 @@ from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError
-from hedgerow.multicalibration import rounds, score_grid
-from hedgerow.multicalibration.attribute import Categories
-from hedgerow.multicalibration.family import Family
-from hedgerow.multicalibration.records import Records
-from hedgerow.privacy.histogram_rounds import HistogramRounds, widest_bucket
-from hedgerow.privacy.lattice_noise import LatticeNoise
-from hedgerow.privacy.mechanism import as_record
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.histogram_rounds import HistogramRounds, widest_bucket
+from hedgerow.mechanisms.lattice_noise import LatticeNoise
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.multicalibration.groups.attribute import Categories
+from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms import rounds
+from hedgerow.multicalibration.model import score_grid
+from hedgerow.multicalibration.model.records import Records
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 Vectors = np.ndarray
@@ -51,7 +52,7 @@ def test_the_farthest_neighbours_by_brute_force(
 ) -> None:
     for module in (rounds, score_grid):
         monkeypatch.setattr(module, "STEPS", steps)
-    monkeypatch.setattr("hedgerow.multicalibration.records.STEPS", steps)
+    monkeypatch.setattr("hedgerow.multicalibration.model.records.STEPS", steps)
     family = Family(tuple(Categories(f"c{a}", ("x", "y")) for a in range(attributes)), depth)
     vectors = single_records(family, steps, buckets).astype(float)
     k = buckets

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import ParameterError
-from hedgerow.privacy.layout import MomentsLayout, Widths
-from hedgerow.privacy.relation import Relation
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.layout import MomentsLayout, Widths
 
 Record = tuple[int, int] | None  # (cell, grid index); None: missing, or of no declared cell
 

@@ -12,11 +12,11 @@ from scipy import stats
 from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords, randomised_records
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.mechanism import as_record
-from hedgerow.privacy.randomised_records import FINE, RandomisedRecords, randomised_records
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.randomised_records import NOWHERE, as_bits, choose_views, count_ones, debiased
+from hedgerow.release.draw.randomised_records import NOWHERE, as_bits, choose_views, count_ones, debiased
 from hedgerow.testing.simulated import SimulatedNoise
 
 

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import hedgerow as hg
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
 
 Changing = tuple[Any, Callable[[], None]]
 

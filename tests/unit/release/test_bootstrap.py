@@ -11,17 +11,17 @@ from scipy import stats
 import hedgerow as hg
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.mixture import PairKind
-from hedgerow.accounting.resampled import resampled_pairs
+from hedgerow.accounting.resampled.mixture import PairKind
+from hedgerow.accounting.resampled.resampled import resampled_pairs
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
 from hedgerow.noise.lattice import lattice_noise
-from hedgerow.privacy.mechanism import Composition, ResampledCoordinate, ResampledGaussian
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.release.design import PublicFacts
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.wording import HIDDEN
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.recorded import release_from_record
-from hedgerow.release.request import parse_request
-from hedgerow.release.wording import HIDDEN
+from hedgerow.release.request.request import parse_request
+from hedgerow.release.result.recorded import release_from_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
 

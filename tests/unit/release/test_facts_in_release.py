@@ -10,10 +10,10 @@ import pyarrow
 import pytest
 
 import hedgerow as hg
-from hedgerow.privacy.budget import Budget
-from hedgerow.release.moments import MomentsDesign
-from hedgerow.release.requested import requested
-from hedgerow.release.total import price_together
+from hedgerow.facts.budget import Budget
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.request.requested import requested
+from hedgerow.release.spend.total import price_together
 
 RNG = np.random.default_rng(4)
 PEOPLE = pyarrow.table(

@@ -10,11 +10,11 @@ import pyarrow
 import pytest
 
 import hedgerow as hg
-from hedgerow.privacy.facts import Grid
+from hedgerow.facts.facts import Grid
 from hedgerow.release.execute import draw_estimates, read_histograms
-from hedgerow.release.guess import Guess, law_on_grid
+from hedgerow.release.forecast.guess import Guess, law_on_grid
+from hedgerow.release.forecast.target import ErrorTarget, epsilon_needed
 from hedgerow.release.plan import Plan
-from hedgerow.release.target import ErrorTarget, epsilon_needed
 from hedgerow.testing.simulated import SimulatedNoise
 
 MEAN, SD = 45.0, 18.0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hg
-from hedgerow.release.inert import inert
+from hedgerow.release.result.inert import inert
 
 UNSEEN = ["", " ", "\u3000", "\u200b", "\ufeff", "\u00a0", "\u202f", "\u2060", "\u202e", "\x00", "\u2028", "\u00ad"]
 SIGNS = ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\ufe66", "\ufb29", "\u207a"]

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
 
 PEOPLE = pa.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500})
 AGE = hg.mean("age", bounds=(0, 100), step=1)

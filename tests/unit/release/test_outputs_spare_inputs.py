@@ -12,18 +12,18 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration.apply_file import apply_to_file
 from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
-from hedgerow.multicalibration.groups import family_of
-from hedgerow.multicalibration.model_file import read_model, write_model
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.declared import Facts
-from hedgerow.release.folder import FILES, prepared_folder
-from hedgerow.release.write_file import write_lines
+from hedgerow.multicalibration.groups.groups import family_of
+from hedgerow.multicalibration.model.model_file import read_model, write_model
+from hedgerow.release.result.folder import FILES, prepared_folder
+from hedgerow.release.result.write_file import write_lines
 from hedgerow.reports import write_report
 from hedgerow.tables.folder import TABLE_FILES
-from hedgerow.testset.secret import Secret
+from hedgerow.testset.looks.secret import Secret
 
 ROWS = "age,y,p\n" + "41,1,.9\n42,0,.2\n" * 40
 

@@ -10,7 +10,13 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.accounting.certificate import Certificate
-from hedgerow.privacy.mechanism import Composition, GaussianCounts, GeometricCounts, MomentsGaussian, MomentsGeometric
+from hedgerow.mechanisms.mechanism import (
+    Composition,
+    GaussianCounts,
+    GeometricCounts,
+    MomentsGaussian,
+    MomentsGeometric,
+)
 from hedgerow.testing import simulated
 
 N = 2000

@@ -11,14 +11,14 @@ from scipy import stats
 
 from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.broken_sparse_vector import broken_sparse_vectors, loss_of_broken
-from hedgerow.audit.sparse_vector import Questions, log_chances, sparse_vector_outputs, texts, worst_loss
+from hedgerow.audit.mutants.broken_sparse_vector import broken_sparse_vectors, loss_of_broken
+from hedgerow.audit.worst_pairs.sparse_vector import Questions, log_chances, sparse_vector_outputs, texts, worst_loss
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.mechanism import as_record
-from hedgerow.privacy.relation import Relation
-from hedgerow.privacy.sparse_vector import SparseVector, sparse_vector
-from hedgerow.release.sparse_vector import RunState, SparseVectorRun, SparseVectorRuns
+from hedgerow.release.draw.sparse_vector import RunState, SparseVectorRun, SparseVectorRuns
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

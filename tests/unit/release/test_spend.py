@@ -6,12 +6,12 @@ import pytest
 
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import BudgetExceeded, LedgerError, SpentError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.mechanism import Composition, GeometricCounts
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.reservation import InLedger, NoLedger, spending_in
-from hedgerow.release.spend import Spent, spend
+from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
+from hedgerow.release.spend.reservation import InLedger, NoLedger, spending_in
+from hedgerow.release.spend.spend import Spent, spend
 
 PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up
 

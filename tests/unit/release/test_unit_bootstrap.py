@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.accounting.resampled_units import units_curve
+from hedgerow.accounting.resampled.resampled_units import units_curve
 from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError, SpentError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.unit import UnitLimit
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.facts import Category, Missing
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.privacy.unit import UnitLimit
-from hedgerow.release.design import PublicFacts
-from hedgerow.release.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.smooth_statistic import quantile
 from hedgerow.resampling.statistic import Statistic, count, mean, proportion, sum

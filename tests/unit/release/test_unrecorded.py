@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
+from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
-from hedgerow.multicalibration.groups import family_of
-from hedgerow.multicalibration.model_record import model_from_text
-from hedgerow.privacy.budget import Budget
+from hedgerow.multicalibration.groups.groups import family_of
+from hedgerow.multicalibration.model.model_record import model_from_text
 from hedgerow.testset import TestSet
 
 TABLE = pa.table({"y": [0, 1] * 200, "p": [0.2, 0.9] * 200})
@@ -131,7 +131,7 @@ def test_a_disk_that_takes_neither_files_nor_record_is_said_to(
         raise OSError("cell 8151")
 
     (tmp_path / "p.csv").write_text("y,p\n" + "0,.2\n1,.9\n" * 100, encoding="utf-8")
-    monkeypatch.setattr("hedgerow.release.folder.ReleaseFolder.write", fails)
+    monkeypatch.setattr("hedgerow.release.result.folder.ReleaseFolder.write", fails)
     command = ["release", str(tmp_path / "p.csv"), "--count", "--relation", "add-remove", "--epsilon", "1"]
     done = CliRunner().invoke(app, [*command, "--ledger", str(ledger), "--out", str(tmp_path / "o")])
     assert done.exit_code == 6 and done.stderr.startswith("HG604: ") and "count" in done.stdout
@@ -146,7 +146,7 @@ def test_a_model_that_cannot_be_written_is_printed(
         raise hg.DataError("HG168", rule="Full.")
 
     (tmp_path / "p.csv").write_text("y,p\n" + "0,.2\n1,.9\n" * 100, encoding="utf-8")
-    monkeypatch.setattr("hedgerow.multicalibration.model_file.write_model", fails)
+    monkeypatch.setattr("hedgerow.multicalibration.model.model_file.write_model", fails)
     command = ["multicalibrate", str(tmp_path / "p.csv"), "--label", "y", "--score", "p", "--group", "y=0,1"]
     command += ["--relation", "add-remove", "--epsilon", "1", "--ledger", str(ledger), "--out", str(tmp_path / "m")]
     done = CliRunner().invoke(app, [*command, *(["--json"] if as_json else [])])

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hedgerow.accounting.certificate import certify
+from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
-from hedgerow.privacy.mechanism import Composition, GaussianCounts, GaussianNoise
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.result import Release
+from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise
+from hedgerow.release.result.result import Release
 
 MECHANISM = Composition((GaussianNoise(2.0, 1.0), GaussianCounts(150.0, 2)))
 

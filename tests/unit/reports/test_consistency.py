@@ -15,13 +15,13 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.model_record import model_text
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.relation import Relation
-from hedgerow.reports.consistency import contradictions
-from hedgerow.reports.verification import verify_record
+from hedgerow.multicalibration.model.model_record import model_text
+from hedgerow.reports.verify.consistency import contradictions
+from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testset import TestSet
 
 Record = dict[str, Any]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hedgerow.audit.mutants import Caught, Rejection, mutants
+from hedgerow.audit.mutants.mutants import Caught, Rejection, mutants
 from hedgerow.audit.verdict import audit_mechanism
+from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
-from hedgerow.privacy.mechanism import GeometricCounts
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.result import Release
+from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.release.result.result import Release
 from hedgerow.reports import report_html
 from hedgerow.reports.audit_page import verdict_page
 

@@ -14,11 +14,11 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.accounting.certificate import Certificate, certify
-from hedgerow.privacy.mechanism import GaussianNoise, LaplaceNoise
-from hedgerow.privacy.relation import Relation
-from hedgerow.release.result import Release
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import GaussianNoise, LaplaceNoise
+from hedgerow.release.result.result import Release
 from hedgerow.reports import write_report
-from hedgerow.reports.verification import read_record, verify_record
+from hedgerow.reports.verify.verification import read_record, verify_record
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.calibrated import critical_curve
+from hedgerow.inference.bootstrap.calibrated import critical_curve
 from hedgerow.resampling.n_resamples import FEWEST, LADDER, MOST, UNKNOWN_N, choose_n_resamples
 
 

@@ -14,15 +14,15 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.errors import ForbiddenError, HedgerowError, LedgerError, ParameterError, SpentError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.declared import Facts
-from hedgerow.tables import bootstrap_release
 from hedgerow.tables.accuracy import geometric_half_width
-from hedgerow.tables.bootstrap_noise import choose_option, count_widths, draw, least_scale, total_widths
-from hedgerow.tables.bootstrap_release import bootstrap_table
+from hedgerow.tables.bootstrap_dp import bootstrap_release
+from hedgerow.tables.bootstrap_dp.bootstrap_noise import choose_option, count_widths, draw, least_scale, total_widths
+from hedgerow.tables.bootstrap_dp.bootstrap_release import bootstrap_table
+from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
 from hedgerow.tables.opened import Opened
-from hedgerow.tables.table_sensitivity import CellExtremes
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"region": ["north", "south"], "kind": ["a", "b"]}
@@ -227,7 +227,7 @@ def test_refusals_before_anything_is_read(change: dict, code: str) -> None:
 
 
 def hg_told(**told: object):
-    from hedgerow.release.told import told_facts
+    from hedgerow.release.request.told import told_facts
 
     return told_facts(None, **({"relation": "replace-one"} | told))
 

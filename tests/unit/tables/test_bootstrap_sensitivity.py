@@ -3,7 +3,7 @@
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.bootstrap_sensitivity import (
+from hedgerow.tables.bootstrap_dp.bootstrap_sensitivity import (
     count_sensitivity,
     mean_sensitivity,
     median_sensitivity,
@@ -11,7 +11,7 @@ from hedgerow.tables.bootstrap_sensitivity import (
     total_sensitivity,
     variance_sensitivity,
 )
-from hedgerow.tables.table_sensitivity import CellExtremes
+from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
 
 
 @pytest.mark.parametrize(

@@ -15,18 +15,18 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import HedgerowError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import ColumnFacts, Facts
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.declared import ColumnFacts, Facts
-from hedgerow.privacy.mechanism import CellTotals
-from hedgerow.privacy.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import CellTotals
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.release.told import Told
-from hedgerow.reports.verification import verify_record
-from hedgerow.tables.choice import Choice
-from hedgerow.tables.choice_by_cell import choose_by_cell
+from hedgerow.release.request.told import Told
+from hedgerow.reports.verify.verification import verify_record
+from hedgerow.tables.dp.choice import Choice
+from hedgerow.tables.dp.choice_by_cell import choose_by_cell
+from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.folder import TABLE_FILES
-from hedgerow.tables.release_table import read_table
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 600

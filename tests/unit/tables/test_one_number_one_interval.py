@@ -20,19 +20,19 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.unit import UnitLimit
 from hedgerow.inference.estimate import Estimate, Interval
-from hedgerow.privacy.relation import Relation, Target
-from hedgerow.privacy.unit import UnitLimit
+from hedgerow.release.designs.wording import HIDDEN
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.release.told import Told
-from hedgerow.release.wording import HIDDEN
-from hedgerow.tables.choice import choose
-from hedgerow.tables.choice_by_cell import choose_by_cell
-from hedgerow.tables.margins import ConsistentTable
+from hedgerow.release.request.told import Told
+from hedgerow.tables.dp.choice import choose
+from hedgerow.tables.dp.choice_by_cell import choose_by_cell
+from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.release_table import read_table
-from hedgerow.tables.write_csv import csv_text
-from hedgerow.tables.write_xlsx import xlsx_bytes
+from hedgerow.tables.publication.write_csv import csv_text
+from hedgerow.tables.publication.write_xlsx import xlsx_bytes
+from hedgerow.tables.totals.margins import ConsistentTable
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 240

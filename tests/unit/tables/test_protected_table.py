@@ -16,19 +16,19 @@ import pytest
 import hedgerow as hg
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import ColumnFacts, Facts
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.declared import ColumnFacts, Facts
-from hedgerow.privacy.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric
-from hedgerow.privacy.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric
 from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
-from hedgerow.release.folder import prepared_folder
-from hedgerow.release.told import Told
-from hedgerow.reports.verification import verify_record
-from hedgerow.tables.choice import Choice, choose
+from hedgerow.release.request.told import Told
+from hedgerow.release.result.folder import prepared_folder
+from hedgerow.reports.verify.verification import verify_record
+from hedgerow.tables.dp.choice import Choice, choose
+from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.folder import TABLE_FILES, write_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.release_table import read_table
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 900

@@ -9,11 +9,11 @@ import pytest
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Category
 from hedgerow.inference.counts import counts_with_errors
 from hedgerow.inference.moments import NoisyMoments, sum_variance
-from hedgerow.privacy.facts import Category
-from hedgerow.tables.cells import TableCells
-from hedgerow.tables.shape import Axis, TableShape
+from hedgerow.tables.cells.cells import TableCells
+from hedgerow.tables.cells.shape import Axis, TableShape
 
 BY = (
     Category.declared("sex", [0, 1]),

@@ -13,7 +13,7 @@ import pytest
 
 from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.testset import TestSet
-from hedgerow.testset.fit import excess
+from hedgerow.testset.mechanisms.fit import excess
 
 N = 1500
 Y = np.random.default_rng(20261120).integers(0, 2, N)

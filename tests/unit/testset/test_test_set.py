@@ -16,8 +16,8 @@ from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError, Paramete
 from hedgerow.ledger.store import Ledger
 from hedgerow.testing.testset import SimulatedTestSet
 from hedgerow.testset import MECHANISMS, TestSet, brier, from_function, log_loss
-from hedgerow.testset.fit import fits
-from hedgerow.testset.score import score_from_record
+from hedgerow.testset.looks.score import score_from_record
+from hedgerow.testset.mechanisms.fit import fits
 
 RNG = np.random.default_rng(20261120)
 N = 1500
@@ -160,7 +160,7 @@ def test_a_ledger_is_of_one_test_set(tmp_path: Path) -> None:
     opened(tmp_path / "ts.ledger")
     with pytest.raises(LedgerError, match=r"HG433.*: n"):
         TestSet(None, Y[1:], relation="replace-one", epsilon=2.0, n_looks=4, ledger=tmp_path / "ts.ledger")
-    from hedgerow.privacy.budget import Budget
+    from hedgerow.facts.budget import Budget
 
     Ledger.create(tmp_path / "s", dataset="s", budget=Budget(1.0), relation="replace-one", unit="row").close()
     with pytest.raises(LedgerError, match="HG433"):

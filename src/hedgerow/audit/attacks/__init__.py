@@ -1,0 +1,1 @@
+"""Attacks on outputs, laws and lattices."""

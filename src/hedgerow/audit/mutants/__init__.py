@@ -1,0 +1,1 @@
+"""Releases broken on purpose, which the audit must reject."""

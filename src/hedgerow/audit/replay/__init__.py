@@ -1,0 +1,1 @@
+"""A release watched from inside, on two neighbours."""

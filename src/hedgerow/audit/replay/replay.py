@@ -1,0 +1,243 @@
+"""Grey-box replay: the same randomness on neighbours, and nothing but the noisy numbers may differ.
+
+For each pair of neighbours and each public function the release runs on both with one seed. Compared are: every
+question to the engine and the shape of its answer, every draw of noise (law, width, number), log records, prints and
+warnings, the lines of code that ran between data and noisy table, and how it ended, word for word. Then both run
+without noise: the exact tables may not differ by more than the sensitivity that was declared and priced.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.audit.replay.people import BOUNDS, GROUPS, STEP, Pair, Person, draw_pair, in_csv, in_frame
+from hedgerow.audit.replay.trace import RecordedNoise, RecordedSource, SilentNoise, Trace, recording
+from hedgerow.engines.query import Query
+from hedgerow.engines.source import Source
+from hedgerow.errors import HedgerowError
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    GaussianCounts,
+    GeometricCounts,
+    Mechanism,
+    MomentsGaussian,
+    MomentsGeometric,
+    ResampledGaussian,
+    as_record,
+)
+from hedgerow.release.execute import run_reserved
+from hedgerow.release.plan import Plan
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Statistic, count, mean, proportion, sum
+from hedgerow.survey import Survey
+
+__all__ = ["Function", "Replay", "excess", "public_functions", "replay", "replay_pair"]
+
+Opener = Callable[[tuple[Person, ...], Path, str], Source]
+_SLACK = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One public function with its options."""
+
+    name: str
+    statistic: Statistic
+    options: dict[str, Any]
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What all replays found.
+
+    Attributes
+    ----------
+    pairs, functions, replays : int
+        Neighbours, functions, and how many runs were compared.
+    divergences : tuple of text
+        What told neighbours apart; none is what is promised.
+    largest_excess : float
+        Largest movement of an exact table in units of the declared sensitivity; at most 1 is what is promised.
+    """
+
+    pairs: int
+    functions: int
+    replays: int
+    divergences: tuple[str, ...]
+    largest_excess: float
+
+    @property
+    def passes(self) -> bool:
+        """Whether something was compared, nothing diverged and no sensitivity was exceeded."""
+        return self.replays > 0 and not self.divergences and self.largest_excess <= _SLACK
+
+
+def public_functions() -> tuple[Function, ...]:
+    """Return mean, sum, proportion and count with every grouping and policy that a survey offers."""
+    average, total = mean("value", bounds=BOUNDS, step=STEP), sum("value", bounds=BOUNDS, step=STEP)
+    by: dict[str, Any] = {"by": {"group": list(GROUPS)}}
+    functions = []
+    for groups, options in (("", {}), (" by group", by), (" by group and the rest", {**by, "other": True})):
+        for pure in (False, True):
+            budget = {"epsilon": 1.0, "delta": 0.0 if pure else 1e-6}
+            kind = f"{groups}{', pure' if pure else ''}"
+            functions += [
+                Function("mean" + kind, average, {**options, **budget}),
+                Function("sum" + kind, total, {**options, **budget}),
+                Function("mean, midpoint" + kind, average, {**options, **budget, "missing": "midpoint"}),
+            ]
+        budget = {"epsilon": 1.0, "delta": 0.0}
+        functions += [
+            Function("proportion" + groups, proportion("works", value=1), {**options, **budget}),
+            Function("count" + groups, count(), {**options, **budget}),
+        ]
+    declared = {"epsilon": 1.0, "delta": 1e-6, "missing": "error-if-declared-complete"}
+    functions += [
+        Function("mean, complete", average, declared, complete=True),
+        Function("proportion, complete", proportion("works", value=1), {**declared, "delta": 0.0}, complete=True),
+    ]
+    bootstrap = {"method": "bootstrap", "epsilon": 1.0, "delta": 1e-6}
+    functions.append(Function("mean, bootstrap", average, bootstrap))
+    averaged: dict[str, Any] = {**by, "noise": "averaged-laplace", "epsilon": 1.0, "delta": 1e-6}
+    functions += [Function(f"{s.name}, averaged Laplace by group", s, averaged) for s in (average, total, count())]
+    functions.append(Function("mean, bootstrap by group", average, {**by, **bootstrap}))
+    return tuple(functions)
+
+
+def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], bool] | None = None) -> Replay:
+    """Replay `pairs` random neighbours through every public function.
+
+    Parameters
+    ----------
+    pairs : int
+        Half of them replace-one, half add-remove.
+    seed : int
+        Of the data and of the noise.
+    csv_every : int
+        One pair in so many goes through a CSV file; 0 for none where frames can be read.
+    go_on : callable, optional
+        Told how many pairs are done before each; False stops.
+
+    Returns
+    -------
+    Replay
+        Functions that this version refuses from public facts alone are left out, once both neighbours were refused.
+    """
+    rng = np.random.default_rng(seed)
+    divergences: list[str] = []
+    plans: dict[tuple[str, Relation], Plan | None] = {}
+    replays, largest = 0, 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(pairs):
+            if go_on is not None and not go_on(number):
+                pairs = number
+                break
+            relation = tuple(Relation)[number % 2]
+            csv = bool(csv_every) and number % csv_every == 0
+            for complete, chosen in _split(public_functions()):
+                pair = draw_pair(relation, rng, complete=complete)
+                opened = _opened(pair, Path(folder), csv=csv)
+                for function in chosen:
+                    known = (function.name, relation)
+                    if known not in plans:
+                        plans[known], other = (_plan(source, function, relation) for source in opened)
+                        if _record(plans[known]) != _record(other):
+                            divergences.append(f"{function.name}: the plans differ")
+                    plan = plans[known]
+                    if plan is None:
+                        continue
+                    found, moved = replay_pair(plan, *opened, seed=int(rng.integers(2**31)))
+                    divergences += [f"{function.name}, {relation}: {one}" for one in found]
+                    replays, largest = replays + 1, max(largest, moved)
+    names = {name for (name, _), plan in plans.items() if plan is not None}
+    return Replay(pairs, len(names), replays, tuple(divergences), largest)
+
+
+def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tuple[list[str], float]:
+    """Return what tells two sources apart under one seed, and the movement in units of the declared sensitivity."""
+    traces: list[Trace] = []
+    answers: list[dict[Query, Histogram]] = []
+    for source in (first, second):
+        trace = Trace()
+        recorded = RecordedSource(source, trace)
+        with recording(trace):
+            estimates = run_reserved(plan, recorded, RecordedNoise(seed, trace))
+            trace.steps.append(f"estimates {len(estimates)} {[one.cell for one in estimates]!r}")
+        traces.append(trace)
+        answers.append(recorded.answers)
+    differences = traces[0].differences(traces[1])
+    if any(trace.ending != "done" for trace in traces):
+        return differences, 0.0
+    exact = [_exact_tables(plan, histograms) for histograms in answers]
+    moved = [
+        excess(item.mechanism, plan.facts.relation, a - b)
+        for item, a, b in zip([item for item in plan.items if item.design], *exact, strict=True)
+        if item.mechanism is not None
+    ]
+    return differences, max(moved, default=0.0)
+
+
+def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.float64]) -> float:
+    """Return by how much exact tables of neighbours differ, in units of what was declared: at most 1, or it is a fault.
+
+    >>> excess(GeometricCounts(1.0, cells=2), Relation.ADD_REMOVE, np.array([[1.0], [-1.0]]))
+    2.0
+    """
+    replaced = relation is Relation.REPLACE_ONE
+    moved = np.abs(difference)
+    match mechanism:
+        case GeometricCounts(cells=cells) | GaussianCounts(cells=cells) | AveragedLaplaceCounts(cells=cells):
+            touched = min(cells, 2) if replaced else 1
+            return max(float(moved.sum()) / touched, float(moved.max(initial=0.0)))
+        case MomentsGaussian(layout=layout, noise=noise):
+            widths = np.array([one.in_units for one in noise.coordinates().values()])
+            return float(np.sqrt(((moved / widths) ** 2).sum())) / layout.mu(relation, noise.widths())
+        case MomentsGeometric(layout=layout, noise=noise) | AveragedLaplaceMoments(layout=layout, noise=noise):
+            widths = np.array([one.in_units for one in noise.coordinates().values()])
+            return float((moved / widths).sum()) / layout.pure(relation, noise.widths())
+        case ResampledGaussian(coordinates=coordinates):
+            reach = np.array([one.reach for one in coordinates]) * (2.0 if replaced else 1.0)
+            most = moved.max(axis=2).sum(axis=0)
+            return float((most / reach).max())
+    raise TypeError(mechanism.type)
+
+
+def _exact_tables(plan: Plan, histograms: dict[Query, Histogram]) -> list[NDArray[np.float64]]:
+    return [
+        item.design.table(histograms[item.design.query], item.mechanism, SilentNoise()).values
+        for item in plan.items
+        if item.design is not None and item.mechanism is not None
+    ]
+
+
+def _opened(pair: Pair, folder: Path, *, csv: bool) -> tuple[Source, Source]:
+    frames = None if csv else (in_frame(pair.first), in_frame(pair.second))
+    if frames is not None and frames[0] is not None and frames[1] is not None:
+        return frames[0], frames[1]
+    return in_csv(pair.first, folder, "first"), in_csv(pair.second, folder, "second")
+
+
+def _plan(source: Source, function: Function, relation: Relation) -> Plan | None:
+    try:
+        return Survey(source, relation, "row", Target.POPULATION).plan(function.statistic, **function.options)
+    except HedgerowError:
+        return None
+
+
+def _record(plan: Plan | None) -> object:
+    return None if plan is None else as_record(plan.mechanism)
+
+
+def _split(functions: tuple[Function, ...]) -> Iterator[tuple[bool, list[Function]]]:
+    for complete in (False, True):
+        yield complete, [function for function in functions if function.complete is complete]

@@ -1,0 +1,192 @@
+"""The mechanisms that a campaign audits: one of each kind, at sizes where a lower bound comes near the price."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    AveragedLaplaceNoise,
+    GaussianCounts,
+    GaussianNoise,
+    GeometricCounts,
+    HistogramRounds,
+    LaplaceNoise,
+    Mechanism,
+    MomentsGaussian,
+    MomentsGeometric,
+    Presence,
+    ResampledCoordinate,
+    ResampledGaussian,
+    Shape,
+    SmoothedResample,
+    SparseVector,
+)
+from hedgerow.mechanisms.randomised_records import randomised_records
+from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.release.designs.cell_totals import CellTotalsDesign
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.resampling.statistic import mean, sum
+
+__all__ = ["Specimen", "bootstrap", "mean_with_private_count", "specimens"]
+
+_REACH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """One mechanism under one relation, audited at δ; `released`: whether the exact samplers draw it in time."""
+
+    name: str
+    mechanism: Mechanism
+    relation: Relation
+    delta: float
+    released: bool = True
+
+
+def specimens() -> tuple[Specimen, ...]:
+    """Return what a campaign audits.
+
+    >>> {type(specimen.mechanism).__name__ for specimen in specimens()} >= {"GeometricCounts", "ResampledGaussian"}
+    True
+    """
+    near, far = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+    return (
+        Specimen("count, geometric", GeometricCounts(1.0, cells=1), near, 0.0),
+        Specimen("counts by group, geometric", GeometricCounts(2.0, cells=3), far, 1e-3),
+        Specimen("count, Gaussian", GaussianCounts(1.0, cells=1), near, 1e-3),
+        Specimen("counts by group, Gaussian", GaussianCounts(1.5, cells=3), far, 1e-3),
+        Specimen("one number, Gaussian", GaussianNoise(1.0, 1.0), far, 1e-3, released=False),
+        Specimen("one number, Laplace", LaplaceNoise(1.0, 1.0), far, 1e-3, released=False),
+        Specimen("count, averaged Laplace, k = 5", AveragedLaplaceCounts(0.5, 5, cells=1), near, 1e-3),
+        Specimen("counts by group, averaged Laplace, k = 3", AveragedLaplaceCounts(1.0, 3, cells=3), far, 1e-3),
+        Specimen("one number, averaged Laplace", AveragedLaplaceNoise(0.5, 10, 1.0), far, 1e-3, released=False),
+        Specimen("mean, averaged Laplace, k = 3", _averaged(far), far, 1e-3),
+        Specimen("mean, n public", _moments(far, Missing.DECLARED_COMPLETE), far, 1e-3),
+        Specimen("mean, missing dropped", _moments(far, Missing.DROP), far, 1e-3),
+        Specimen("mean by group", _moments(far, Missing.DROP, cells=2), far, 1e-3),
+        Specimen("mean by group", _moments(near, Missing.DROP, cells=2), near, 1e-3),
+        Specimen("mean, pure", _pure(far), far, 1e-3),
+        Specimen("sum", _sum(near), near, 1e-3),
+        Specimen("sums by group", _sum(far, cells=3), far, 1e-3),
+        Specimen("sums by group, pure", _sum(far, cells=3, pure=True), far, 1e-3),
+        Specimen("sums by group, cells public", _sum(far, cells=3, membership=True), far, 1e-3),
+        Specimen("sums by group, bounds by cell", _by_cell(far, "gaussian"), far, 1e-3),
+        Specimen("sums by group, bounds by cell", _by_cell(near, "gaussian"), near, 1e-3),
+        Specimen("sums by group, bounds by cell, pure", _by_cell(far, "geometric"), far, 1e-3),
+        Specimen("test set, smoothed resample", SmoothedResample(n=6, fake=2, draws=2), far, 0.0),
+        Specimen("test set, resample of n/10 plus noise", _thinned(far), far, 1e-2),
+        Specimen("sparse vector", sparse_vector(2.0, near, reach=1, positives=1), near, 0.0),
+        Specimen("sparse vector with answers", _answered(far), far, 1e-3, released=False),
+        Specimen("histogram rounds", _rounds(near), near, 1e-3, released=False),
+        Specimen("histogram rounds", _rounds(far), far, 1e-3, released=False),
+        Specimen("randomised records", randomised_records(1.0, (4,), (1.0,)), far, 0.0),
+        Specimen("bootstrap, k = 1", bootstrap(1, "value"), far, 1e-3),
+        Specimen("bootstrap, k = 5", bootstrap(5, "value"), far, 1e-3),
+        Specimen("bootstrap, k = 5", bootstrap(5, "value", presence="private"), near, 1e-3),
+        Specimen("bootstrap, k = 20", bootstrap(20, "value"), far, 1e-3, released=False),
+        Specimen("bootstrap by group, k = 3", bootstrap(3, "value-and-count", cells=2), far, 1e-3, released=False),
+        Specimen("bootstrap of counts, k = 3", bootstrap(3, "count", cells=2, presence="private"), far, 1e-3),
+    )
+
+
+def _thinned(relation: Relation) -> ResampledGaussian:
+    """Return one replicate at rate 1/10, the noise a fifth of the range."""
+    coordinate = ResampledCoordinate(_REACH, lattice_noise(0.4 * _REACH))
+    shown: Presence = "public" if relation is Relation.REPLACE_ONE else "private"
+    return ResampledGaussian(1, 0.1, "value", (coordinate,), shown, 1)
+
+
+def _answered(relation: Relation) -> SparseVector:
+    """Return one positive, followed by a residual sum and a count."""
+    moves = ((2, 1), (3, 0))
+    return sparse_vector(2.0, relation, reach=2, positives=1, answer_moves=moves, answer_widths=(2.0, 1.0))
+
+
+def _rounds(relation: Relation) -> HistogramRounds:
+    """Return two rounds over two groups a record, at μ near 1."""
+    wide = 1.0 if relation is Relation.ADD_REMOVE else math.sqrt(2.0)
+    return HistogramRounds(2, 5, 10, 2, 1000, lattice_noise(3000.0 * wide), lattice_noise(3.0 * wide))
+
+
+def mean_with_private_count(relation: Relation) -> MomentsGaussian:
+    """Return a mean with its count and second moment at μ = 1, one cell."""
+    return _moments(relation, Missing.DROP)
+
+
+def bootstrap(
+    n_resamples: int,
+    shape: Shape,
+    *,
+    cells: int = 1,
+    rho: float = 0.5,
+    count_weight: float = 1.0,
+    presence: Presence | None = None,
+) -> ResampledGaussian:
+    """Return k resampled tables with noise of variance k·R²/(2ρ) each, R the range; counts at `count_weight` κ.
+
+    >>> round(bootstrap(1, "value").coordinates[0].distance, 3)
+    0.5
+    """
+    sd = math.sqrt(n_resamples / (2.0 * rho))  # in units of the range, 2·reach
+    value = ResampledCoordinate(_REACH, lattice_noise(sd * 2 * _REACH))
+    count = ResampledCoordinate(1, lattice_noise(sd * 2 / count_weight))
+    coordinates = {"value": (value,), "count": (count,), "value-and-count": (value, count)}[shape]
+    alone = shape == "value" and cells == 1
+    shown: Presence = presence or ("public" if alone else "private")
+    return ResampledGaussian(n_resamples, 1.0, shape, coordinates, shown, cells)
+
+
+def _moments(relation: Relation, missing: Missing, *, cells: int = 1) -> MomentsGaussian:
+    by = (Category.declared("group", list(range(cells))),) if cells > 1 else ()
+    facts = PublicFacts(relation, "row", Target.POPULATION, None)
+    asked = mean("x", bounds=(0, 1), step=0.01)
+    built = MomentsDesign(asked, by, facts, missing, "gaussian", "moments", "audited").mechanism(1.0)
+    if not isinstance(built, MomentsGaussian):
+        raise TypeError(built.type)
+    return built
+
+
+def _pure(relation: Relation) -> MomentsGeometric:
+    facts = PublicFacts(relation, "row", Target.POPULATION, None)
+    asked = mean("x", bounds=(0, 1), step=0.01)
+    built = MomentsDesign(asked, (), facts, Missing.DROP, "geometric", "geometric", "audited").mechanism(1.0)
+    if not isinstance(built, MomentsGeometric):
+        raise TypeError(built.type)
+    return built
+
+
+def _averaged(relation: Relation) -> AveragedLaplaceMoments:
+    facts = PublicFacts(relation, "row", Target.POPULATION, None)
+    asked = mean("x", bounds=(0, 1), step=0.01)
+    named: Literal["averaged-laplace"] = "averaged-laplace"
+    built = MomentsDesign(asked, (), facts, Missing.DECLARED_COMPLETE, named, named, "audited", draws=3).mechanism(1.0)
+    if not isinstance(built, AveragedLaplaceMoments):
+        raise TypeError(built.type)
+    return built
+
+
+def _sum(relation: Relation, *, cells: int = 1, membership: bool = False, pure: bool = False) -> Mechanism:
+    by = (Category.declared("group", list(range(cells))),) if cells > 1 else ()
+    facts = PublicFacts(relation, "row", Target.POPULATION, None)
+    missing = Missing.DECLARED_COMPLETE if membership else Missing.DROP
+    asked = sum("x", bounds=(-1, 3), step=0.01)
+    if pure:
+        return MomentsDesign(asked, by, facts, missing, "geometric", "geometric", "audited", membership).mechanism(1.0)
+    return MomentsDesign(asked, by, facts, missing, "gaussian", "moments", "audited", membership).mechanism(1.0)
+
+
+def _by_cell(relation: Relation, law: Literal["gaussian", "geometric"]) -> Mechanism:
+    """Return three totals of bounds [-1, 3], [0, .3] and [-.8, 1], noise by cell; the pure ones of a census."""
+    target = Target.POPULATION if law == "gaussian" else Target.FILE
+    bounds, by = ((0, 400), (100, 130), (20, 200)), (Category.declared("group", [0, 1, 2]),)
+    asked, facts = sum("x", bounds=(-1, 3), step=0.01), PublicFacts(relation, "row", target, None)
+    design = CellTotalsDesign(asked, by, facts, Missing.DROP, law, "per-cell", bounds, "moments", "audited")
+    return design.mechanism(1.0)

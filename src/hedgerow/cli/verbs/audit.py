@@ -1,0 +1,206 @@
+"""`hedgerow audit`: attack a mechanism, or everything, and compare with what is claimed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import ParameterError, VerificationError
+
+if TYPE_CHECKING:
+    from hedgerow.audit.campaign import Campaign
+    from hedgerow.audit.verdict import Verdict
+
+__all__ = ["audit"]
+
+_RUNS, _CAMPAIGN_RUNS = 1_000_000, 50_000
+_BAR = 30
+
+
+def audit(
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace or geometric. [default: everything]"),
+    ] = None,
+    relation: Annotated[
+        str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")] = None,
+    mu: Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")] = None,
+    noise_sd: Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε to be met by the least noise.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")] = None,
+    n_resamples: Annotated[int | None, typer.Option(metavar="K", help="Replicates, for the bootstrap.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")] = None,
+    n_draws: Annotated[
+        int | None, typer.Option(metavar="K", help="Draws to a number, for averaged Laplace noise.")
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(metavar="N", help="Outputs on each neighbour. [default: 1000000; 50000 for all]")
+    ] = None,
+    as_json: options.AsJson = False,
+    report: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page with a picture there.")] = None,
+) -> None:
+    """Attack a mechanism on its worst neighbours. Exit 5 where ε certified from outside crosses its price.
+
+    Without --mechanism everything is attacked: each mechanism, the laws of noise, replays on neighbours, and releases
+    broken on purpose, which must be rejected. Noise is drawn by a stand-in with the law of the released one. Reads no
+    data.
+    """
+    if report is not None:
+        _check_report(report)
+    options = {
+        "relation": relation,
+        "rho": rho,
+        "mu": mu,
+        "noise_sd": noise_sd,
+        "epsilon": epsilon,
+        "delta": delta,
+        "n_resamples": n_resamples,
+        "rate": rate,
+        "n_draws": n_draws,
+    }
+    if mechanism is None:
+        _everything(options, runs, as_json=as_json, report=report)
+    else:
+        _one(mechanism, options, runs, as_json=as_json, report=report)
+
+
+def _one(name: str, options: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
+    from hedgerow.audit.verdict import audit_mechanism, checked_runs
+    from hedgerow.release.forecast.price import price_of
+
+    wanted = checked_runs(_RUNS if runs is None else runs)
+    priced = price_of(name, **options)
+    with _Bar() as bar:
+        drawn = 0
+
+        def advance(outputs: int) -> None:
+            nonlocal drawn
+            drawn += outputs
+            bar.show(f"{drawn:,} outputs", drawn / (2.0 * wanted))
+
+        found = audit_mechanism(priced.mechanism, priced.relation, delta=priced.delta, runs=wanted, advance=advance)
+    if report is not None:
+        from hedgerow.audit.campaign import run_mutants
+        from hedgerow.reports.audit_page import verdict_page
+
+        _write(report, verdict_page(found, run_mutants(seed=20261120)))
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        _say_verdict(found)
+    _settle(found.passes)
+
+
+def _everything(options: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
+    from hedgerow.audit.campaign import run_campaign
+
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(
+            "HG124",
+            rule="The size of the noise and the relation belong to one mechanism.",
+            finding="Found --" + given[0].replace("_", "-") + " without --mechanism.",
+            remedy="For example --mechanism gaussian. Without any option everything is audited.",
+        )
+    with _Bar() as bar:
+        found = run_campaign(runs=_CAMPAIGN_RUNS if runs is None else runs, progress=bar.show)
+    if report is not None:
+        from hedgerow.reports.audit_page import campaign_page
+
+        _write(report, campaign_page(found))
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        _say_campaign(found)
+    _settle(found.passes)
+
+
+def _say_verdict(found: Verdict) -> None:
+    say(f"{found.mechanism.type}, {found.relation}, δ = {found.delta:.3g}")
+    say(f"  ε ≤ {found.epsilon_upper:.6g} claimed")
+    said = "by enumeration" if found.exact == found.epsilon_lower else f"by {found.runs:,} runs on each neighbour"
+    say(f"  ε ≥ {found.epsilon_lower:.6g} certified {said}, confidence {100 * found.confidence:.6g} %")
+    say("  passes: the bounds do not cross" if found.passes else "  FAILS: the bounds cross")
+
+
+def _say_campaign(found: Campaign) -> None:
+    say("mechanism                          relation     noise        ε at least   ε at most")
+    for one in (*found.audits, *found.released):
+        verdict = one.verdict
+        crossed = "" if verdict.passes else "  CROSSED"
+        say(
+            f"{one.specimen.name:<34} {verdict.relation!s:<12} {verdict.source:<9} {verdict.epsilon_lower:>13.4f} "
+            f"{verdict.epsilon_upper:>11.4f}{crossed}"
+        )
+    say(f"laws: {sum(test.accepted for test in found.laws)} of {len(found.laws)} tests accept")
+    say(f"lattice: {found.off_lattice} released numbers off it")
+    if found.replay is not None:
+        replayed = found.replay
+        say(f"replay: {replayed.replays:,} on neighbours, {len(replayed.divergences)} divergences")
+        say(f"sensitivity: at most {replayed.largest_excess:.6g} of what is declared")
+    for caught in found.caught:
+        verb = "rejected" if caught.found.rejected else "ACCEPTED"
+        say(f"mutant {caught.mutant.name}: {verb} by {caught.mutant.layer}")
+    for what in found.left_out:
+        say(f"not done in time: {what}")
+    say(f"A correct library fails this with probability at most {found.false_alarm:.2g}.")
+
+
+def _settle(passes: bool) -> None:
+    if not passes:
+        raise VerificationError(
+            "HG522",
+            rule="No attack may certify more than a certificate claims, and every mutant must be rejected.",
+            finding="This audit failed.",
+            remedy="Do not rely on this mechanism; please report the output with the version.",
+        )
+
+
+def _check_report(path: str) -> None:
+    target = Path(path)
+    if target.suffix != ".html" or not target.parent.is_dir() or target.exists():
+        raise ParameterError(
+            "HG523",
+            rule="A report is written to a new .html file in a folder that exists.",
+            finding=f"Found {path!r}.",
+            remedy="For example --report audit.html; an existing file is not overwritten.",
+        )
+
+
+def _write(path: str, page: str) -> None:
+    try:
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.write(page)
+    except OSError:
+        raise ParameterError(
+            "HG523",
+            rule="A report is written to a new .html file in a folder that exists.",
+            finding="It could not be written.",
+            remedy="Is the folder writable, and the disk not full?",
+        ) from None
+
+
+class _Bar:
+    """A progress bar on standard error, on a terminal only; it leaves no trace."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def show(self, what: str, done: float) -> None:
+        if self._shown:
+            full = min(_BAR, int(_BAR * done))
+            print(f"\r\x1b[K[{'#' * full}{'.' * (_BAR - full)}] {what}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,166 @@
+"""`hedgerow ledger create | show | verify | reserve`: the custodian's record of what was spent on one data set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import ParameterError
+from hedgerow.interrupts import held_back, price_is_spent
+
+if TYPE_CHECKING:
+    from hedgerow.ledger.store import Ledger
+
+__all__ = ["ledger"]
+
+ledger = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="Create, show, verify the record of spending; reserve in it."
+)
+
+Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+
+
+@ledger.command()
+def create(
+    path: Annotated[str, typer.Argument(metavar="LEDGER", help="The new file; nothing may be there.")],
+    dataset: Annotated[str | None, typer.Option(metavar="NAME", help="The custodian's name of the data.")] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for everything ever released.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(metavar="D", help="δ of that total. [default: 1e-6; 0 for bootstrap-dp]")
+    ] = None,
+    relation: Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove.")] = None,
+    unit: Annotated[str, typer.Option(metavar="U", help="The unit of protection.")] = "row",
+    gaussian_only: Annotated[
+        bool, typer.Option("--gaussian-only", help="Take Gaussian noise only: the total then holds for adaptive noise.")
+    ] = False,
+    guarantee: Annotated[
+        str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not dp: one ledger never holds both.")
+    ] = "dp",
+    as_json: options.AsJson = False,
+) -> None:
+    """Make a new ledger with nothing spent."""
+    from hedgerow.facts.budget import DEFAULT_DELTA, Budget
+    from hedgerow.facts.relation import parse_relation
+    from hedgerow.ledger.store import Ledger
+
+    if epsilon is None:
+        raise ParameterError(
+            "HG101", rule="A ledger has a budget.", finding="`--epsilon` was not given.", remedy="Try --epsilon 1."
+        )
+    name = Path(path).stem if dataset is None else dataset
+    usual = 0.0 if guarantee == "bootstrap-dp" else DEFAULT_DELTA
+    budget, whom = Budget(epsilon, usual if delta is None else delta), parse_relation(relation)
+    family: Any = "gaussian" if gaussian_only else "any"
+    kept: Any = guarantee
+    made = Ledger.create(path, dataset=name, budget=budget, relation=whom, unit=unit, family=family, guarantee=kept)
+    with made:
+        _print(made, as_json)
+
+
+@ledger.command()
+def show(path: Place, as_json: options.AsJson = False) -> None:
+    """Show the budget, what was spent, each entry, and the head."""
+    from hedgerow.ledger.store import Ledger
+
+    with Ledger.open(path) as kept:
+        _print(kept, as_json)
+
+
+@ledger.command()
+def verify(
+    path: Place,
+    head: Annotated[str | None, typer.Option(metavar="HEAD", help="A head that a report prints.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Recompute every hash and every total; with --head, see that the chain still passes through it. Exit 5 if not."""
+    from hedgerow.ledger.store import Ledger
+
+    with Ledger.open(path) as kept:
+        found = kept.verify(head)
+    if as_json:
+        say_json({"holds": True, "head": str(found), "passed_through": head})
+        return
+    say(f"The chain and its totals hold. Head {found}")
+    if head is None:
+        say("Without --head an old copy put back in its place would not be noticed: give the head of a later report.")
+
+
+@ledger.command()
+def reserve(
+    path: Place,
+    certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE", help="A certificate.json or release.json.")],
+    request_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="A name for the entry.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Enter the price of something released elsewhere: it is spent from here on."""
+    from uuid import uuid4
+
+    from hedgerow.accounting.certificate import Certificate
+    from hedgerow.ledger.entry import fingerprint_of
+    from hedgerow.ledger.store import Ledger
+    from hedgerow.reports.verify.verification import read_record, verify_record
+
+    record = read_record(certificate)
+    verify_record(record).require()
+    certified = Certificate.from_json(json.dumps(record))
+    with Ledger.open(path) as kept:
+        named = uuid4().hex if request_id is None else request_id
+        with held_back():
+            kept.reserve(certified, request_id=named, fingerprint=fingerprint_of(certified.to_dict()))
+            price_is_spent()
+        _print(kept, as_json)
+
+
+def _print(kept: Ledger, as_json: bool) -> None:
+    record = _record(kept)
+    if as_json:
+        say_json(record)
+        return
+    say(f"{record['dataset']}: {record['relation']}, unit {record['unit']}, δ = {record['delta']:.3g}")
+    if record["guarantee"] != "dp":
+        say("  bootstrap differential privacy, which is NOT differential privacy: for rows of D among one another")
+        if record["public_columns"]:
+            say(f"  rows that agree on {', '.join(record['public_columns'])}, which entries take as public")
+    say(f"  spent ε ≤ {record['spent']:.6g} of {record['epsilon']:.6g}; left {record['remaining']:.6g}")
+    for entry in record["entries"]:
+        alone = f"ε ≤ {entry['epsilon']:.6g} at δ = {entry['delta']:.3g} alone"
+        say(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
+    say(f"  head {record['head']}")
+
+
+def _public_columns(kept: Ledger) -> list[str]:
+    columns = (name for entry in kept.entries() for name in getattr(entry.mechanism, "public_columns", ()))
+    return list(dict.fromkeys(columns))
+
+
+def _record(kept: Ledger) -> dict[str, Any]:
+    return {
+        "dataset": kept.dataset,
+        "relation": str(kept.relation),
+        "unit": kept.unit,
+        "epsilon": kept.budget.epsilon,
+        "delta": kept.budget.delta,
+        "family": kept.family,
+        "guarantee": kept.guarantee,
+        "public_columns": _public_columns(kept),
+        "spent": kept.spent(),
+        "remaining": kept.remaining(),
+        "head": str(kept.head),
+        "entries": [
+            {
+                "request_id": entry.request_id,
+                "at": entry.at,
+                "mechanism": entry.mechanism.type,
+                "epsilon": entry.epsilon,
+                "delta": entry.delta,
+                "state": entry.state,
+                "total": entry.total_micro / 1e6,
+            }
+            for entry in kept.entries()
+        ],
+    }

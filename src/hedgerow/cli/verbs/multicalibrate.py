@@ -1,0 +1,193 @@
+"""`hedgerow multicalibrate`: precomputed scores in, a calibrated model out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.grammar import parse_by, parse_value
+from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import ParameterError, UncertifiedError
+
+if TYPE_CHECKING:
+    from hedgerow.facts.declared import Facts
+    from hedgerow.facts.facts import Scalar
+    from hedgerow.multicalibration.fit import FitResult
+
+__all__ = ["multicalibrate"]
+
+
+def multicalibrate(
+    source: Annotated[
+        str | None, typer.Argument(metavar="[SOURCE]", help="A .csv, .parquet or .duckdb file; else that of the facts.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(metavar="COL", help="The column of labels.")] = None,
+    score: Annotated[str | None, typer.Option(metavar="COL", help="The column of scores in [0, 1].")] = None,
+    groups: Annotated[
+        str | None, typer.Option(metavar="COL,COL", help="Group columns; their values from --facts or --group.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(metavar="COL=v1,v2", help="A group column with its declared values.")
+    ] = None,
+    epsilon: options.Epsilon = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 0; for rounds 1e-6]")] = None,
+    relation: options.Relation = None,
+    mechanism: Annotated[
+        str, typer.Option(metavar="NAME", help="table, rounds, numeric_sparse, input_perturbation or none.")
+    ] = "table",
+    classes: Annotated[str, typer.Option(metavar="NO,YES", help="The two labels; the score is of the second.")] = "0,1",
+    n_buckets: Annotated[int, typer.Option(metavar="K", help="Buckets of the score.")] = 10,
+    depth: Annotated[int, typer.Option(metavar="D", help="Columns that a group joins at most.")] = 2,
+    table: options.Table = None,
+    facts: options.FactsPath = None,
+    ledger: options.LedgerPath = None,
+    n_fits: Annotated[int, typer.Option(metavar="N", help="Fits that the ledger may hold in all.")] = 1,
+    request_id: options.RequestId = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the model there, as JSON.")] = None,
+    force: options.ForceFile = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make scores right in every group, with privacy; write a model that scores new rows.
+
+    Everything is checked before the data are read. From then on the price is spent, whatever happens.
+    """
+    from hedgerow.engines.source import open_source
+    from hedgerow.facts.declared import Facts
+    from hedgerow.facts.facts_nearby import naming_facts_nearby
+    from hedgerow.multicalibration.from_facts import governed
+    from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
+    from hedgerow.multicalibration.groups.groups import family_of
+    from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+    from hedgerow.multicalibration.model.model_file import check_destination, is_model
+
+    if label is None or score is None or out is None or epsilon is None:
+        raise ParameterError(
+            "HG116",
+            rule="`multicalibrate` needs --label, --score, --epsilon and --out.",
+            finding="One of them was not given.",
+            remedy="For example --label y --score p --epsilon 1 --out model.json.",
+        )
+    declared = None if facts is None else Facts.read(facts)
+    data = source if source is not None or declared is None else declared.data_path
+    if data is None:
+        raise no_source("multicalibrate")
+    if source is None and table is None and declared is not None and declared.data is not None:
+        table = declared.data.table
+    with naming_facts_nearby(facts, data):
+        values, from_facts = _declared(groups, group, declared)
+        family = family_of(values, depth=depth)
+        rules = governed(declared, mechanism_named(mechanism), read=from_facts, relation=relation, ledger=ledger)
+    check_destination(out, data, facts, rules.ledger, force=force, earlier=is_model)
+
+    def spend() -> None:
+        result = fit_from_source(
+            open_source(data, table=table),
+            ScoredColumns(label, score, _two(classes)),
+            family,
+            relation=rules.relation,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            n_buckets=n_buckets,
+            ledger=rules.ledger,
+            n_fits=n_fits,
+            request_id=request_id,
+            total=rules.total,
+            notes=rules.notes,
+        )
+        if result.model.certificate is None:
+            # Without privacy nothing was spent: what cannot be written is refused as anywhere.
+            _write(result, out)
+            _print(result, out, as_json, (out,))
+            return
+        deliver(
+            lambda: _write(result, out),
+            lambda written: _print(result, out, as_json, written),
+            unrecorded=result.unrecorded,
+        )
+
+    spending(spend)
+
+
+def _declared(
+    groups: str | None, group: list[str] | None, facts: Facts | None
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return {column: values}, and the columns whose values the facts declare: ``--group`` goes before them."""
+    found: dict[str, Any] = dict(parse_by(group or ()) or {})
+    named = [column.strip() for column in (groups or "").split(",") if column.strip()]
+    from_facts = [column for column in dict.fromkeys([*found, *named]) if found.get(column) is None]
+    for column in from_facts:
+        found[column] = None if facts is None else facts.column(column).categories
+    unknown = [column for column in from_facts if found[column] is None]
+    if unknown:
+        options = " ".join(f"--group {quote(column)}=VALUE,VALUE" for column in unknown)
+        tables = ", ".join(f'[columns.{column}] categories = ["VALUE", "VALUE"]' for column in unknown)
+        raise UncertifiedError(
+            "HG420",
+            rule="Which groups there are is public: the values of a column are declared, never read off the data.",
+            finding=f"Of {' and '.join(repr(column) for column in unknown)} no values are declared"
+            + (": no facts were named." if facts is None else " by the facts."),
+            remedy=f"Add {options}; or --facts hedgerow.toml, a file that says {tables}.",
+            facts_help=True,
+        )
+    return found or None, from_facts
+
+
+def _write(result: FitResult, out: str) -> tuple[str, ...]:
+    from hedgerow.multicalibration.model.model_file import write_model
+
+    write_model(result.model, out)
+    return (out,)
+
+
+def _two(text: str) -> tuple[Scalar, Scalar]:
+    said = [part.strip() for part in text.split(",")]
+    if len(said) != 2 or not all(said) or said[0] == said[1]:
+        raise ParameterError(
+            "HG116", rule="`--classes` names two labels.", finding=f"Found {text!r}.", remedy="For example 0,1."
+        )
+    return parse_value(said[0]), parse_value(said[1])
+
+
+def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -> None:
+    """Print what was fitted; where the model could not be written, the model itself, since it was paid for."""
+    from hedgerow.multicalibration.model.model_record import model_text
+    from hedgerow.multicalibration.report import report_of
+
+    model, told = result.model, report_of(result.model)
+    report = told.to_dict()["models"][0]
+    certificate = None if model.certificate is None else model.certificate.to_dict()
+    if as_json:
+        # Without privacy the errors would be those of the records themselves; a model file has none of them either.
+        shown = {**report, "note": told.note} if certificate is not None else None
+        told_of = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
+        lost = {} if written else {"unwritten": json.loads(model_text(model))}
+        say_json({**told_of, "certificate": certificate, **as_replayed(result.replayed), **lost})
+        return
+    told_again(result.replayed)
+    if not written:
+        say(model_text(model))
+        return
+    say(f"{model.mechanism}, {len(model.family.groups)} groups, written to {out}")
+    if model.certificate is None:
+        say("  no privacy: the model is a function of the records as they are")
+        return
+    say(f"  ε ≤ {model.certificate.epsilon:.6g} at δ = {model.certificate.delta:.3g}, {model.certificate.relation}")
+    for name, words in (("max_error", "max error"), ("group_weighted_error", "group-weighted error")):
+        before, after = ((report[when] or {}).get(name) for when in ("before", "after"))
+        if before is None and after is None:
+            continue
+        floor = (report["after"] or report["before"]).get(f"{name}_floor")
+        say(f"  {words}: {_short(before)} before, {_short(after)} after; of a calibrated model about {_short(floor)}")
+    say(f"  {told.note}")
+    say("  the base model is not covered; see: hedgerow verify, and hedgerow apply")
+
+
+def _short(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:.3g}"

@@ -1,0 +1,247 @@
+"""`hedgerow plan`: the price and the expected errors of a release, from public facts, before any value is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.grammar import parse_guess, parse_target
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import FactsError, ParameterError
+
+if TYPE_CHECKING:
+    from hedgerow.facts.budget import Budget
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.forecast.forecast import Forecast
+    from hedgerow.release.forecast.target import ErrorTarget
+    from hedgerow.release.plan import Plan
+    from hedgerow.release.request.requested import Requested
+
+    Planner = Callable[..., Plan]
+
+__all__ = ["plan"]
+
+
+def plan(
+    source: Annotated[str | None, typer.Argument(metavar="[SOURCE]", help="To check names and count records.")] = None,
+    relation: options.Relation = None,
+    mean: options.MeanOf = None,
+    sum_: options.SumOf = None,
+    proportion: options.ShareOf = None,
+    count: options.CountOf = False,
+    by: options.By = None,
+    other: options.Other = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    share: options.Shares = None,
+    method: options.Method = None,
+    n_resamples: options.Replicates = None,
+    interval: options.IntervalKind = None,
+    noise: options.Noise = None,
+    n_draws: options.Draws = None,
+    missing: options.Policy = None,
+    level: options.Level = 0.95,
+    target: options.Target = None,
+    table: options.Table = None,
+    facts: options.FactsPath = None,
+    request: options.RequestName = None,
+    n: Annotated[
+        int | None, typer.Option("--n", metavar="N", help="Number of records; then no file is needed.")
+    ] = None,
+    guess: Annotated[
+        list[str] | None, typer.Option(metavar="COL:sd=S,mean=M", help="A guess; what is not guessed is at its worst.")
+    ] = None,
+    target_se: Annotated[
+        list[str] | None, typer.Option(metavar="COL:VALUE", help="The ε for this standard error, instead of --epsilon.")
+    ] = None,
+    target_rse: Annotated[
+        list[str] | None, typer.Option(metavar="COL:VALUE", help="Likewise, relative to the guessed value.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What was spent before. [default: the facts' ledger]")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Tell the price and the expected errors of a release. Reads no value and spends nothing.
+
+    Plans what the options ask for, else every [[release]] of the facts.
+    """
+    from hedgerow.facts.declared import Facts
+    from hedgerow.facts.facts_nearby import naming_facts_nearby
+    from hedgerow.inference.level import parse_level
+    from hedgerow.release.request.told import told_facts
+
+    level, guesses = parse_level(level), parse_guess(guess or ())
+    given = options.options_of(
+        by=by,
+        other=other,
+        share=share,
+        epsilon=epsilon,
+        delta=delta,
+        missing=missing,
+        method=method,
+        n_resamples=n_resamples,
+        interval=interval,
+        noise=noise,
+        n_draws=n_draws,
+    )
+    declared = None if facts is None else Facts.read(facts)
+    made: list[tuple[Requested, Plan, Forecast]] = []
+    with naming_facts_nearby(facts, source):
+        told = told_facts(declared, relation=relation, target=target)
+        asked_for = options.asked_of(mean, sum_, proportion, count)
+        wanted = options.requests_of(asked_for, given, declared, request) or _nothing()
+        planner = _planner(source, declared, told, n, table)
+        targets = _targets(target_se or [], target_rse or [], len(wanted), epsilon)
+        for one in wanted:
+            asked = dict(one.options)
+            if targets:
+                asked["epsilon"] = _needed(planner, one, asked, targets, guesses, n)
+            found = planner(one.statistics, **asked)
+            made.append((one, found, found.forecast(guesses, n=n, level=level)))
+    kept = ledger if ledger is not None or declared is None else declared.ledger_path
+    _tell(made, _balance(made, declared.budget if declared is not None else None, kept), bool(targets), as_json)
+
+
+def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, table: str | None) -> Planner:
+    """Return what plans a request: with the file, whose names are then checked and records counted, or without."""
+    from hedgerow.facts.relation import Relation
+    from hedgerow.release.planned import planned
+    from hedgerow.survey import Survey
+    from hedgerow.survey import open as open_survey
+
+    if n is None and (source is not None or (facts is not None and facts.data is not None)):
+        # The relation and the target in force may be arguments of this call.
+        survey: Survey = open_survey(source, facts, relation=told.relation, target=told.target, table=table)
+        return survey.plan
+    if n is None and told.relation is Relation.REPLACE_ONE:
+        raise FactsError(
+            "HG703",
+            rule="Under replace-one the number of records is public, and a plan needs it.",
+            finding="It is not given, and there is no source to count.",
+            remedy="Give --n, or the source.",
+        )
+    if n is not None and n < 1:
+        raise ParameterError(
+            "HG707", rule="`--n` is a number of records, 1 or more.", finding=f"Found {n}.", remedy="Try --n 10000."
+        )
+    public = n if told.relation is Relation.REPLACE_ONE else None
+    return lambda statistics, **asked: planned(statistics, told, facts, n=public, **asked)
+
+
+def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: float | None) -> list[ErrorTarget]:
+    from hedgerow.release.forecast.target import ErrorTarget
+
+    made = [ErrorTarget(*parse_target("--target-se", text)) for text in absolute]
+    made += [ErrorTarget(*parse_target("--target-rse", text), relative=True) for text in relative]
+    if made and (requests != 1 or epsilon is not None):
+        raise ParameterError(
+            "HG116",
+            rule="A target asks for the ε of one release.",
+            finding="--epsilon was given too." if epsilon is not None else f"There are {requests} releases.",
+            remedy="Leave out --epsilon." if epsilon is not None else "Choose one by --request NAME.",
+        )
+    return made
+
+
+def _needed(
+    planner: Planner,
+    one: Requested,
+    asked: dict[str, Any],
+    targets: list[ErrorTarget],
+    guesses: dict[str, dict[str, float]],
+    n: int | None,
+) -> float:
+    from hedgerow.release.forecast.target import epsilon_needed
+
+    rest = {name: value for name, value in asked.items() if name != "epsilon"}
+    return epsilon_needed(
+        lambda epsilon: planner(one.statistics, epsilon=epsilon, **rest).forecast(guesses, n=n), targets
+    )
+
+
+@dataclass(frozen=True)
+class _Balance:
+    """The budget, what was spent of it before, and what would be with the plans; infinite where no ε holds."""
+
+    total: Budget
+    price: float
+    spent: float | None
+    after: float
+
+    def sentence(self) -> str:
+        whole = f"of ε = {self.total.epsilon:.6g} at δ = {self.total.delta:.3g} in all"
+        before = "were nothing spent before" if self.spent is None else f"with ε ≤ {self.spent:.6g} spent before"
+        if self.after > self.total.epsilon:
+            said = f"ε ≤ {self.after:.6g}" if math.isfinite(self.after) else f"no ε holds at δ = {self.total.delta:.3g}"
+            return f"Budget: this costs more than there is: {said}, {whole}, {before}."
+        left = f"ε = {self.total.epsilon - self.after:.6g} would be left"
+        return f"Budget: together ε ≤ {self.price:.6g}, {whole}; {left}, {before}."
+
+    def record(self) -> dict[str, Any]:
+        left = max(self.total.epsilon - self.after, 0.0) if math.isfinite(self.after) else None
+        price = self.price if math.isfinite(self.price) else None
+        stated = {"epsilon": self.total.epsilon, "delta": self.total.delta, "price_together": price, "left": left}
+        return stated | {"spent": self.spent, "enough": self.after <= self.total.epsilon}
+
+
+def _balance(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None, kept: str | None) -> _Balance | None:
+    """Return the balance by the ledger where there is one, else by the facts' budget alone; None without either."""
+    from hedgerow.ledger.store import Ledger
+    from hedgerow.release.execute import certificate_of
+    from hedgerow.release.result.combine import composed_certificate
+    from hedgerow.release.spend.total import price_together
+
+    plans = [one for _, one, _ in made]
+    if kept is not None and (Path(kept).exists() or total is None):
+        paid = [certificate_of(one) for one in plans if one.calibrated is not None]
+        with Ledger.open(kept) as ledger:
+            spent, budget = ledger.spent(), ledger.budget
+            after = ledger.would_spend(composed_certificate(paid)) if paid else spent
+        return _Balance(budget, price_together(plans, budget.delta), spent, after)
+    if total is None:
+        return None
+    price = price_together(plans, total.delta)
+    return _Balance(total, price, None, price)
+
+
+def _tell(made: list[tuple[Requested, Plan, Forecast]], balance: _Balance | None, aimed: bool, as_json: bool) -> None:
+    from hedgerow.release.forecast_table import forecast_table
+
+    if as_json:
+        budget = None if balance is None else balance.record()
+        say_json({"plans": [_record(*one, aimed) for one in made], "budget": budget})
+        return
+    for place, (one, found, expected) in enumerate(made):
+        head = ([""] if place else []) + ([f"{one.name}:"] if one.name else [])
+        head += [f"The target needs ε = {found.request.budget.epsilon:.6g}."] if aimed else []
+        say("\n".join([*head, forecast_table(found, expected)]))
+    if balance is not None:
+        say(balance.sentence())
+
+
+def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dict[str, Any]:
+    from hedgerow.accounting.certificate import round_up
+    from hedgerow.mechanisms.mechanism import as_record
+
+    facts = found.facts
+    about: dict[str, Any] = {"name": one.name or None, "relation": str(facts.relation), "unit": str(facts.unit)}
+    about |= {"target": str(facts.target), "n": facts.n, "missing": found.request.missing, "cells": found.cells}
+    price = {"epsilon": found.request.budget.epsilon, "epsilon_upper": round_up(found.epsilon), "delta": found.delta}
+    rest = {"mechanism": as_record(found.mechanism), "assumptions": list(found.assumptions())}
+    return about | price | {"from_target": aimed} | rest | expected.to_dict()
+
+
+def _nothing() -> tuple[Requested, ...]:
+    raise ParameterError(
+        "HG112",
+        rule="A plan is of one or more statistics, or of the [[release]] list of the facts.",
+        finding="Found none.",
+        remedy="For example --mean age:0:100:1, or --facts hedgerow.toml.",
+    )

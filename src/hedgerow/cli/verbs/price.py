@@ -1,0 +1,102 @@
+"""`hedgerow price`: what a mechanism costs, without data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hedgerow.release.forecast.price import Price, PriceOfErrors
+
+__all__ = ["price"]
+
+
+def price(
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace, averaged-laplace or geometric."),
+    ] = None,
+    relation: Annotated[
+        str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")] = None,
+    mu: Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")] = None,
+    noise_sd: Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε to be met by the least noise.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")] = None,
+    n_resamples: Annotated[int | None, typer.Option(metavar="K", help="Replicates, for the bootstrap.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")] = None,
+    n_draws: Annotated[
+        int | None, typer.Option(metavar="K", help="Draws to a number, for averaged Laplace noise.")
+    ] = None,
+    table: Annotated[bool, typer.Option("--table", help="The price of standard errors against k.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Price a mechanism, in units where the range U − L is 1. Reads no data.
+
+    One of --rho, --mu, --noise-sd gives the noise and asks for ε; --epsilon asks for the least noise that meets it.
+    """
+    from hedgerow.accounting.certificate import round_up
+    from hedgerow.release.forecast.price import PRICED, price_of
+
+    if mechanism is None:
+        raise ParameterError(
+            "HG124",
+            rule="`--mechanism` must be one of " + ", ".join(PRICED) + ".",
+            finding="It was not given.",
+            remedy="For example --mechanism gaussian.",
+        )
+    found = price_of(
+        mechanism,
+        relation=relation,
+        rho=rho,
+        mu=mu,
+        noise_sd=noise_sd,
+        epsilon=epsilon,
+        delta=delta,
+        n_resamples=n_resamples,
+        rate=rate,
+        n_draws=n_draws,
+    )
+    rows = _table(found, rho, mu, rate) if table else None
+    if as_json:
+        say_json(found.to_dict() | ({"table": [row.to_dict() for row in rows]} if rows is not None else {}))
+        return
+    say(f"{found.mechanism.type}, {found.relation}")
+    say(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
+    unit = "counts" if mechanism == "geometric" else "the range U − L"
+    say(f"  noise sd {found.noise_sd:.6g}, in units of {unit}")
+    if rows is not None:
+        say("")
+        say(_shown(rows))
+
+
+def _table(found: Price, rho: float | None, mu: float | None, rate: float | None) -> list[PriceOfErrors]:
+    """Return the rows of ``--table``; it needs the total noise as ρ or μ, which one plain release has too."""
+    from hedgerow.release.forecast.price import price_of_errors
+
+    if found.mechanism.type != "resampled-gaussian" or (rho is None and mu is None):
+        raise ParameterError(
+            "HG124",
+            rule="`--table` compares a bootstrap with one plain release of the same ρ or μ.",
+            finding="There is none to compare.",
+            remedy="For example --mechanism bootstrap --rho 0.5 --table.",
+        )
+    total = mu if mu is not None else math.sqrt(2.0 * (rho or 0.0))
+    return price_of_errors(relation=found.relation, mu=total, delta=found.delta, rate=rate)
+
+
+def _shown(rows: Sequence[PriceOfErrors]) -> str:
+    lines = [f"the price of standard errors; one plain release of the same noise costs ε ≤ {rows[0].plain_epsilon:.4g}"]
+    lines.append(f"{'k':>6}  {'ε ≤':>8}  noise needed for the plain price, times the plain noise")
+    for row in rows:
+        ratio = "no certified amount" if row.noise_ratio is None else f"{row.noise_ratio:.4f}"
+        lines.append(f"{row.n_resamples:>6}  {row.epsilon_upper:>8.4g}  {ratio}")
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+"""`hedgerow release`: private statistics of a file, with error bars and a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.grammar import parse_unit
+from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
+from hedgerow.cli.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.result.folder import ReleaseFolder
+    from hedgerow.release.result.result import Release
+
+__all__ = ["release"]
+
+
+def release(
+    source: Annotated[
+        str | None, typer.Argument(metavar="[SOURCE]", help="A .csv, .parquet or .duckdb file; else that of the facts.")
+    ] = None,
+    relation: options.Relation = None,
+    mean: options.MeanOf = None,
+    sum_: options.SumOf = None,
+    proportion: options.ShareOf = None,
+    count: options.CountOf = False,
+    by: options.By = None,
+    other: options.Other = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    share: options.Shares = None,
+    method: options.Method = None,
+    n_resamples: options.Replicates = None,
+    interval: options.IntervalKind = None,
+    noise: options.Noise = None,
+    n_draws: options.Draws = None,
+    missing: options.Policy = None,
+    level: options.Level = 0.95,
+    target: options.Target = None,
+    table: options.Table = None,
+    unit: options.Unit = None,
+    facts: options.FactsPath = None,
+    request: options.RequestName = None,
+    ledger: options.LedgerPath = None,
+    request_id: options.RequestId = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write report, CSV, JSON, certificate, pictures there.")
+    ] = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Release private statistics with standard errors, intervals and one certificate.
+
+    Everything is checked before the data are read. From then on the price is spent, whatever happens.
+    """
+    from hedgerow.facts.declared import Facts
+    from hedgerow.inference.level import parse_level
+    from hedgerow.release.result.folder import prepared_folder
+    from hedgerow.survey import open as open_survey
+
+    if source is None and facts is None:
+        raise no_source("release")
+    level = parse_level(level)
+    asked = options.asked_of(mean, sum_, proportion, count)
+    given = options.options_of(
+        by=by,
+        other=other,
+        share=share,
+        epsilon=epsilon,
+        delta=delta,
+        missing=missing,
+        method=method,
+        n_resamples=n_resamples,
+        interval=interval,
+        noise=noise,
+        n_draws=n_draws,
+    )
+    declared = None if facts is None else Facts.read(facts)
+    if request is not None:
+        (one,) = options.requests_of(asked, given, declared, request)
+        asked, given = list(one.statistics), dict(one.options)
+    with ExitStack() as stack:
+        stack.enter_context(warnings_told())
+        survey = open_survey(
+            source, declared, relation=relation, target=target, unit=parse_unit(unit), table=table, ledger=ledger
+        )
+        data = source if source is not None or declared is None else declared.data_path
+        folder = stack.enter_context(prepared_folder(out, force=force, source=data)) if out is not None else None
+
+        def spend() -> None:
+            result = survey.release(asked, request_id=request_id, **given)
+            _deliver(result, folder, declared, level=level, as_json=as_json)
+
+        spending(spend)
+
+
+def _deliver(
+    result: Release, folder: ReleaseFolder | None, facts: Facts | None, *, level: float, as_json: bool
+) -> None:
+    def write(kept: ReleaseFolder) -> tuple[str, ...]:
+        from hedgerow.reports import add_report
+
+        files = kept.write(result, level=level)
+        return (*files, *add_report(result, kept, level=level, facts=facts, ledger_head=result.ledger_head))
+
+    def show(written: Sequence[str]) -> None:
+        if as_json:
+            say_json(result.to_dict(level) | as_replayed(result.replayed))
+            return
+        told_again(result.replayed)
+        say(_page(result, level=level))
+        if folder is not None and written:
+            say(f"Written to {folder.path}: {', '.join(written)}")
+
+    deliver(None if folder is None else partial(write, folder), show, unrecorded=result.unrecorded)
+
+
+def _page(result: Release, *, level: float) -> str:
+    from hedgerow.release.result.text_table import text_table
+
+    return "\n".join([text_table(result, level=level), *result.notes])

@@ -1,0 +1,14 @@
+"""`hedgerow schema`: the JSON Schema of a facts file."""
+
+from __future__ import annotations
+
+from hedgerow.cli.terminal import say_json
+
+__all__ = ["schema"]
+
+
+def schema() -> None:
+    """Print the JSON Schema of a facts file (hedgerow.toml), for editors and other checkers."""
+    from hedgerow.facts.facts_file import json_schema
+
+    say_json(json_schema())

@@ -1,0 +1,267 @@
+"""`hedgerow testset create | score | show`: looks at a test set, counted; for the gates of continuous integration."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.spending import deliver, spending, warnings_told
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import ParameterError, VerificationError
+
+if TYPE_CHECKING:
+    from hedgerow.testset.from_file import FileTestSet
+    from hedgerow.testset.looks.score import Score
+
+__all__ = ["testset"]
+
+testset = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="Score models on a test set that stays fit to judge."
+)
+
+Place = Annotated[str, typer.Option("--ledger", metavar="FILE", help="The test set's ledger.")]
+
+
+@testset.command()
+def create(
+    source: Annotated[
+        str, typer.Argument(metavar="LABELS", help="The test set's labels: a .csv, .parquet or .duckdb file.")
+    ],
+    ledger: Place,
+    label: Annotated[str, typer.Option(metavar="COL", help="The column of labels.")],
+    labels: Annotated[str | None, typer.Option(metavar="V,V", help="All labels; for accuracy and zero-one.")] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="COL", help="The column by which predictions are joined; else by position.")
+    ] = None,
+    positive: Annotated[str | None, typer.Option(metavar="V", help="The label whose chance is predicted.")] = None,
+    prediction: Annotated[
+        str, typer.Option(metavar="COL", help="Their column in files of predictions.")
+    ] = "prediction",
+    metric: Annotated[str, typer.Option(metavar="NAME", help="accuracy, zero-one, brier or log-loss.")] = "accuracy",
+    relation: Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove.")] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of all looks together.")] = None,
+    delta: Annotated[float, typer.Option(metavar="D", help="δ of all looks together.")] = 1e-6,
+    looks: Annotated[int | None, typer.Option(metavar="N", help="How often it may be looked at, ever.")] = None,
+    mechanism: Annotated[str, typer.Option(metavar="NAME", help="auto, gaussian, laplace, …")] = "auto",
+    thinning: Annotated[float, typer.Option(metavar="Z", help="Of resamples: n/Z records are drawn.")] = 10.0,
+    threshold: Annotated[float, typer.Option(metavar="X", help="Of thresholdout: how near is agreement.")] = 0.02,
+    answers: Annotated[int, typer.Option(metavar="N", help="Of thresholdout: answers that are paid for.")] = 20,
+    as_json: options.AsJson = False,
+) -> None:
+    """Count a test set's records, choose the noise, make its ledger; say what differences it will detect."""
+    from hedgerow.cli.grammar import parse_by, parse_value
+    from hedgerow.testset.from_file import FileTestSet
+    from hedgerow.testset.mechanisms.mechanism import checked_options
+    from hedgerow.testset.records.file_settings import FileColumns
+
+    if epsilon is None or looks is None:
+        raise ParameterError(
+            "HG173",
+            rule="A test set has a budget and a number of looks among which it is divided.",
+            finding="`--epsilon` or `--looks` was not given.",
+            remedy="For example --epsilon 1 --looks 200.",
+        )
+    declared = (parse_by([f"labels={labels}"]) or {}).get("labels") if labels is not None else None
+    columns = FileColumns.declared(
+        metric,
+        label=label,
+        prediction=prediction,
+        labels=tuple(declared or ()),
+        positive=None if positive is None else parse_value(positive),
+        key=key,
+    )
+    with warnings_told():
+        made = FileTestSet.create(
+            source,
+            columns,
+            ledger=ledger,
+            relation=relation,
+            epsilon=epsilon,
+            delta=delta,
+            n_looks=looks,
+            mechanism=mechanism,
+            options=checked_options(thinning, threshold, answers),
+        )
+    if as_json:
+        say_json(made.to_dict() | {"mechanisms": [row.to_dict() for row in made.comparison()]})
+    else:
+        _say_settings(made)
+        _say_comparison(made)
+    made.close()
+
+
+@testset.command()
+def score(
+    source: Annotated[
+        str, typer.Argument(metavar="PREDICTIONS", help="Predictions, a row each record; other columns are not read.")
+    ],
+    ledger: Place,
+    labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where the labels lie now, if not where create found them.")
+    ] = None,
+    least: Annotated[
+        float | None, typer.Option("--min", metavar="X", help="Exit 5 unless the score is at least X.")
+    ] = None,
+    most: Annotated[float | None, typer.Option("--max", metavar="X", help="Exit 5 unless it is at most X.")] = None,
+    training: Annotated[float | None, typer.Option(metavar="X", help="The training score, for thresholdout.")] = None,
+    request_id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="ID", help="The same predictions under one id take no second look."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Take one look. With --min or --max, exit 5 unless the whole 95 % interval lies on the wanted side."""
+    from hedgerow.testset.from_file import FileTestSet
+
+    opened = FileTestSet.open(ledger)
+    _check_gate(opened, least, most)
+
+    def look() -> None:
+        found = opened.score(source, training_score=training, request_id=request_id, labels=labels)
+        verdict = _verdict(found, least, most)
+        deliver(None, lambda _: _say_score(found, least, most, verdict, as_json=as_json), unrecorded=found.unrecorded)
+        if verdict not in (None, "met"):
+            raise _missed(str(verdict))
+
+    spending(partial(_closing, opened, look))
+
+
+@testset.command()
+def show(ledger: Place, as_json: options.AsJson = False) -> None:
+    """Show the settings, what is left, and every score so far."""
+    from hedgerow.testset.from_file import FileTestSet
+
+    opened = FileTestSet.open(ledger)
+    if as_json:
+        say_json(opened.to_dict() | {"scores": [one.to_dict()["score"] for one in opened.history]})
+    else:
+        _say_settings(opened)
+        for one in opened.history:
+            say(f"  {one}{_distinct(one)}")
+        lost = opened.settings.conditions.n_looks - opened.remaining - len(opened.history)
+        if lost:
+            say(f"  {lost} more used up without a score: they failed after their reservation, or are under way")
+    opened.close()
+
+
+def _closing(opened: FileTestSet, look: Any) -> None:
+    try:
+        look()
+    finally:
+        opened.close()
+
+
+def _check_gate(opened: FileTestSet, least: float | None, most: float | None) -> None:
+    """Refuse a gate that would let the worst pass: --min is for scores of which more is better, --max for losses."""
+    metric = opened.columns.metric
+    wrong = most if metric.greater_is_better else least
+    low, high = metric.grid.as_bounds()
+    if wrong is not None:
+        opened.close()
+        better, option = ("more", "--min") if metric.greater_is_better else ("less", "--max")
+        raise ParameterError(
+            "HG175",
+            rule="A gate is set on the side that is worse: --min for accuracy, --max for losses.",
+            finding=f"Of {metric.name}, {better} is better.",
+            remedy=f"Use {option}. No look was taken.",
+        )
+    bar = most if least is None else least
+    if bar is not None and not low <= bar <= high:
+        opened.close()
+        raise ParameterError(
+            "HG175",
+            rule=f"A gate lies among the scores that there can be: of {metric.name}, {low:g} to {high:.4g}.",
+            finding="This one does not.",
+            remedy="A share is given as 0.8, not as 80. No look was taken.",
+        )
+
+
+def _met(found: Score, least: float | None, most: float | None) -> bool | None:
+    interval = found.confidence_interval()
+    if least is None and most is None:
+        return None
+    return (least is None or interval.low >= least) and (most is None or interval.high <= most)
+
+
+def _verdict(found: Score, least: float | None, most: float | None) -> str | None:
+    """Return "met", "missed" where the whole interval lies on the other side, "undecided" where it holds the bar."""
+    met, interval = _met(found, least, most), found.confidence_interval()
+    if met is None or met:
+        return None if met is None else "met"
+    beyond = (least is not None and interval.high < least) or (most is not None and interval.low > most)
+    return "missed" if beyond else "undecided"
+
+
+def _missed(verdict: str) -> VerificationError:
+    found = {
+        "missed": "The whole interval lies on the other side.",
+        "undecided": "The bar lies inside the interval: this test set cannot say on which side the model is.",
+    }
+    remedy = {
+        "missed": "A better model is needed.",
+        "undecided": "More test records, fewer looks or a larger epsilon, in a new ledger, narrow the interval.",
+    }
+    return VerificationError(
+        "HG432",
+        rule="A gate is met where the whole 95 % interval lies on the wanted side.",
+        finding=f"{found[verdict]} The score is recorded.",
+        remedy=remedy[verdict],
+    )
+
+
+def _say_score(found: Score, least: float | None, most: float | None, verdict: str | None, *, as_json: bool) -> None:
+    if as_json:
+        met = None if verdict is None else verdict == "met"
+        gate = {"min": least, "max": most, "met": met, "verdict": verdict}
+        say_json(
+            found.to_dict()
+            | gate
+            | {"replayed": found.replayed, "ledger": {"head": found.ledger_head, "unrecorded": found.unrecorded}}
+        )
+        return
+    interval = found.confidence_interval().outward()
+    say(f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(found)}")
+    again = "answered from its record, no look taken; " if found.replayed else ""
+    say(f"  {again}look {found.look} of {found.n_looks}, {found.remaining} left")
+    if verdict is not None:
+        where = {"met": "lies on the wanted side", "missed": "lies on the other side", "undecided": "holds the bar"}
+        say(f"  the gate is {verdict if verdict == 'met' else 'NOT met'}: the whole interval {where[verdict]}")
+    if found.ledger_head is not None:
+        say(f"  head {found.ledger_head}")
+
+
+def _distinct(found: Score) -> str:
+    if found.best is None:
+        return ""
+    known = {True: "told from", False: "not told from", None: "not compared with"}[found.distinguishable]
+    return f"; {known} the best before, {found.best:.4g} at look {found.best_look}"
+
+
+def _say_settings(opened: FileTestSet) -> None:
+    from hedgerow.testset.looks.distinct import said_of_differences
+
+    told = opened.to_dict()
+    size = "" if told["n"] is None else f"{told['n']:,} records, "
+    say(f"{told['metric']} by {told['mechanism']}: {size}{told['relation']}, unit row")
+    say(f"  all looks ε ≤ {told['epsilon']:.6g} at δ = {told['delta']:.3g}; spent {told['spent']:.6g}")
+    if told["labels_file"] is not None:
+        joined = "by position" if told["key"] is None else f"by the key {told['key']}"
+        say(f"  labels in {told['labels_file']}, told from the ledger's folder; predictions are joined {joined}")
+    say(f"  {told['remaining']} of {told['n_looks']} looks left")
+    if told["minimum_detectable_difference"] is not None:
+        say(f"  noise of a look: sd {told['expected_error']:.3g}")
+        least = said_of_differences(told["minimum_detectable_difference"], opened.settings.conditions)
+        say(f"  {least} (power .8, all pairs at once)")
+    say(f"  head {told['head']}")
+
+
+def _say_comparison(opened: FileTestSet) -> None:
+    say("mechanism           sd of a look   times the best")
+    for row in opened.comparison():
+        if row.standard_error is None or row.times_best is None:
+            say(f"{row.name:<18}  {'-':>12}   {'-':>14}   {row.note}")
+        else:
+            say(f"{row.name:<18}  {row.standard_error:>12.4g}   {row.times_best:>14.2f}   {row.note}".rstrip())

@@ -1,0 +1,88 @@
+"""`hedgerow verify`: a record priced anew from itself alone, off-line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from hedgerow.reports.verify.verification import CheckedPoint, Verification
+
+__all__ = ["verify"]
+
+_WIDTH, _INDENT = 100, "  "
+
+
+def verify(
+    record: Annotated[
+        str,
+        typer.Argument(metavar="RECORD", help="certificate.json, release.json, table.json, a model or report.html."),
+    ],
+    as_json: options.AsJson = False,
+) -> None:
+    """Price a record's mechanism anew. Exit 5 where a price does not hold, or the record contradicts itself.
+
+    Needs the record alone: no data, no network. Says who is protected against what, and what is assumed.
+    """
+    from hedgerow.reports.verify.verification import read_record, verify_record
+
+    found = verify_record(read_record(record))
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        # Whoever altered a record may have put codes into it that steer a terminal.
+        page = _page(found).replace("\N{NO-BREAK SPACE}", " ")
+        say("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in page))
+    found.require()
+
+
+def _page(found: Verification) -> str:
+    from hedgerow.reports.verify.consistency import NOT_CHECKED
+
+    told, certificate = found.protection, found.certificate
+    holding = sum(point.holds for point in found.profile)
+    versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
+    return "\n".join(
+        [
+            f"{_verdict(found)}: {told.price}",
+            "",
+            *_titled("What this record says is NOT PROTECTED", found.not_protected),
+            f"{'stated':<8}  {_point(found.stated)}",
+            *(f"{'curve':<8}  {_point(point)}" for point in found.profile),
+            f"{1 * found.stated.holds + holding} of {1 + len(found.profile)} stated prices hold for the recorded "
+            f"mechanism: {certificate.mechanism.type}.",
+            "",
+            *_titled("The record contradicts itself", found.contradictions),
+            *_titled("Who is protected" + (", by the calibration alone" if found.not_protected else ""), [told.who]),
+            *_titled("Against whom", [told.against, told.attack]),
+            *_titled("What this rests on", told.assumptions),
+            *_titled("What it does not cover", told.not_covered),
+            *_titled("What a record cannot show about itself", NOT_CHECKED),
+            f"Made by: {versions}.",
+            "The price follows from the record alone.",
+        ]
+    )
+
+
+def _verdict(found: Verification) -> str:
+    if not found.holds:
+        return "DOES NOT HOLD"
+    return "HOLDS FOR THE CALIBRATION ALONE, THE BASE MODEL IS NOT PROTECTED" if found.not_protected else "HOLDS"
+
+
+def _point(point: CheckedPoint) -> str:
+    verdict = "holds" if point.holds else "DOES NOT HOLD"
+    return f"ε ≤ {point.epsilon:.6g} at δ = {point.delta:.3g}: {verdict} (re-priced: δ ≤ {point.delta_upper:.4g})"
+
+
+def _titled(title: str, texts: Sequence[str]) -> list[str]:
+    if not texts:
+        return []
+    filled = [textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT) for text in texts]
+    return [title, *filled, ""]

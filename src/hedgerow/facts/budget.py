@@ -1,0 +1,142 @@
+"""How much: privacy budgets as frozen types, checked when they are made.
+
+==============  =========================================================================================
+`Budget`        (ε, δ): P(S) ≤ e^ε Q(S) + δ for every event S and every pair of neighbours P, Q
+`Rho`           ρ of zero-concentrated privacy; a Gaussian mechanism has ρ = μ²/2
+`Mu`            μ of Gaussian privacy: sensitivity over noise standard deviation
+==============  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+from hedgerow.errors import HedgerowWarning, ParameterError
+from hedgerow.facts.numbers import real
+
+__all__ = ["DEFAULT_DELTA", "MOST_DELTA", "Budget", "Mu", "Rho", "positive_number", "warn_about_delta"]
+
+DEFAULT_DELTA = 1e-6
+MOST_DELTA = 1e-3
+_EPSILON_RANGE = (1e-3, 1e2)
+
+
+def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
+    """Return `value` as a positive, finite float, or refuse it by name."""
+    number = real(value)
+    if number is not None and number > 0.0:
+        return number
+    raise ParameterError(
+        code,
+        rule=f"`{name}` must be a positive, finite number.",
+        finding=f"Found {value!r}.",
+        remedy=f"Try {name}=1.0.",
+    )
+
+
+def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
+    """Warn where δ is so large that the guarantee lets a mechanism publish some record as it is.
+
+    The mechanism that publishes each record with probability δ keeps (0, δ), so of n records it publishes nδ on
+    average: δ must lie below 1/n. Under add-remove n is private, and a warning may not tell anything of it. There, and
+    for tables of fewer records, δ must not exceed 1e-3: a record in a thousand.
+
+    Parameters
+    ----------
+    delta : float
+    n : int or None
+        The PUBLIC number of units; None under add-remove.
+    frames : int
+        To which caller the warning points, as ``stacklevel`` of `warnings.warn`.
+
+    Examples
+    --------
+    >>> warn_about_delta(1e-6, 20_000)
+    """
+    most = MOST_DELTA if not n else min(MOST_DELTA, 1.0 / n)
+    if delta > most:
+        exceeded = "1/n" if n and delta * n > 1.0 else f"{MOST_DELTA:g}"
+        warnings.warn(
+            f"delta={delta:.3g} exceeds {exceeded}: at this δ a mechanism may publish some record as it is. Take it "
+            f"below {most:.1g}.",
+            HedgerowWarning,
+            stacklevel=frames + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """An (ε, δ) budget: the TOTAL of a call.
+
+    Raises
+    ------
+    ParameterError
+        HG101 where ε is not a number between 0.001 and 100, HG102 where δ is not in [0, 1).
+
+    Examples
+    --------
+    >>> Budget(1.0, 1e-6)
+    Budget(epsilon=1.0, delta=1e-06)
+    """
+
+    epsilon: float
+    delta: float = DEFAULT_DELTA
+
+    def __post_init__(self) -> None:
+        epsilon = positive_number("epsilon", self.epsilon)
+        low, high = _EPSILON_RANGE
+        if not low <= epsilon <= high:
+            raise ParameterError(
+                "HG101",
+                rule=f"`epsilon` must lie between {low:g} and {high:g}: outside, noise or protection is meaningless.",
+                finding=f"Found {epsilon!r}.",
+                remedy="Values between 0.1 and 5 are usual.",
+            )
+        delta = real(self.delta)
+        if delta is None or not 0.0 <= delta < 1.0:
+            raise ParameterError(
+                "HG102",
+                rule="`delta` must lie in [0, 1).",
+                finding=f"Found {self.delta!r}.",
+                remedy="1e-6 is the default; 0 asks for a pure mechanism.",
+            )
+        if 0.0 < delta < 2e-12:
+            raise ParameterError(
+                "HG102",
+                rule="`delta` must be 0 or at least 2e-12: below that the price is lost in rounding.",
+                finding=f"Found {delta!r}.",
+                remedy="Use delta=0 for a pure mechanism.",
+            )
+        object.__setattr__(self, "epsilon", epsilon)
+        # Adding zero turns −0.0 into 0.0.
+        object.__setattr__(self, "delta", delta + 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mu:
+    """Gaussian privacy μ = sensitivity / noise sd."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", positive_number("mu", self.mu))
+
+
+@dataclass(frozen=True, slots=True)
+class Rho:
+    """Zero-concentrated privacy ρ = μ²/2.
+
+    >>> Rho(0.5).to_mu()
+    Mu(mu=1.0)
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive_number("rho", self.rho))
+
+    def to_mu(self) -> Mu:
+        """Return the μ of the Gaussian mechanism with this ρ."""
+        return Mu(math.sqrt(2.0 * self.rho))

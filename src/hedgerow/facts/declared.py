@@ -1,0 +1,245 @@
+"""What a custodian declares about a table, once for all releases: whom it protects, its columns, what may be spent.
+
+Everything here is public and comes from a codebook, a law or a decision; nothing is ever read off values. `Facts` is
+made in Python, or read from a file by `Facts.read`; the file's fields are described in `facts_file`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from hedgerow.errors import ForbiddenError, ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.facts import Category, Grid, Missing, Scalar, checked_column, parse_missing
+from hedgerow.facts.relation import Relation, Target, parse_relation, parse_target
+from hedgerow.facts.unit import UnitLimit
+
+__all__ = ["KINDS", "Allowance", "ColumnFacts", "DataFacts", "Facts"]
+
+# The statistics that facts may allow or leave out; "bootstrap" is any function of a user's own.
+KINDS = ("mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """Where the records are: a path, its kind (by its extension where None), and the table of a DuckDB file."""
+
+    path: str
+    kind: Literal["csv", "parquet", "duckdb"] | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What is declared about one column; whatever is None must come with a call that needs it.
+
+    Attributes
+    ----------
+    bounds : (low, high) or None
+        Between which a value is taken to lie; others are clamped.
+    step : number or None
+        Grid step; must divide high − low exactly.
+    categories : tuple or None
+        The values that make cells.
+    other : bool
+        Whether the rest makes a cell too.
+    missing : Missing or None
+        What a missing value counts as.
+    source : str or None
+        Where all this is known from. A fact without a source is flagged on every certificate that rests on it.
+
+    Raises
+    ------
+    ParameterError
+        HG104 to HG107 for bounds and step, HG111 for categories, HG114 for the missing policy.
+
+    Examples
+    --------
+    >>> ColumnFacts(bounds=(18, 95), step=1, source="codebook p. 12").bounds
+    (18, 95)
+    """
+
+    bounds: tuple[float, float] | None = None
+    step: float | None = None
+    categories: tuple[Scalar, ...] | None = None
+    other: bool = False
+    missing: Missing | None = None
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing is not None:
+            object.__setattr__(self, "missing", parse_missing(self.missing))
+        for name in ("bounds", "categories"):
+            value = getattr(self, name)
+            if isinstance(value, Sequence) and not isinstance(value, str):
+                object.__setattr__(self, name, tuple(value))
+
+    def checked(self, column: str) -> ColumnFacts:
+        """Return self where it holds together; `column` is named in a refusal."""
+        if self.bounds is not None or self.step is not None:
+            Grid.from_bounds(column, self.bounds, self.step)
+        if self.categories is not None or self.other:
+            Category.declared(column, self.categories, other=self.other)
+        if self.missing is Missing.MIDPOINT and self.bounds is None:
+            raise ParameterError(
+                "HG114",
+                rule='`missing="midpoint"` is for numbers between bounds.',
+                finding=f"The facts declare it for column {column!r} without bounds.",
+                remedy='Declare bounds, or missing = "drop".',
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may be spent on a table in all, and what of it has been.
+
+    Attributes
+    ----------
+    total : Budget
+        ε at δ, for all releases together.
+    spent : float or None
+        An upper bound on the ε, at the same δ, of what was released so far; None where no ledger keeps count.
+    """
+
+    total: Budget
+    spent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The public facts of one table, checked when they are made.
+
+    Attributes
+    ----------
+    relation : Relation or None
+        Whom the guarantee protects; a call must say so where the facts do not.
+    target : Target
+    unit : "row" or UnitLimit
+        One row, or all rows of one person up to a limit.
+    data : DataFacts or None
+    columns : mapping of str to ColumnFacts
+    budget : Budget or None
+        The total for all releases, ε at δ.
+    ledger : str or None
+        Path of the file that keeps count of it.
+    statistics : tuple of str or None
+        The kinds of statistics allowed, from `KINDS`; None allows all.
+    releases : tuple of mapping
+        Requests that are planned for, as in the file.
+    folder : Path or None
+        From which relative paths start: where the file lies.
+
+    Raises
+    ------
+    ParameterError
+        HG103, HG104 to HG107, HG111, HG114, HG115 for a fact that cannot be.
+
+    Examples
+    --------
+    >>> facts = Facts(relation="replace-one", columns={"age": ColumnFacts(bounds=(18, 95), step=1)})
+    >>> facts.column("age").bounds, facts.column("sex").bounds
+    ((18, 95), None)
+    """
+
+    relation: Relation | None = None
+    target: Target = Target.POPULATION
+    unit: str | UnitLimit = "row"
+    data: DataFacts | None = None
+    columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
+    budget: Budget | None = None
+    ledger: str | None = None
+    statistics: tuple[str, ...] | None = None
+    releases: tuple[Mapping[str, Any], ...] = ()
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        checked = {checked_column(name): facts.checked(name) for name, facts in self.columns.items()}
+        object.__setattr__(self, "columns", MappingProxyType(checked))
+        if self.relation is not None:
+            object.__setattr__(self, "relation", parse_relation(self.relation))
+        object.__setattr__(self, "target", parse_target(self.target))
+        object.__setattr__(self, "unit", UnitLimit.parse(self.unit) or "row")
+        unknown = [kind for kind in self.statistics or () if kind not in KINDS]
+        if unknown:
+            raise ParameterError(
+                "HG112",
+                rule="The facts allow statistics by their names: " + ", ".join(KINDS) + ".",
+                finding=f"Found {unknown[0]!r}.",
+                remedy="Leave `statistics` out to allow all.",
+            )
+
+    @classmethod
+    def read(cls, path: object) -> Facts:
+        """Read a facts file; relative paths in it start from its folder. See `facts_file`.
+
+        Raises
+        ------
+        FactsError
+            HG701 it cannot be read, HG702 a field does not fit.
+        ParameterError
+            A fact that cannot be, by the code of its rule: HG105, HG106, HG111, ….
+        """
+        from hedgerow.facts.facts_file import fields_of_file
+
+        return cls._of(*fields_of_file(path))
+
+    @classmethod
+    def from_dict(cls, record: object, *, folder: Path | None = None) -> Facts:
+        """Make facts of plain data, as a facts file holds them (HG702).
+
+        >>> Facts.from_dict({"relation": "add-remove", "columns": {"sex": {"categories": [0, 1]}}}).relation
+        <Relation.ADD_REMOVE: 'add-remove'>
+        """
+        from hedgerow.facts.facts_file import fields_of
+
+        return cls._of(fields_of(record), folder)
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any], folder: Path | None) -> Facts:
+        columns = {name: ColumnFacts(**column) for name, column in fields.pop("columns").items()}
+        data = fields.pop("data")
+        return cls(**fields, data=None if data is None else DataFacts(**data), columns=columns, folder=folder)
+
+    def column(self, name: str) -> ColumnFacts:
+        """Return what is declared about a column; nothing where it is not there."""
+        return self.columns.get(name, ColumnFacts())
+
+    @property
+    def data_path(self) -> str | None:
+        """Path of the records, relative paths from where the facts lie."""
+        return None if self.data is None else self._located(self.data.path)
+
+    @property
+    def ledger_path(self) -> str | None:
+        """Path of the ledger, likewise."""
+        return None if self.ledger is None else self._located(self.ledger)
+
+    def allow(self, kinds: Sequence[str]) -> None:
+        """Refuse a statistic that the facts leave out.
+
+        Raises
+        ------
+        ForbiddenError
+            HG704: one of the kinds is not among `statistics`.
+
+        Examples
+        --------
+        >>> Facts(statistics=("mean",)).allow(["mean"])
+        """
+        left_out = [kind for kind in kinds if self.statistics is not None and kind not in self.statistics]
+        if left_out:
+            raise ForbiddenError(
+                "HG704",
+                rule="Only statistics that the facts allow are released.",
+                finding=f"{left_out[0]!r} is not among them: {', '.join(self.statistics or ()) or 'none is'}.",
+                remedy="Ask whoever is responsible for the data and their facts file.",
+            )
+
+    def _located(self, path: str) -> str:
+        # pathlib would rewrite a URL such as s3://… into a path that may exist; it is refused as it was written.
+        return path if "://" in path or self.folder is None else str(self.folder / path)

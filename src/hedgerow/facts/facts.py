@@ -1,0 +1,310 @@
+"""The public facts: what is declared about the data and never read off them.
+
+Bounds and step make a `Grid`, declared values a `Category`; `Missing` says what a cell that is no number counts as.
+
+Notation (private_bootstrap.md §1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U −
+L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
+from hedgerow.facts.numbers import exact, plain
+
+__all__ = ["DEFAULT_STEPS", "MAX_STEPS", "Category", "Grid", "Missing", "parse_missing"]
+
+DEFAULT_STEPS = 1024
+MAX_STEPS = 2**24
+LARGEST = 10**15
+LEAST_SPAN = Fraction(1, 10**9)
+_EXAMPLE = "Give them from the codebook, e.g. bounds=(0, 100)."
+
+Scalar = str | int | float | bool
+
+
+class Missing(StrEnum):
+    """What a missing, NaN, infinite or unparsable cell counts as: one policy, the same on every engine."""
+
+    DROP = "drop"
+    MIDPOINT = "midpoint"
+    DECLARED_COMPLETE = "error-if-declared-complete"
+
+
+def parse_missing(missing: object) -> Missing:
+    """Return the policy, or say which there are (HG114)."""
+    if isinstance(missing, str) and missing in set(Missing):
+        return Missing(missing)
+    raise ParameterError(
+        "HG114",
+        rule='`missing` must be "drop", "midpoint" or "error-if-declared-complete".',
+        finding=f"Found {missing!r}.",
+        remedy='"drop" takes the mean over those present and costs nothing extra.',
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A public grid of m + 1 values between two bounds; built by `Grid.from_bounds`.
+
+    Attributes
+    ----------
+    lower, upper : Fraction
+        L and U, exact.
+    steps : int
+        m = (U − L)/step.
+    declared : bool
+        Whether the step was given, so that values are known to lie on the grid; otherwise they are rounded to it.
+
+    Examples
+    --------
+    >>> grid = Grid.from_bounds("age", (0, 100), 1)
+    >>> grid.steps, grid.centre, grid.half_step
+    (100, 50.0, 0.5)
+    """
+
+    lower: Fraction
+    upper: Fraction
+    steps: int
+    declared: bool = True
+
+    @classmethod
+    def from_bounds(cls, column: str, bounds: object, step: object = None) -> Grid:
+        """Check bounds and step in decimal arithmetic.
+
+        Raises
+        ------
+        ParameterError
+            HG104 no bounds; HG105 not two finite numbers in order; HG106 a step that does not divide U − L; HG107 more
+            than 2²⁴ steps.
+        """
+        lower, upper = _ordered(column, bounds)
+        span = upper - lower
+        if step is None:
+            return cls(lower, upper, DEFAULT_STEPS, declared=False)
+        stride = exact(step)
+        if stride is None or stride <= 0:
+            raise ParameterError(
+                "HG106",
+                rule="`step` must be a positive, finite number that divides the range between the bounds exactly.",
+                finding=f"Found {step!r} for column {column!r}.",
+                remedy=f"Without a step the range is cut into {DEFAULT_STEPS:,} parts.",
+            )
+        ratio = span / stride
+        if ratio.denominator != 1:
+            fitting = _fitting_steps(span, stride)
+            listed = " and ".join([", ".join(fitting[:-1]), fitting[-1]] if fitting[1:] else fitting)
+            remedy = f"Short steps that divide it: {listed}"
+            raise ParameterError(
+                "HG106",
+                rule="`step` must divide the range between the bounds exactly.",
+                finding=f"{_plain(span)} / {_plain(stride)} is no whole number for column {column!r}.",
+                remedy=f"{remedy}.",
+                shell=f"{remedy}. For example {column}:{_plain(lower)}:{_plain(upper)}:{fitting[0]}.",
+            )
+        if ratio > MAX_STEPS:
+            raise ParameterError(
+                "HG107",
+                rule=f"A grid has at most {MAX_STEPS:,} steps.",
+                finding=f"Column {column!r} would have {int(ratio):,}.",
+                remedy="Take a coarser step: one far below the noise gains nothing.",
+            )
+        return cls(lower, upper, int(ratio))
+
+    @property
+    def step(self) -> Fraction:
+        """One step, exact."""
+        return (self.upper - self.lower) / self.steps
+
+    @property
+    def rounding(self) -> float:
+        """The farthest that a value is moved to the grid: half a step where none was declared, else 0."""
+        return 0.0 if self.declared else float(self.step / 2)
+
+    def with_midpoint(self) -> Grid:
+        """Return a grid that holds the midpoint: this one, or one of half its step.
+
+        >>> Grid.from_bounds("x", (0, 5), 1).with_midpoint().steps
+        10
+        """
+        return self if self.steps % 2 == 0 else Grid(self.lower, self.upper, 2 * self.steps, self.declared)
+
+    @property
+    def centre(self) -> float:
+        """c, the public midpoint."""
+        return float((self.lower + self.upper) / 2)
+
+    @property
+    def half_step(self) -> float:
+        """h, the unit of q."""
+        return float(self.step / 2)
+
+    @property
+    def half_range(self) -> float:
+        """R/2 = m·h."""
+        return float((self.upper - self.lower) / 2)
+
+    def about_zero(self) -> tuple[int, int, Fraction]:
+        """Return (start, stride, unit): the grid's values are (start + stride·t)·unit, integers about 0.
+
+        >>> Grid.from_bounds("age", (18, 93), 1).about_zero()
+        (18, 1, Fraction(1, 1))
+        """
+        step = self.step
+        unit = step if self.lower == 0 else _gcd(abs(self.lower), step)
+        return int(self.lower / unit), int(step / unit), unit
+
+    def as_bounds(self) -> tuple[float, float]:
+        """Return (L, U) as floats."""
+        return float(self.lower), float(self.upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """The declared values of one column, in the order in which cells are released.
+
+    ``other=True`` adds a cell for the rest; otherwise rows with another value are left out of every cell.
+
+    >>> Category.declared("sex", [0, 1]).levels
+    2
+    """
+
+    column: str
+    values: tuple[Scalar, ...]
+    other: bool = False
+
+    @classmethod
+    def declared(cls, column: object, values: object, *, other: bool = False) -> Category:
+        """Check a declared list of categories (HG111)."""
+        name = checked_column(column)
+        several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+        listed = _in_order(values) if several else None  # type: ignore[arg-type]
+        if not listed or any(not _is_scalar(value) for value in listed):
+            raise ParameterError(
+                "HG111",
+                rule="Categories of a group are declared, never read off the data: texts, numbers or booleans.",
+                finding=f"Column {name!r} has none." if not listed else f"Column {name!r} has one that is neither.",
+                remedy=f'List them, e.g. by={{"{name}": [0, 1]}}.',
+            )
+        if other and "other" in listed:
+            raise ParameterError(
+                "HG111",
+                rule='With `other=True` the rest is called "other", so no declared category can be.',
+                finding=f"Column {name!r} declares one.",
+                remedy="Leave `other` out, or leave that category to the rest.",
+            )
+        if len(set(listed)) < len(listed):
+            raise ParameterError(
+                "HG111",
+                rule="Each category of a column is declared once.",
+                finding=f"Column {name!r} names one twice.",
+                remedy="Remove the repetition (1, 1.0 and True are equal).",
+            )
+        return cls(name, listed, bool(other))
+
+    @property
+    def levels(self) -> int:
+        """How many cells this column alone makes."""
+        return len(self.values) + self.other
+
+    def label(self, level: int) -> Scalar:
+        """Return the value of a level; the rest is called ``"other"``."""
+        return self.values[level] if level < len(self.values) else "other"
+
+
+def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values in their order; those of a set, which another run would hold otherwise, sorted."""
+    listed = tuple(plain(value) for value in values)
+    if not isinstance(values, Set):
+        return listed
+    return tuple(sorted(listed, key=lambda one: (type(one).__name__, one if _is_scalar(one) else repr(one))))
+
+
+def checked_column(column: object) -> str:
+    """Return a usable column name (HG203 if it is not usable)."""
+    if isinstance(column, str) and column:
+        return column
+    raise ParameterError(
+        "HG203",
+        rule="A column is named by a non-empty text.",
+        finding=f"Found {column!r}.",
+        remedy="Use the name in the header.",
+    )
+
+
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, (str, int, bool))
+
+
+def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
+    if bounds is None:
+        raise ParameterError(
+            "HG104",
+            rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
+            finding=f"Column {column!r} has none.",
+            remedy="Give them from the codebook: bounds=(LO, HI).",
+            shell=f"Give them from the codebook: {column}:LO:HI.",
+        )
+    listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
+    pair = [exact(end) for end in listed]
+    usual = len(pair) == 2 and all(end is not None and abs(end) <= LARGEST for end in pair)
+    if not usual or pair[0] is None or pair[1] is None or not pair[0] + LEAST_SPAN <= pair[1]:
+        raise ParameterError(
+            "HG105",
+            rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
+            finding=f"Found {shown(bounds)} for column {column!r}.",
+            remedy=_EXAMPLE,
+            shell=_example_in_shell(column),
+        )
+    return pair[0], pair[1]
+
+
+def _example_in_shell(column: str) -> str:
+    return f"Give them from the codebook, e.g. {column}:0:100."
+
+
+def _gcd(a: Fraction, b: Fraction) -> Fraction:
+    common = math.lcm(a.denominator, b.denominator)
+    return Fraction(math.gcd(int(a * common), int(b * common)), common)
+
+
+def _terminates(number: Fraction) -> bool:
+    rest = number.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+def _fitting_steps(span: Fraction, stride: Fraction) -> list[str]:
+    """Return steps that divide the span: whole ones near a whole step first, then the nearest that are decimals."""
+    whole: list[int] = []
+    if span.denominator == stride.denominator == 1:
+        near = range(max(1, int(stride) - 20_000), int(stride) + 20_000)
+        divisors = [one for one in near if int(span) % one == 0 and int(span) // one <= MAX_STEPS]
+        whole = sorted(sorted(divisors, key=lambda one: max(one / stride, stride / one))[:3])
+    return list(dict.fromkeys([str(one) for one in whole] + _nearest_steps(span, span / stride)))
+
+
+def _nearest_steps(span: Fraction, ratio: Fraction) -> list[str]:
+    """Return the closest coarser and finer steps that divide the span and can be written as decimals."""
+    found = []
+    for first, direction in ((math.floor(ratio), -1), (math.ceil(ratio), 1)):
+        for steps in range(first, max(first + direction * 20_000, 0), direction):
+            if steps >= 1 and _terminates(span / steps):
+                found.append(_plain(span / steps))
+                break
+    return found or [_plain(span)]
+
+
+def _plain(number: Fraction) -> str:
+    return f"{float(number):.12g}"

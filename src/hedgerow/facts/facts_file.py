@@ -1,0 +1,246 @@
+"""The facts file, ``hedgerow.toml``: its fields, its JSON Schema, and how it is read. Needs pydantic; imported on use.
+
+The models below say what a file may hold and refuse any field that they do not know: a misspelt fact that was silently
+ignored would be a promise silently broken. What a fact means is checked by `declared.Facts`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hedgerow.errors import FactsError
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget
+from hedgerow.facts.unit import UnitLimit
+from hedgerow.inputs import note_input
+
+__all__ = ["SCHEMA_ID", "fields_of", "fields_of_file", "json_schema"]
+
+SCHEMA_ID = "urn:hedgerow:schema:facts:1"
+MOST_BYTES = 8 * 2**20
+_MOST_FINDINGS = 5
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".duckdb": "duckdb",
+    ".db": "duckdb",
+}
+
+Number = int | float
+Value = str | int | float | bool
+Kind = Literal["mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap"]
+Policy = Literal["drop", "midpoint", "error-if-declared-complete"]
+Text = str
+
+
+class _Part(BaseModel):
+    # Strict: true is no number and "1" is none either; TOML has types of its own.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Data(_Part):
+    """Where the records are."""
+
+    path: Text = Field(min_length=1, description="Path of the records, from where this file lies.")
+    kind: Literal["csv", "parquet", "duckdb"] | None = Field(None, description="By the extension where left out.")
+    table: Text | None = Field(None, description="Which table of a DuckDB file.")
+
+
+class Unit(_Part):
+    """A unit of protection that owns several rows."""
+
+    column: Text = Field(min_length=1, description="Whose rows they are, e.g. person_id.")
+    max_rows: int = Field(ge=1, description="How many rows of a unit count at most.")
+
+
+class Total(_Part):
+    """What may be spent in all."""
+
+    epsilon: Number = Field(gt=0, description="ε for all releases together.")
+    delta: Number = Field(DEFAULT_DELTA, ge=0, lt=1, description="The δ at which that ε is counted.")
+
+
+class Column(_Part):
+    """What is declared about one column."""
+
+    bounds: list[Number] | None = Field(
+        None, min_length=2, max_length=2, description="[low, high]: values are clamped."
+    )
+    step: Number | None = Field(None, gt=0, description="Grid step; divides high − low exactly.")
+    categories: list[Value] | None = Field(None, min_length=1, description="The values that make cells.")
+    other: bool = Field(False, description="Whether the rest makes a cell too.")
+    missing: Policy | None = Field(None, description="What a missing value counts as; drop where left out.")
+    source: Text | None = Field(None, description='Where this is known from, e.g. "codebook p. 12".')
+
+
+class Asked(_Part):
+    """One statistic of a release."""
+
+    statistic: Kind = Field(description="What to release.")
+    column: Text | None = Field(None, description="Of which column; the numerator of a ratio; none for a count.")
+    denominator: Text | None = Field(None, description="The denominator of a ratio.")
+    value: Value | None = Field(None, description="The value of a proportion.")
+    probability: Number | None = Field(None, gt=0, lt=1, description="The probability of a quantile.")
+    bounds: list[Number] | None = Field(None, min_length=2, max_length=2, description="Override those of the column.")
+    step: Number | None = Field(None, gt=0, description="Overrides that of the column.")
+
+
+class Requested(_Part):
+    """One release that is planned for."""
+
+    name: Text | None = Field(None, description="What to call it.")
+    statistics: list[Asked] = Field(min_length=1, description="What to release, in order.")
+    by: list[Text] | None = Field(None, min_length=1, description="Columns whose declared categories make the cells.")
+    epsilon: Number = Field(gt=0, description="ε, the total price of this release.")
+    delta: Number | None = Field(None, ge=0, lt=1, description="δ; that of the budget where left out.")
+    method: Literal["auto", "moments", "bootstrap", "gaussian", "geometric"] = "auto"
+    missing: Policy | None = Field(None, description="Overrides the policies of the columns.")
+    share: list[Number] | None = Field(None, description="Parts of the noise precision, one a statistic.")
+    n_resamples: int | None = Field(None, ge=2, description="Replicates, for a bootstrap.")
+    interval: Literal["calibrated", "conservative", "unbiased", "most-conservative"] | None = None
+    noise: Literal["averaged-laplace"] | None = Field(None, description="The law of the noise, by its name.")
+    n_draws: int | None = Field(None, ge=1, le=500, description="Laplace draws to a number, for averaged noise.")
+
+
+class FactsFile(_Part):
+    """The public facts of one table: whom a release protects, what its columns hold, and what may be spent."""
+
+    relation: Literal["replace-one", "add-remove"] | None = Field(None, description="Who is protected.")
+    target: Literal["population", "file"] = Field("population", description="What intervals are about.")
+    unit: Literal["row"] | Unit = Field("row", description="The unit of protection.")
+    data: Data | None = Field(None, description="Where the records are.")
+    budget: Total | None = Field(None, description="What may be spent in all.")
+    ledger: Text | None = Field(None, min_length=1, description="Path of the ledger, from where this file lies.")
+    statistics: list[Kind] | None = Field(None, description="The statistics that are allowed; all where left out.")
+    columns: dict[str, Column] = Field({}, description="Facts by column.")
+    release: list[Requested] = Field([], description="Releases that are planned for.")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a facts file, for editors and for whoever checks it without hedgerow.
+
+    >>> json_schema()["$id"], json_schema()["additionalProperties"]
+    ('urn:hedgerow:schema:facts:1', False)
+    """
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
+    return dialect | FactsFile.model_json_schema()
+
+
+def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
+    """Return the fields of a facts file, and its folder, from which relative paths in it start.
+
+    Raises
+    ------
+    FactsError
+        HG701 it is not there, no ordinary file, or no TOML; HG702 a field that does not fit.
+    """
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str) or not name:
+        raise _unread("Found something that is no path.")
+    if "\0" in name or not Path(name).is_file():
+        raise _unread(f"There is no ordinary file {name!r}.")
+    note_input(name)
+    try:
+        with Path(name).open("rb") as file:
+            start = file.read(MOST_BYTES + 1)
+    except OSError:
+        raise _unread(f"{name!r} may not be read.") from None
+    if len(start) > MOST_BYTES:
+        raise _unread(f"{name!r} is larger than {MOST_BYTES >> 20} MiB.")
+    try:
+        # RecursionError: brackets within brackets, thousands deep.
+        record = tomllib.loads(start.decode("utf-8-sig"))
+    except (UnicodeDecodeError, RecursionError):
+        raise _unread(f"{name!r} is no TOML in UTF-8.") from None
+    except tomllib.TOMLDecodeError as wrong:
+        raise _unread(f"{name!r} is no TOML{_place(wrong)}.") from None
+    except ValueError:
+        # Python reads no whole number of more than 4,300 digits.
+        raise _unread(f"{name!r} holds a number of thousands of digits.") from None
+    return fields_of(record), Path(name).absolute().parent
+
+
+def fields_of(record: object) -> dict[str, Any]:
+    """Return the fields that plain data hold, by the names of `declared.Facts` (HG702 where one does not fit)."""
+    try:
+        file = FactsFile.model_validate(record)
+    except ValidationError as wrong:
+        # A field of several types is refused once for each; the last word is the most general.
+        said = {_where(error["loc"]): _plain(error["msg"]) for error in wrong.errors(include_input=False)}
+        raise _unfit([f"{place}: {what}" for place, what in said.items()]) from None
+    return {
+        "relation": file.relation,
+        "target": file.target,
+        "unit": UnitLimit(file.unit.column, file.unit.max_rows) if isinstance(file.unit, Unit) else file.unit,
+        "data": None if file.data is None else _data(file.data),
+        "columns": {name: _column(column) for name, column in file.columns.items()},
+        "budget": None if file.budget is None else Budget(file.budget.epsilon, file.budget.delta),
+        "ledger": file.ledger,
+        "statistics": None if file.statistics is None else tuple(file.statistics),
+        "releases": tuple(request.model_dump(exclude_none=True) for request in file.release),
+    }
+
+
+def _data(data: Data) -> dict[str, Any]:
+    suffix = _SUFFIXES.get(Path(data.path).suffix.lower())
+    if data.kind is not None and suffix is not None and data.kind != suffix:
+        raise _unfit([f"data.kind: the extension of data.path says {suffix}"])
+    if data.table is not None and (data.kind or suffix) != "duckdb":
+        raise _unfit(["data.table: only a DuckDB file has tables"])
+    return {"path": data.path, "kind": data.kind, "table": data.table}
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {
+        "bounds": column.bounds,
+        "step": column.step,
+        "categories": column.categories,
+        "other": column.other,
+        "missing": column.missing,
+        "source": column.source or None,
+    }
+
+
+def _where(location: Sequence[int | str]) -> str:
+    # Pydantic adds the names of a union's types, which are no fields of the file.
+    types = ("int", "float", "str", "bool", "Unit", "literal['row']")
+    parts = [f"[{part + 1}]" if isinstance(part, int) else str(part) for part in location if part not in types]
+    return ".".join(parts).replace(".[", "[") or "the file"
+
+
+def _plain(message: str) -> str:
+    message = re.sub(r"a valid dictionary or (instance|object) .*", "a table", message)
+    return message[:1].lower() + message[1:]
+
+
+def _place(wrong: tomllib.TOMLDecodeError) -> str:
+    """Return where a file is no TOML; the parser's message may quote a piece of it, so only the place is kept."""
+    _, at, place = str(wrong).rpartition("(at ")
+    return f", at {place.rstrip(')')}" if at else ""
+
+
+def _unread(finding: str) -> FactsError:
+    return FactsError(
+        "HG701",
+        rule="A facts file is one readable file of TOML.",
+        finding=finding,
+        remedy="hedgerow init FILE writes one with blanks to fill in.",
+    )
+
+
+def _unfit(findings: list[str]) -> FactsError:
+    rest = len(findings) - _MOST_FINDINGS
+    said = findings[:_MOST_FINDINGS] + ([f"and {rest} more"] if rest > 0 else [])
+    return FactsError(
+        "HG702",
+        rule="Every field of the facts file is known and holds what it should.",
+        finding="; ".join(said) + ".",
+        remedy="hedgerow schema prints what each field may hold.",
+    )

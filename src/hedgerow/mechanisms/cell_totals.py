@@ -1,0 +1,199 @@
+"""Totals whose bounds, and whose noise, differ from cell to cell: the mechanism and how far one record moves it.
+
+A record of cell i has an integer y in [L_i, U_i], its own cell's bounds: it is clamped to them wherever it lies. It
+adds y to the total of its cell and, where one is released, y² to the second moment. With H_i = max(|L_i|, |U_i|), noise
+of width w_i on the total and v_i on the second moment, p = 1 for geometric (pure) and p = 2 for Gaussian noise, the
+costs Σ (|d|/w)^p are
+
+=============  =========================================================================  =============================
+pair           cost                                                                       exists under
+=============  =========================================================================  =============================
+one-sided      a_i = (H_i/w_i)^p + (H_i²/v_i)^p                                           add-remove; replace-one, where
+                                                                                          a record may lie in no cell
+across cells   a_i + a_j, the two largest: independent coordinates                        replace-one, ≥ 2 cells
+same cell      max over d of (d/w_i)^p + (d·s/v_i)^p, s = max(|2U_i − d|, |2L_i + d|)     replace-one
+=============  =========================================================================  =============================
+
+For totals alone and p = 1 a width of 2H_i/ε in every cell makes each of them at most ε: across cells ½ + ½, and within
+one (U_i − L_i)/2H_i ≤ 1. For p = 2 it is not enough to look across cells: √2·H_i/μ makes that pair cost μ², but where
+L_i < 0 < U_i a value can move by U_i − L_i > √2·H_i. So the largest of all pairs is what is priced, always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.lattice_noise import LatticeNoise
+
+__all__ = ["MOST_BOUNDED_CELLS", "BoundedCells", "CellKind", "CellTotals"]
+
+MOST_BOUNDED_CELLS = 10_000
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Sums of squares and square roots of a few terms in doubles: relative error below this, rounded against the user.
+_ROUND_UP = 1.0 + 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedCells:
+    """Cells with their bounds and widths as arrays, one entry a cell: what is priced, whatever lattice widths are on.
+
+    Attributes
+    ----------
+    low, high : float array
+        Bounds, in the integers y.
+    stride : int
+        The distance of two neighbouring values y.
+    total, square : float array
+        Widths of the noise in units of y and y²; `square` is None where no second moment is released.
+
+    Examples
+    --------
+    Bounds of 0 to 10 and 0 to 1,000, widths of twice each: pure at 1.
+
+    >>> top = np.array([10.0, 1000.0])
+    >>> BoundedCells(0.0 * top, top, 1, 2.0 * top, None).farthest(Relation.REPLACE_ONE, power=1)
+    1.0
+    """
+
+    low: Floats
+    high: Floats
+    stride: int
+    total: Floats
+    square: Floats | None
+
+    def farthest(self, relation: Relation, *, power: Literal[1, 2]) -> float:
+        """Return the largest Σ (|d|/w)^power over all neighbours, exactly but for the last digits of a double."""
+        reach = np.maximum(np.abs(self.low), np.abs(self.high))
+        one = (reach / self.total) ** power
+        if self.square is not None:
+            one = one + (reach * reach / self.square) ** power
+        if relation is Relation.ADD_REMOVE:
+            return float(one.max())
+        across = float(np.sort(one)[-2:].sum())
+        return max(across, float(self._within(power).max()))
+
+    def _within(self, power: int) -> Floats:
+        """Return the largest cost of two values of the same cell, cell by cell.
+
+        For a difference d the sum y + y' is largest in size where the pair touches an end: |c − d| with c = 2U or −2L.
+        As a function of a real d the cost is monotone between 0, its stationary points, the kink at c and the span; the
+        largest over whole strides is therefore next to one of these.
+        """
+        span = self.high - self.low
+        if self.square is None:
+            return np.asarray((span / self.total) ** power)
+        ratio, worst = self.square / self.total, np.zeros_like(span)
+        for c in (2.0 * self.high, -2.0 * self.low):
+            if power == 1:
+                candidates = [span, c, (c + ratio) / 2.0]
+            else:
+                root = np.sqrt(np.maximum(c * c - 8.0 * ratio * ratio, 0.0))
+                candidates = [span, (3.0 * c - root) / 4.0, (3.0 * c + root) / 4.0]
+            for candidate in candidates:
+                for steps in (np.floor(candidate / self.stride), np.ceil(candidate / self.stride)):
+                    d = np.clip(steps * self.stride, self.stride, span)
+                    cost = (d / self.total) ** power + (d * np.abs(c - d) / self.square) ** power
+                    worst = np.maximum(worst, cost)
+        return worst
+
+
+@dataclass(frozen=True, slots=True)
+class CellKind:
+    """Bounds of cells, in the integers y, with the lattice noise on their total and, if released, second moment."""
+
+    low: int
+    high: int
+    total: LatticeNoise
+    square: LatticeNoise | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellTotals:
+    """(Σ y, Σ y²) of each cell, y clamped to the cell's own bounds, plus integer noise of the cell's own width.
+
+    Attributes
+    ----------
+    law : "gaussian" or "geometric"
+        Discrete Gaussian or two-sided geometric noise, each coordinate on its own lattice.
+    start, stride : int
+        Grid index t is the integer y = start + stride·t, before it is clamped.
+    kinds : tuple of CellKind
+        The different bounds and noises there are.
+    kind_of : tuple of int
+        The kind of each cell, by place in `kinds`: the length is the number of cells, 10,000 at most.
+
+    Examples
+    --------
+    >>> narrow, wide = LatticeNoise(2000, 0), LatticeNoise(20_000, 0)
+    >>> kinds = CellKind(0, 1000, narrow, None), CellKind(0, 10_000, wide, None)
+    >>> totals = CellTotals("geometric", 0, 1, kinds, (0, 0, 1))
+    >>> round(totals.pure(Relation.REPLACE_ONE), 9), round(totals.pure(Relation.ADD_REMOVE), 9)
+    (1.0, 0.5)
+    """
+
+    law: Literal["gaussian", "geometric"]
+    start: int
+    stride: int
+    kinds: tuple[CellKind, ...]
+    kind_of: tuple[int, ...]
+    type: Literal["cell-totals"] = "cell-totals"
+
+    def __post_init__(self) -> None:
+        known = self.law in ("gaussian", "geometric") and self.stride >= 1 and bool(self.kinds)
+        cells = 0 < len(self.kind_of) <= MOST_BOUNDED_CELLS
+        # Every kind is some cell's, and no cell is without: what is priced is then what is drawn, no more, no less.
+        named = set(self.kind_of) == set(range(len(self.kinds)))
+        squares = {kind.square is None for kind in self.kinds}
+        if not (known and cells and named and len(squares) == 1 and all(self._fits(kind) for kind in self.kinds)):
+            raise ParameterError(
+                "HG406",
+                rule="Totals of cells have bounds in order on one grid, within 31 bits, and 1 to "
+                f"{MOST_BOUNDED_CELLS:,} cells, each of a kind that is described; all with a second moment, or none.",
+                finding="These have not.",
+            )
+
+    def _fits(self, kind: CellKind) -> bool:
+        on_grid = kind.low < kind.high and not any((end - self.start) % self.stride for end in (kind.low, kind.high))
+        return on_grid and max(abs(kind.low), abs(kind.high), abs(self.start)) < 2**31
+
+    @property
+    def squared(self) -> bool:
+        """Whether second moments are released."""
+        return self.kinds[0].square is not None
+
+    def cells(self) -> BoundedCells:
+        """Return bounds and widths of each cell as arrays."""
+        kind = np.array(self.kind_of, dtype=np.int64)
+
+        def each(numbers: list[float]) -> Floats:
+            return np.array(numbers, dtype=np.float64)[kind]
+
+        squares = [kind.square.in_units for kind in self.kinds if kind.square is not None]
+        return BoundedCells(
+            each([kind.low for kind in self.kinds]),
+            each([kind.high for kind in self.kinds]),
+            self.stride,
+            each([kind.total.in_units for kind in self.kinds]),
+            each(squares) if squares else None,
+        )
+
+    def mu(self, relation: Relation) -> float:
+        """Return an upper bound on √(Σ d²/w²) over all neighbours: for Gaussian noise."""
+        return float(np.sqrt(self.cells().farthest(relation, power=2)) * _ROUND_UP)
+
+    def pure(self, relation: Relation) -> float:
+        """Return an upper bound on Σ |d|/w over all neighbours: ε for geometric noise."""
+        return self.cells().farthest(relation, power=1) * _ROUND_UP
+
+    def clamped(self, index: Integers, cell: Integers) -> Integers:
+        """Return y of grid indices, each clamped to the bounds of its cell: exact integers."""
+        kind = np.array(self.kind_of, dtype=np.int64)[cell]
+        low, high = (np.array([getattr(one, end) for one in self.kinds], dtype=np.int64) for end in ("low", "high"))
+        return np.asarray(np.clip(self.start + self.stride * index, low[kind], high[kind]))

@@ -1,0 +1,107 @@
+"""Randomised records: each record is replaced by a random one before anything is computed; the rest is post-processing.
+
+The local randomiser is optimised unary encoding (Wang, Blocki, Li & Jha 2017): a record that lies in cell v of D cells
+(or in none) becomes D bits, independent of one another. Bit v is 1 with chance ½; every other bit with chance q. Two
+records differ in at most two bits, so the ratio of their chances of giving any D bits is at most
+
+    (½/q) · ((1 − q)/½) = (1 − q)/q,      e^ε of it: ε = ln((1 − q)/q),
+
+and at most max(½/q, (1 − q)/½) where one of them lies in no cell. Each record shows ONE of several views (ways to cut
+records into cells), chosen by a public coin that does not depend on it; the bits of the others are not drawn. q is
+`flip`/2³², and a bit is set by comparing 32 random bits with a whole number, so that the law is the stated one exactly.
+
+The guarantee is LOCAL: it holds even against whoever adds up the bits. n randomised records show that there are n, so
+it is a guarantee under replace-one only. Under add-remove there is no price.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import positive_number
+
+__all__ = ["FINE", "RandomisedRecords", "randomised_records"]
+
+FINE = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class RandomisedRecords:
+    """Each record as random bits over the cells of one view: pure ε = ln((1 − q)/q), q = flip/2³², under replace-one.
+
+    Attributes
+    ----------
+    flip : int
+        q·2³², between 1 and 2³¹.
+    views : tuple of int
+        How many cells each view has. A record shows one view.
+    shares : tuple of int
+        The chance of each view in 2³²nds; they sum to 2³². They do not enter the price.
+    """
+
+    flip: int
+    views: tuple[int, ...]
+    shares: tuple[int, ...]
+    type: Literal["randomised-records"] = "randomised-records"
+
+    def __post_init__(self) -> None:
+        whole = all(isinstance(number, int) and number > 0 for number in (self.flip, *self.views, *self.shares))
+        fits = len(self.views) == len(self.shares) > 0 and sum(self.shares) == FINE and self.flip <= FINE // 2
+        if not whole or not fits:
+            raise ParameterError(
+                "HG406",
+                rule="Randomised records flip with a chance up to ½, and the shares of their views add up to one.",
+                finding=f"Found {len(self.views)} views and {len(self.shares)} shares.",
+            )
+
+    @property
+    def chance(self) -> float:
+        """q, the chance of a bit that the record does not set."""
+        return self.flip / FINE
+
+    def pure(self) -> float:
+        """Return ε, up to rounding in the last digits."""
+        return math.log((FINE - self.flip) / self.flip)
+
+    def noise_sd(self, n: int, view: int) -> float:
+        """Return the sd of a cell's debiased count, scaled to all n records, of a cell that few of them lie in.
+
+        √(n q(1 − q)/s)/(½ − q), s the view's share; at ε = 1 and s = 1 that is 1.92·√n.
+
+        >>> round(randomised_records(1.0, (10,), (1.0,)).noise_sd(10_000, 0))
+        192
+        """
+        share = self.shares[view] / FINE
+        return math.sqrt(n * self.chance * (1.0 - self.chance) / share) / (0.5 - self.chance)
+
+
+def randomised_records(epsilon: float, views: tuple[int, ...], shares: tuple[float, ...]) -> RandomisedRecords:
+    """Return the description that spends at most ε, with views shown in these proportions.
+
+    Raises
+    ------
+    ParameterError
+        HG101: ε is not positive. HG182: a share is not positive.
+
+    Examples
+    --------
+    >>> found = randomised_records(1.0, (10, 30), (1.0, 1.0))
+    >>> 0.999999 < found.pure() <= 1.0, found.shares[0] / 2**32
+    (True, 0.5)
+    """
+    epsilon = positive_number("epsilon", epsilon)
+    if not shares or not all(math.isfinite(share) and share > 0.0 for share in shares):
+        raise ParameterError(
+            "HG182",
+            rule="Every view of randomised records is shown by a positive share of them.",
+            finding=f"Found {shares!r}.",
+            remedy="Leave a view out rather than give it nothing.",
+        )
+    # Rounded up, and one more for the rounding of the exponential: a larger q costs less.
+    flip = min(FINE // 2, math.ceil(FINE / (1.0 + math.exp(epsilon))) + 1)
+    parts = [max(1, math.floor(FINE * share / math.fsum(shares))) for share in shares]
+    parts[0] += FINE - sum(parts)
+    return RandomisedRecords(flip, views, tuple(parts))

@@ -1,0 +1,1 @@
+"""Groups of records, and the columns that make them."""

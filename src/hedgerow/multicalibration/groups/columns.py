@@ -1,0 +1,129 @@
+"""Records as attributes see them: an array, a frame of any library, or a mapping of columns.
+
+Columns are taken by name where there are names and by place where there are none. Nothing here knows a frame library:
+what is used is ``X[name]`` and, for predicates, a slice of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import DataError
+from hedgerow.multicalibration.groups.attribute import Column, as_flags
+from hedgerow.multicalibration.groups.cells import as_entries, cells_of
+from hedgerow.resampling.user_code import quietly, silence
+
+__all__ = ["RecordColumns", "records_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records, a column at a time.
+
+    Attributes
+    ----------
+    records : array, frame or mapping
+        As the caller gave them.
+    one_at_a_time : bool
+        Whether a predicate is shown one record at a time: in every private fit, so that what it says of one record
+        cannot depend on another (its centred column, its rank). One that fails on a record says no.
+    listed : bool
+        Whether records came as lists. They are held entry by entry; a predicate is shown them as NumPy reads them.
+    """
+
+    records: Any
+    one_at_a_time: bool = False
+    listed: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        if isinstance(self.records, Mapping):
+            return max((len(column) for column in self.records.values()), default=0)
+        shape = getattr(self.records, "shape", None)
+        return int(shape[0]) if shape else len(self.records)
+
+    def column(self, name: Column) -> NDArray[Any]:
+        """Return one column: by name of a frame or mapping, by place of an array.
+
+        Raises
+        ------
+        DataError
+            HG166: there is no such column.
+        """
+        try:
+            if hasattr(self.records, "tocsr"):
+                found = np.asarray(self.records[:, [int(name)]].todense()).ravel()
+            elif isinstance(self.records, np.ndarray):
+                found = np.asarray(self.records[:, int(name)])
+            else:
+                found = cells_of(self.records[name])
+        except (KeyError, IndexError, TypeError, ValueError):
+            found = None
+        except Exception:  # a frame library's own error for a missing name
+            found = None
+        if found is None or found.ndim != 1:
+            raise DataError(
+                "HG166",
+                rule="A column of groups or of scores is in the records: by name in a frame, by place in an array.",
+                finding=f"{name!r} is not.",
+                remedy="Compare the spelling; an array has places 0, 1, … instead of names.",
+            )
+        return found
+
+    def empty(self) -> RecordColumns:
+        """Return no records with the same columns: on these a family can be tried before anything is read."""
+        return RecordColumns(self._rows(0, 0), one_at_a_time=True)
+
+    def flags(self, predicate: Callable[[Any], Any]) -> NDArray[np.bool_]:
+        """Return what a predicate says of each record."""
+        if not self.one_at_a_time:
+            said = as_flags(predicate(self._shown(self.records))).ravel()
+            if len(said) != len(self):
+                raise DataError(
+                    "HG166",
+                    rule="A predicate says yes or no of each record that it is given.",
+                    finding="It returned another number of answers.",
+                )
+            return said
+        with silence():
+            said_alone = (quietly(partial(self._says, predicate, place)) for place in range(len(self)))
+            return np.fromiter((bool(yes) for yes in said_alone), dtype=bool, count=len(self))
+
+    def slice(self, start: int, end: int) -> Any:
+        """Return the records from `start` to before `end` as they were given, a list as an array."""
+        return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
+
+    def _says(self, predicate: Callable[[Any], Any], place: int) -> bool:
+        said = np.asarray(predicate(self._shown(self._rows(place, place + 1)))).ravel()
+        return bool(said.size == 1 and said[0] == 1)
+
+    def _shown(self, rows: Any) -> Any:
+        return np.asarray(rows.tolist()) if self.listed else rows
+
+    def _rows(self, start: int, end: int) -> Any:
+        if isinstance(self.records, Mapping):
+            return {name: np.array(column[start:end]) for name, column in self.records.items()}
+        rows = getattr(self.records, "iloc", self.records)[start:end]
+        # Neither a row's number, which depends on the others, nor the array that a slice is part of goes with it.
+        if hasattr(rows, "reset_index"):
+            return rows.reset_index(drop=True)
+        return rows.copy() if isinstance(rows, np.ndarray) else rows
+
+
+def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns:
+    """Return records as columns; a nested list becomes an array.
+
+    >>> records_of([[1.0, 2.0], [3.0, 4.0]]).column(1).tolist()
+    [2.0, 4.0]
+    """
+    if hasattr(records, "tocsc"):
+        # A sparse matrix of any layout: this one gives columns and slices.
+        records = records.tocsr()  # type: ignore[attr-defined]  # whatever has the one has the other
+    known = isinstance(records, (np.ndarray, Mapping)) or hasattr(records, "columns") or hasattr(records, "shape")
+    return RecordColumns(records if known else as_entries(records), one_at_a_time, not known)

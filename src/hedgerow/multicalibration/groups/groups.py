@@ -1,0 +1,148 @@
+"""From what a user writes to a family of groups; whatever would be read off the data is refused.
+
+=====================================================  ==================================================
+``{"race": ["White", "Black"], "sex": [0, 1]}``        columns with their declared values
+``{"age": cuts(30, 50)}``                              a numeric column between declared points
+``{"young": lambda X: X["age"] < 30}``                 a predicate with a name
+``masks("veteran", "student")``                        yes-or-no columns, each a group
+``masks("urban", "rural", disjoint=True)``             the same, declared to exclude one another
+``[is_young, is_married]``                             predicates, in a list
+``None``                                               everybody, one group
+=====================================================  ==================================================
+
+A dictionary makes all conjunctions of up to two of its classes (``depth=2``); masks and lists of predicates are taken
+one by one (``depth=1``); another depth may be chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.numbers import plain
+from hedgerow.multicalibration.groups.attribute import Attribute, Categories, Column, Cuts, Disjoint, Predicate
+from hedgerow.multicalibration.groups.family import Family
+
+__all__ = ["cuts", "family_of", "masks"]
+
+
+def cuts(*points: float) -> Callable[[Column], Cuts]:
+    """Return cut points for a numeric column, declared: ``groups={"age": cuts(30, 50)}``.
+
+    >>> [cuts(30, 50)("age").label(place) for place in range(3)]
+    ['age < 30', '30 <= age < 50', '50 <= age']
+    """
+    return _CutPoints(tuple(float(point) for point in points))
+
+
+class _CutPoints:
+    """Cut points still without their column."""
+
+    def __init__(self, points: tuple[float, ...]) -> None:
+        self.points = points
+
+    def __call__(self, column: Column) -> Cuts:
+        return Cuts(column, self.points)
+
+    def __repr__(self) -> str:
+        return f"cuts({', '.join(f'{point:g}' for point in self.points)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CutPoints) and other.points == self.points
+
+    def __hash__(self) -> int:
+        return hash(self.points)
+
+
+def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
+    """Return a group for each yes-or-no column; disjoint ones share one attribute, so a record is in one at most.
+
+    >>> family_of(masks("a", "b", "c")).most_groups, family_of(masks("a", "b", "c", disjoint=True)).most_groups
+    (4, 2)
+    """
+    return (Disjoint(columns),) if disjoint else tuple(Categories(column, (True,)) for column in columns)
+
+
+def family_of(groups: object, *, depth: int | None = None) -> Family:
+    """Return the family of groups that a user wrote.
+
+    Parameters
+    ----------
+    groups : mapping, sequence, Family or None
+        See the module's table.
+    depth : int, optional
+        How many classes a group joins at most; 2 for a mapping, 1 for a sequence.
+
+    Raises
+    ------
+    ParameterError
+        HG165: not written as in the table.
+    UncertifiedError
+        HG420 something would be read off the data; HG421 too many groups.
+
+    Examples
+    --------
+    >>> family_of({"race": ["A", "B"], "age": cuts(50)}).names
+    ('all', 'race=A', 'race=B', 'age < 50', '50 <= age', 'race=A & age < 50', 'race=A & 50 <= age', \
+'race=B & age < 50', 'race=B & 50 <= age')
+    """
+    if isinstance(groups, Family):
+        return groups
+    if groups is None:
+        return Family((), depth=1)
+    if isinstance(groups, Mapping):
+        return Family(tuple(_declared(name, said) for name, said in groups.items()), 2 if depth is None else depth)
+    if isinstance(groups, Iterable) and not isinstance(groups, (str, bytes)):
+        listed = tuple(_listed(place, item) for place, item in enumerate(groups))
+        return Family(listed, 1 if depth is None else depth)
+    raise _unreadable(f"Found an object of type {type(groups).__name__!r}.")
+
+
+def _declared(name: Column, said: object) -> Attribute:
+    if isinstance(said, _CutPoints):
+        return said(name)
+    if isinstance(said, (Categories, Cuts, Predicate, Disjoint)):
+        return said
+    if callable(said):
+        return Predicate(str(name), said)
+    if said is None or isinstance(said, (str, bytes, Mapping)):
+        # None, "auto", "quantile", {"min_size": 100}: all of them ask the data.
+        raise _read_off_the_data(f"Column {name!r} declares no values.")
+    if not isinstance(said, Iterable):
+        raise _unreadable(f"Column {name!r} has no list of values.")
+    values = tuple(plain(value) for value in said)
+    if any(not isinstance(value, (str, int, float, bool)) for value in values):
+        raise _unreadable(f"A value declared for {name!r} is neither text, number nor boolean.")
+    return Categories(name, values)
+
+
+def _listed(place: int, item: object) -> Attribute:
+    if isinstance(item, (Categories, Cuts, Predicate, Disjoint)):
+        return item
+    if callable(item):
+        name = getattr(item, "__name__", "")
+        return Predicate(name if name.isidentifier() else f"group {place + 1}", item)
+    if isinstance(item, (str, int)):
+        raise _read_off_the_data(f"{item!r} was named without its values.")
+    raise _unreadable(f"Item {place + 1} of the list is no predicate.")
+
+
+def _unreadable(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG165",
+        rule="Groups are declared: columns with their values, cut points, masks or predicates.",
+        finding=finding,
+        remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
+        shell="For example --group race=White,Black.",
+    )
+
+
+def _read_off_the_data(finding: str) -> UncertifiedError:
+    return UncertifiedError(
+        "HG420",
+        rule="A family of groups is public: values, cut points or a least size of a group are never read off the data.",
+        finding=finding,
+        remedy='Declare them: {"race": ["White", "Black"]}, {"age": cuts(30, 50)}, masks("veteran"). A group that is '
+        "small does no harm: what is within its noise does not move.",
+        shell="Declare them, e.g. --group race=White,Black.",
+    )

@@ -1,0 +1,1 @@
+"""Mechanisms that find corrections: one file each."""

@@ -1,0 +1,1 @@
+"""The calibrated model, and how it is written and read."""

@@ -1,1 +1,0 @@
-"""Who is protected, how much, by what mechanism: the words that everything above reads."""

@@ -1,0 +1,1 @@
+"""How each statistic is released, priced and read."""

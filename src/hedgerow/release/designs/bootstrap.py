@@ -1,0 +1,92 @@
+"""The private bootstrap: k resampled tables with noise, from which any smooth statistic gets its error.
+
+See private_bootstrap.md §1.
+
+A mean whose denominator is public releases its centred value alone; everything else releases a count beside it, with
+the same weights, so that a ratio does not move with the size of a resample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.engines.query import Query
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.missing import apply_policy, complete
+from hedgerow.release.designs.read_replicates import bootstrap_estimate
+from hedgerow.release.designs.resampled_statistic import Resampled
+from hedgerow.release.draw.resample import noisy_replicates
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Count
+
+__all__ = ["BootstrapDesign"]
+
+RATE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapDesign:
+    """One statistic by k noisy Poisson bootstrap replicates of its cells' sums."""
+
+    resampled: Resampled
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    n_resamples: int
+    interval: str
+    reason: str
+    method: str = "bootstrap"
+
+    @property
+    def query(self) -> Query:
+        """Count records by cell and grid value, jointly where there are several columns."""
+        return Query(self.resampled.value, self.by)
+
+    def mechanism(self, mu: float) -> Single:
+        """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
+        resampled, cells = self.resampled, self.query.cells
+        adding = self.facts.relation is Relation.ADD_REMOVE
+        farthest = resampled.norm if adding else resampled.replaced_norm(cells)
+        width = math.sqrt(self.n_resamples) * farthest / mu
+        coordinates = tuple(ResampledCoordinate(reach, lattice_noise(width * reach)) for reach in resampled.reaches)
+        return ResampledGaussian(self.n_resamples, RATE, resampled.shape, coordinates, resampled.presence, cells)
+
+    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Resample, add up integers, and add an integer to each sum of each replicate."""
+        if isinstance(self.resampled.statistic, Count):
+            kept = histogram
+        elif self.missing is Missing.MIDPOINT:
+            kept = apply_policy(histogram, self.missing, self.resampled.midpoint * 2)
+        else:
+            complete(histogram, self.missing)
+            kept = histogram
+        features = self.resampled.features(kept.index)
+        cells = tuple(self.query.cell_labels())
+        return noisy_replicates(kept, features, mechanism, source, cells=cells, names=self.resampled.names)
+
+    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+        """Return one estimate a cell."""
+        return [self._estimate(table, row) for row in range(len(table.cells))]
+
+    def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
+        read = self.resampled.read(np.asarray(table.values[row]), table.noise_sd, self.facts)
+        return bootstrap_estimate(
+            read,
+            self.resampled.statistic,
+            cell=table.cells[row],
+            facts=self.facts,
+            missing=self.missing,
+            n_resamples=self.n_resamples,
+            interval=self.interval,
+        )

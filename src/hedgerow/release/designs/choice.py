@@ -1,0 +1,183 @@
+"""Which method serves which statistic: decided from public facts before data are read, with the reason in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hedgerow.accounting.calibrate import gaussian_mu
+from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.release.designs.counts import CountsDesign, Family
+from hedgerow.release.designs.design import Design, PublicFacts
+from hedgerow.release.designs.moments import MomentsDesign, check_membership
+from hedgerow.release.designs.resampled_smooth import ResampledSmooth
+from hedgerow.release.designs.resampled_statistic import Resampled, ResampledCount, ResampledMean
+from hedgerow.release.designs.unit_bootstrap import unit_design
+from hedgerow.release.request.noise import AVERAGED_LAPLACE
+from hedgerow.release.request.request import Request
+from hedgerow.resampling.n_resamples import choose_n_resamples
+from hedgerow.resampling.smooth_statistic import Smooth
+from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
+
+__all__ = ["choose_design", "count_families"]
+
+ASKED = "asked for"
+_REASONS: dict[str, str] = {
+    "geometric": "plain counts: two-sided geometric noise is the least that meets this budget",
+    "gaussian": "plain counts: Gaussian noise composes best with the rest of this release",
+    "moments": "one vector release gives the estimate and its standard error, narrower than any bootstrap of a mean",
+    "bootstrap": "a statistic of one's own has no cheap second moment, so its error comes from resamples",
+}
+
+
+def count_families(request: Request) -> Sequence[Family]:
+    """Return the kinds of noise that counts may take at this budget.
+
+    Raises
+    ------
+    ParameterError
+        HG117: a method that needs δ > 0 at δ = 0.
+    """
+    if request.draws is not None:
+        return (AVERAGED_LAPLACE,)
+    if request.budget.delta == 0.0:
+        smooth = any(isinstance(statistic, Smooth) for statistic in request.statistics)
+        if request.method in ("gaussian", "moments", "bootstrap") or smooth:
+            raise ParameterError(
+                "HG117",
+                rule="The bootstrap of this statistic needs `delta` above 0."
+                if smooth
+                else f'`method="{request.method}"` needs `delta` above 0.',
+                finding="delta=0 was given.",
+                remedy="Give delta=1e-6."
+                if smooth
+                else 'Use method="geometric" (or "auto") for a pure guarantee, or give delta=1e-6.',
+            )
+        return ("geometric",)
+    if request.method == "geometric":
+        return ("geometric",)
+    counted = any(isinstance(statistic, (Count, Proportion)) for statistic in request.statistics)
+    return ("geometric", "gaussian") if counted and request.method == "auto" else ("gaussian",)
+
+
+def choose_design(
+    statistic: Statistic, request: Request, facts: PublicFacts, *, family: Family, share: float, missing: Missing
+) -> Design | None:
+    """Return how a statistic is released, missing values by its policy; None where the answer is public.
+
+    Raises
+    ------
+    ParameterError
+        HG108: the method does not serve the statistic.
+    """
+    if request.membership:
+        check_membership(statistic, facts, missing)
+    if facts.limit is not None:
+        return unit_design(
+            statistic,
+            by=request.by,
+            facts=facts,
+            missing=missing,
+            unit=facts.limit,
+            budget=request.budget,
+            share=share,
+            method=request.method,
+            n_resamples=request.n_resamples,
+            interval=request.interval,
+        )
+    if missing is Missing.MIDPOINT and isinstance(statistic, (Mean, Sum)):
+        statistic = replace(statistic, grid=statistic.grid.with_midpoint())
+    if isinstance(statistic, Count) and facts.relation is Relation.REPLACE_ONE and not request.by:
+        return None
+    if request.method == "bootstrap" or isinstance(statistic, Smooth):
+        if request.method not in ("auto", "bootstrap"):
+            raise _unserved(request.method, statistic, '"bootstrap" or "auto"')
+        return _bootstrap(statistic, request, facts, share, missing)
+    if isinstance(statistic, (Mean, Sum)):
+        return _moments(statistic, request, facts, missing)
+    if request.method == "moments":
+        raise _unserved(request.method, statistic, '"geometric", "gaussian" or "auto"')
+    reason = ASKED if family in (request.method, AVERAGED_LAPLACE) else _REASONS[family]
+    return CountsDesign(statistic, request.by, facts, missing, family, reason, request.draws or 1)
+
+
+def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missing: Missing) -> Design:
+    if request.draws is not None:
+        named: Family = AVERAGED_LAPLACE
+        return MomentsDesign(
+            statistic, request.by, facts, missing, named, named, ASKED, request.membership, request.draws
+        )
+    pure = request.budget.delta == 0.0 or request.method == "geometric"
+    if request.method == "gaussian" and not facts.census:
+        raise _unserved(
+            request.method, statistic, '"moments": its second moment, and so its error bar, costs nothing extra'
+        )
+    family: Family = "geometric" if pure else "gaussian"
+    method = "geometric" if pure else "gaussian" if request.method == "gaussian" else "moments"
+    reason = "a pure guarantee (δ = 0)" if request.budget.delta == 0.0 else _REASONS["moments"]
+    return MomentsDesign(
+        statistic,
+        request.by,
+        facts,
+        missing,
+        family,
+        method,
+        reason if request.method == "auto" else ASKED,
+        request.membership,
+    )
+
+
+def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
+    if missing is Missing.MIDPOINT and isinstance(statistic, (Proportion, Smooth)):
+        raise ParameterError(
+            "HG114",
+            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
+            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
+            remedy='Release it with missing="drop".',
+        )
+    public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
+    resampled: Resampled
+    if isinstance(statistic, Smooth):
+        smooth = ResampledSmooth(statistic)
+        smooth.rehearse()
+        resampled = smooth
+    elif isinstance(statistic, Count):
+        resampled = ResampledCount(statistic)
+    else:
+        resampled = ResampledMean(statistic, "public" if public else "private")
+    return BootstrapDesign(
+        resampled,
+        request.by,
+        facts,
+        missing,
+        request.n_resamples or _n_resamples(request, facts, share),
+        request.interval or "calibrated",
+        ASKED if request.method == "bootstrap" else _REASONS["bootstrap"],
+    )
+
+
+def _n_resamples(request: Request, facts: PublicFacts, share: float) -> int:
+    """Choose k for a value of range 1 in an average cell, at the share's part of a Gaussian budget.
+
+    See private_bootstrap.md §4.
+
+    The spread is guessed, not read: a fifth of the range about the midpoint, between the uniform law's .29 and that of
+    a variable with generous bounds. The width is flat in k, but too many replicates cost more than too few.
+    """
+    cells = math.prod(category.levels for category in request.by)
+    mu = gaussian_mu(request.budget) * math.sqrt(share)
+    n = max(facts.n / cells, 1.0) if facts.n else None
+    return choose_n_resamples(n=n, value_range=1.0, privacy_variance=(1.0 / (mu * (n or 1.0))) ** 2, spread=0.2)
+
+
+def _unserved(method: str, statistic: Statistic, instead: str) -> ParameterError:
+    return ParameterError(
+        "HG108",
+        rule="A method must serve every statistic of the release.",
+        finding=f'method="{method}" does not serve a {statistic.name} here.',
+        remedy=f"Use {instead}.",
+    )

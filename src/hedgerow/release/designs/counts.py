@@ -1,0 +1,139 @@
+"""Counts and proportions: disjoint cells counted once, with geometric, discrete Gaussian or averaged noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hedgerow.engines.query import Indicator, Query
+from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Single
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.missing import complete
+from hedgerow.release.designs.readings import Readings
+from hedgerow.release.designs.wording import NOT_RELIABLE, SMALL_COUNT, covers
+from hedgerow.release.draw.draw import noisy_counts
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Count, Proportion
+
+__all__ = ["CountsDesign", "Family"]
+
+Family = Literal["geometric", "gaussian", "averaged-laplace"]
+
+
+@dataclass(frozen=True, slots=True)
+class CountsDesign:
+    """A count or a proportion of each cell by plain noise on integer counts.
+
+    A proportion whose denominator is private counts two disjoint classes a cell, those equal to the value and those
+    that are not; one record lies in one of them, so the denominator costs nothing extra.
+    """
+
+    statistic: Count | Proportion
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    family: Family
+    reason: str
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.statistic, Proportion) and self.missing is Missing.MIDPOINT:
+            raise ParameterError(
+                "HG114",
+                rule='`missing="midpoint"` is for numbers between bounds; a category has no midpoint.',
+                finding=f"It was given with a proportion of {self.statistic.column!r}.",
+                remedy='Release proportions with missing="drop".',
+            )
+
+    @property
+    def method(self) -> str:
+        """``"geometric"``, ``"gaussian"`` or ``"averaged-laplace"``."""
+        return self.family
+
+    @property
+    def query(self) -> Query:
+        """Count records, or records that equal the value and those that do not."""
+        if isinstance(self.statistic, Count):
+            return Query(None, self.by)
+        return Query(Indicator(self.statistic.column, self.statistic.value), self.by)
+
+    @property
+    def denominator_is_public(self) -> bool:
+        """Whether every record is known to be present in the one cell, so that n divides."""
+        return self.facts.relation is Relation.REPLACE_ONE and not self.by and self.missing is Missing.DECLARED_COMPLETE
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What is counted in each cell."""
+        if isinstance(self.statistic, Count):
+            return ("count",)
+        return ("equal",) if self.denominator_is_public else ("equal", "different")
+
+    def mechanism(self, mu: float) -> Single:
+        """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
+        cells = self.query.cells * len(self.features)
+        touched = min(cells, 2) if self.facts.relation is Relation.REPLACE_ONE else 1
+        sd = math.sqrt(touched) / mu
+        if self.family == "averaged-laplace":
+            return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
+        return GaussianCounts(sd, cells) if self.family == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
+
+    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Count, and add an integer to each count."""
+        if isinstance(self.statistic, Count):
+            sums = (histogram.cell_sums() + histogram.missing)[:, None]
+        else:
+            complete(histogram, self.missing)
+            equal = histogram.cell_sums(histogram.index)
+            sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
+        return noisy_counts(sums, mechanism, source, cells=self.query.labels, features=self.features)
+
+    def estimates(self, table: AdditiveTable) -> Readings:
+        """Return one estimate a cell."""
+        counted = isinstance(self.statistic, Count)
+        read = self._counts(table) if counted else self._proportions(table)
+        return Readings(
+            statistic=self.statistic.name,
+            column=self.statistic.column,
+            cells=table.cells,
+            method=self.method,
+            covers=covers(self.statistic, self.facts),
+            value=read.value,
+            sampling_error=read.sampling_error,
+            privacy_error=read.privacy_error,
+            known=np.ones_like(read.reliable) if counted else read.reliable,
+            reliable=read.reliable,
+            unsure=SMALL_COUNT if counted else NOT_RELIABLE,
+            remark=None,
+            basis=read.basis,
+        )
+
+    def _counts(self, table: AdditiveTable) -> NumbersWithErrors:
+        return counts_with_errors(
+            table.column("count"),
+            noise_sd=table.sd("count"),
+            n=self.facts.n,
+            census=self.facts.census,
+            noise_law=table.noise_law,
+            method=self.method,
+        )
+
+    def _proportions(self, table: AdditiveTable) -> NumbersWithErrors:
+        return proportions_with_errors(
+            table.column("equal"),
+            None if self.denominator_is_public else table.column("different"),
+            noise_sd=table.sd("equal"),
+            n=self.facts.n,
+            census=self.facts.census,
+            noise_law=table.noise_law,
+            method=self.method,
+        )

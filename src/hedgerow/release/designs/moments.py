@@ -1,0 +1,186 @@
+"""Sums and means: a vector of moments per cell, released once, from which the standard error comes with the estimate.
+
+Weights (moments.md §1). A mean releases (κ, u, ω(u² − ½)) with u = (x − c)/(R/2). Under replace-one the L2 sensitivity
+is 2, that of u alone, as long as κ² + ω²/4 ≤ 1 (cells) or ≤ 3 (one cell); where every record is known to be present,
+(u, ωu²) with ω ≤ 1.66. Under add-remove it is √(κ² + 1 + ω²/4). Within these limits the split between count and second
+moment is ours; a larger κ pays off where the mean is far from the midpoint, since the count's noise enters times |u|.
+A sum releases (v, ωv²), v = x/max(|L|, |U|): about zero no count is needed to undo a shift. Where n is public a sum is
+n times the mean's numerator. The file itself as target needs no second moment.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.errors import UncertifiedError
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.layout import MomentsLayout, Widths
+from hedgerow.mechanisms.mechanism import (
+    AveragedLaplaceMoments,
+    MomentsGaussian,
+    MomentsGeometric,
+    MomentsNoise,
+    Single,
+)
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.missing import apply_policy
+from hedgerow.release.designs.read_moments import read_means, read_sums
+from hedgerow.release.designs.readings import Readings
+from hedgerow.release.draw.draw import noisy_moments
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Mean, Statistic, Sum
+
+__all__ = ["MomentsDesign", "check_membership"]
+
+Family = Literal["gaussian", "geometric", "averaged-laplace"]
+# (κ, ω) by situation; None is not released.
+_PUBLIC = (None, 1.6)
+_ONE_CELL = (1.5, 1.6)
+_CELLS = (0.8, 1.2)
+_ADD_REMOVE = (0.75, 0.7)
+_SUM = (None, 0.4)
+_CENSUS: dict[tuple[float | None, float | None], tuple[float | None, float | None]] = {
+    _PUBLIC: (None, None),
+    _ONE_CELL: (1.7, None),
+    _CELLS: (1.0, None),
+    _ADD_REMOVE: (0.75, None),
+    _SUM: (None, None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsDesign:
+    """A mean or a sum of each cell with its second moment, in one vector release.
+
+    With `membership` the cell of every record is public, as the caller declared: a record can then change its value
+    within its cell and nothing else, and the number of records of each cell goes out as it is.
+    """
+
+    statistic: Mean | Sum
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    family: Family
+    method: str
+    reason: str
+    membership: bool = False
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        if self.membership:
+            check_membership(self.statistic, self.facts, self.missing)
+
+    @property
+    def query(self) -> Query:
+        """Count records by cell and grid value."""
+        return Query(ValueOnGrid(self.statistic.column, self.statistic.grid), self.by)
+
+    @property
+    def presence_is_public(self) -> bool:
+        """Whether every record is known to count in its cell: replace-one, one cell or public ones, nothing dropped."""
+        known = not self.by or self.membership
+        return self.facts.relation is Relation.REPLACE_ONE and known and self.missing is not Missing.DROP
+
+    @property
+    def about_zero(self) -> bool:
+        """Whether values are added up about zero (a sum with private presence) or about the midpoint."""
+        return isinstance(self.statistic, Sum) and not self.presence_is_public
+
+    @property
+    def weights(self) -> tuple[float | None, float | None]:
+        """(κ, ω)."""
+        chosen: tuple[float | None, float | None]
+        if self.about_zero:
+            chosen = _SUM
+        elif self.presence_is_public:
+            chosen = _PUBLIC
+        elif self.facts.relation is Relation.ADD_REMOVE:
+            chosen = _ADD_REMOVE
+        else:
+            chosen = _CELLS if self.query.cells > 1 else _ONE_CELL
+        return _CENSUS[chosen] if self.facts.census else chosen
+
+    @property
+    def layout(self) -> MomentsLayout:
+        """The integers y that are added up."""
+        grid = self.statistic.grid
+        start, stride = grid.about_zero()[:2] if self.about_zero else (-grid.steps, 2)
+        reach = max(abs(start), abs(start + stride * grid.steps))
+        offset = reach * reach // 2 if self.weights[0] is not None else 0
+        presence: Literal["public", "private"] = "public" if self.presence_is_public else "private"
+        return MomentsLayout(start, stride, grid.steps, offset, presence, self.query.cells)
+
+    def mechanism(self, mu: float) -> Single:
+        """Return the mechanism with noise of sd (sensitivity of the weighted vector)/μ, rounded up to the lattice."""
+        layout, (kappa, omega) = self.layout, self.weights
+        reach = float(layout.reach)
+        unit = Widths(None if kappa is None else 1.0 / kappa, reach, None if omega is None else reach * reach / omega)
+        measure = layout.mu if self.family == "gaussian" else layout.pure
+        # k draws make a sum whose sd is √k times that of one.
+        scale = measure(self.facts.relation, unit) / (mu * math.sqrt(self.draws))
+        noise = MomentsNoise(
+            None if unit.count is None else lattice_noise(scale * unit.count),
+            lattice_noise(scale * unit.total),
+            None if unit.square is None else lattice_noise(scale * unit.square),
+        )
+        if self.family == "averaged-laplace":
+            return AveragedLaplaceMoments(layout, noise, self.draws)
+        return MomentsGaussian(layout, noise) if self.family == "gaussian" else MomentsGeometric(layout, noise)
+
+    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Add up integers, and add an integer to each sum on its own lattice."""
+        kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
+        noisy = noisy_moments(kept, mechanism, source, cells=self.query.labels)
+        return _with_public_counts(noisy, kept) if self.membership else noisy
+
+    def estimates(self, table: AdditiveTable) -> Readings:
+        """Return one estimate a cell."""
+        read = read_means if isinstance(self.statistic, Mean) else read_sums
+        return read(self, table)
+
+
+def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing) -> None:
+    """Refuse public membership where it would protect nothing, or where a record could still come or go.
+
+    Raises
+    ------
+    UncertifiedError
+        HG410: add-remove, units of several rows, missing values dropped, or nothing but records is counted.
+    """
+    found = ""
+    if not isinstance(statistic, (Mean, Sum)):
+        found, mend = f"A {statistic.name} by cells would then be public itself.", "Publish the counts as they are."
+    elif facts.relation is not Relation.REPLACE_ONE:
+        found, mend = "Under add-remove not even a record's presence is public.", 'Take relation="replace-one".'
+    elif facts.limit is not None:
+        found, mend = "It is not certified for units of several rows.", 'Take unit="row", or method="whole-table".'
+    elif missing is Missing.DROP:
+        found = "Missing values are dropped, so whether a record has a value would stay private."
+        mend = 'Take missing="error-if-declared-complete", or "midpoint".'
+    if found:
+        raise UncertifiedError(
+            "HG410",
+            rule="Public membership leaves nothing private of a record but its value within its cell.",
+            finding=found,
+            remedy=mend,
+        )
+
+
+def _with_public_counts(table: AdditiveTable, histogram: Histogram) -> AdditiveTable:
+    """Put the exact number of records of each cell in front: it is the same for all neighbours."""
+    counts = histogram.cell_sums().astype(np.float64)[:, None]
+    return replace(
+        table,
+        features=("count", *table.features),
+        values=np.hstack([counts, table.values]),
+        noise_sd=np.concatenate([[0.0], table.noise_sd]),
+    )

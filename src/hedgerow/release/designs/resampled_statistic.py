@@ -1,0 +1,249 @@
+"""What a bootstrap releases for each statistic, and how its replicates are read.
+
+=============  ===================================  ================================================================
+statistic      released a replicate                 read as
+=============  ===================================  ================================================================
+mean, public   Σ r y                                c + h·T/(λn), spread about the centre taken off
+mean           Σ r y, Σ r                           c + h·T/N, by its tangent
+sum            the same                             (c·N + h·T)/λ
+count          Σ r                                  N/λ
+smooth         Σ r f for each feature, Σ r          g(totals), by its tangent
+=============  ===================================  ================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Indicator, JointGrid, ValueOnGrid
+from hedgerow.facts.facts import Grid
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.inference.linearised import linearise
+from hedgerow.mechanisms.mechanism import Presence, Shape
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
+
+__all__ = ["ReadCell", "Resampled", "ResampledCount", "ResampledMean"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+RELIABLE_SDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCell:
+    """One cell's number: its value, the replicates behind it, what is possible, and whether it can be relied on."""
+
+    value: float
+    replicates: Replicates
+    low: float
+    high: float
+    defined: bool
+    reliable: bool
+    margin: float = 0.0
+
+
+class Resampled(Protocol):
+    """A statistic as a bootstrap sees it."""
+
+    @property
+    def statistic(self) -> Statistic:
+        """What was asked for."""
+        ...
+
+    @property
+    def value(self) -> ValueOnGrid | Indicator | JointGrid | None:
+        """What the engine is asked."""
+        ...
+
+    @property
+    def shape(self) -> Shape:
+        """What is known of one record's vector."""
+        ...
+
+    @property
+    def presence(self) -> Presence:
+        """Whether every record is known to be in the one cell."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is added up."""
+        ...
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """Largest integer of each coordinate; noise is in proportion."""
+        ...
+
+    @property
+    def norm(self) -> float:
+        """Largest norm of one record's vector, each coordinate over its reach."""
+        ...
+
+    @property
+    def midpoint(self) -> int:
+        """Grid index of the midpoint."""
+        ...
+
+    def replaced_norm(self, cells: int) -> float:
+        """Farthest that replacing a record moves the table, each coordinate over its reach."""
+        ...
+
+    def features(self, index: Integers) -> Integers:
+        """Return the integers that each histogram row adds up: (rows, coordinates)."""
+        ...
+
+    def read(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
+        """Read one cell's replicates (coordinates × k)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledMean:
+    """A mean, a sum or a proportion: a centred value on a grid, with a count beside it where presence is private."""
+
+    statistic: Mean | Sum | Proportion
+    presence: Presence
+
+    @property
+    def grid(self) -> Grid:
+        """The value's grid; a proportion is the mean of 0 and 1."""
+        return Grid.from_bounds("", (0, 1), 1) if isinstance(self.statistic, Proportion) else self.statistic.grid
+
+    @property
+    def value(self) -> ValueOnGrid | Indicator:
+        """One column on its grid."""
+        if isinstance(self.statistic, Proportion):
+            return Indicator(self.statistic.column, self.statistic.value)
+        return ValueOnGrid(self.statistic.column, self.statistic.grid)
+
+    @property
+    def shape(self) -> Shape:
+        """A value, alone or with a count."""
+        return "value" if self.presence == "public" else "value-and-count"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The total, and the count."""
+        return ("total",) if self.presence == "public" else ("total", "count")
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """M and 1."""
+        return (self.grid.steps,) if self.presence == "public" else (self.grid.steps, 1)
+
+    @property
+    def norm(self) -> float:
+        """√(1 + κ²), κ = 1 (private_bootstrap.md §2)."""
+        return math.sqrt(len(self.names))
+
+    @property
+    def midpoint(self) -> int:
+        """Grid index of the midpoint."""
+        return self.grid.steps // 2
+
+    def replaced_norm(self, cells: int) -> float:
+        """From one end to the other in a cell, or across cells: 2 either way at κ = 1."""
+        return 2.0
+
+    def features(self, index: Integers) -> Integers:
+        """Y = 2t − m, and 1."""
+        y = (2 * index - self.grid.steps)[:, None]
+        return y if self.presence == "public" else np.hstack([y, np.ones_like(y)])
+
+    def read(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
+        """Return the mean, or the sum, of one cell."""
+        if self.presence == "public":
+            return self._read_public(values[0], float(noise_sd[0]), facts)
+        return self._read_private(values, noise_sd, facts)
+
+    def _read_public(self, totals: Floats, noise_sd: float, facts: PublicFacts) -> ReadCell:
+        n, grid = facts.n or 0, self.grid
+        times = n if isinstance(self.statistic, Sum) else 1
+        low, high = (times * end for end in grid.as_bounds())
+        scale = times * grid.half_step / max(n, 1)
+        replicates = Replicates.of(
+            times * grid.centre + scale * totals,
+            noise_variance=(scale * noise_sd) ** 2,
+            centre=times * grid.centre,
+            n=max(n, 1),
+            variance_cap=(times * grid.half_range) ** 2 / max(n, 1),
+        )
+        value = min(max(replicates.mean, low), high)
+        margin = 0.0 if isinstance(self.statistic, Sum) else grid.rounding
+        return ReadCell(value, replicates, low, high, n > 0, n > 0, margin)
+
+    def _read_private(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
+        grid = self.grid
+        h, c = grid.half_step, grid.centre
+        if isinstance(self.statistic, Sum):
+            tangent = linearise(lambda t: c * t[1] + h * t[0], values, noise_sd)
+            low, high = grid.as_bounds()
+            ends = _possible(min(low, 0.0), facts.n), _possible(max(high, 0.0), facts.n)
+            replicates = _about_zero(tangent.replicates, tangent.noise_variance, facts)
+            return ReadCell(min(max(tangent.value, ends[0]), ends[1]), replicates, *ends, True, True)
+        low, high = grid.as_bounds()
+        count, spread = float(values[1].mean()), float(noise_sd[1]) / math.sqrt(values.shape[1])
+        good = count >= max(RELIABLE_SDS * spread, 1.0)
+        tangent = linearise(lambda t: c + h * t[0] / t[1] if t[1] > 0 else math.nan, values, noise_sd)
+        if not (good and tangent.defined):
+            return undefined(values.shape[1], low, high)
+        replicates = Replicates.of(tangent.replicates, noise_variance=tangent.noise_variance)
+        return ReadCell(min(max(tangent.value, low), high), replicates, low, high, True, True, grid.rounding)
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledCount:
+    """A count of each cell."""
+
+    statistic: Count
+
+    value: None = None
+    shape: Shape = "count"
+    presence: Presence = "private"
+    names: tuple[str, ...] = ("count",)
+    reaches: tuple[int, ...] = (1,)
+    norm: float = 1.0
+    midpoint: int = 0
+
+    def replaced_norm(self, cells: int) -> float:
+        """One cell loses a record and another gains it."""
+        return math.sqrt(2.0) if cells > 1 else 1.0
+
+    def features(self, index: Integers) -> Integers:
+        """Every record counts 1."""
+        return np.ones((len(index), 1), dtype=np.int64)
+
+    def read(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
+        """Return the mean count over the replicates."""
+        replicates = _about_zero(values[0], float(noise_sd[0]) ** 2, facts)
+        high = math.inf if facts.n is None else float(facts.n)
+        clear = replicates.mean >= RELIABLE_SDS * math.sqrt(replicates.privacy_variance)
+        value = replicates.mean if clear else min(max(replicates.mean, 0.0), high)
+        return ReadCell(value, replicates, 0.0, high, True, clear)
+
+
+def undefined(k: int, low: float, high: float) -> ReadCell:
+    """Return a cell of which nothing is said: the middle of what is possible, and all of it as the interval."""
+    middle = (low + high) / 2 if math.isfinite(low) and math.isfinite(high) else min(max(0.0, low), high)
+    return ReadCell(middle, Replicates(middle, 0.0, k, 0.0), low, high, False, False)
+
+
+def _about_zero(totals: Floats, noise_variance: float, facts: PublicFacts) -> Replicates:
+    """Replicates of a total: under replace-one a record is in the cell or not, so (Σx)²/n is taken off the spread."""
+    if facts.relation is Relation.REPLACE_ONE and facts.n:
+        return Replicates.of(totals, noise_variance=noise_variance, centre=0.0, n=facts.n)
+    return Replicates.of(totals, noise_variance=noise_variance)
+
+
+def _possible(each: float, n: int | None) -> float:
+    if each == 0.0:
+        return 0.0
+    return each * n if n is not None else math.copysign(math.inf, each)

@@ -1,0 +1,273 @@
+"""The private bootstrap of units that have several rows: weights, errors and the guarantee are per unit.
+
+A unit enters a cell with its number of rows N and its total S = Σ q, q = 2t − m. A replicate adds up r·(S, N) over the
+units, r ~ Poisson(1) per unit and cell, so the spread of the replicates is that of clustered data: rows of one person
+move together. Read as in `resampled_statistic`:
+
+=================  ===========================================
+mean, proportion   c + h·S/N over all rows, by its tangent
+sum                c·N + h·S
+count              N, the number of rows
+=================  ===========================================
+
+The count's noise is 1/κ times the total's, each in proportion to its reach. With u = (x̄ − c)/(R/2) the noise variance
+of a mean is proportional to (1 + κ²)(1 + u²/κ²), least at κ² = |u|; with κ = 0.7 it is at most 14 % above that with
+κ = 1 and up to a quarter below. For a sum the share of the count is public, |c|/(R/2) = κ²: then the noise is that of
+values added up about zero, max(|L|, |U|).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.calibrate import gaussian_mu
+from hedgerow.engines.query import Query
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.facts.unit import UnitLimit
+from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits, Single
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.missing import complete
+from hedgerow.release.designs.read_replicates import bootstrap_estimate
+from hedgerow.release.designs.resampled_statistic import ReadCell, ResampledCount, ResampledMean
+from hedgerow.release.draw.resample import noisy_replicates
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.n_resamples import choose_n_resamples
+from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
+
+__all__ = ["UnitBootstrapDesign", "choose_unit_resamples", "unit_design"]
+
+RATE = 1.0
+_MEAN_WEIGHT = 0.7
+_SUM_WEIGHTS = (0.3, 3.0)
+# A guess, not read: the root mean square of a unit's total about the midpoint, over L·(U − L). A fifth for a row, as
+# everywhere, and three fifths of the limit for the rows of a unit.
+_SPREAD = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBootstrapDesign:
+    """One statistic by k noisy Poisson bootstrap replicates of its cells' unit totals.
+
+    Attributes
+    ----------
+    statistic : Mean, Sum, Proportion or Count
+    by : tuple of Category
+    facts : PublicFacts
+        Under replace-one ``n`` is the number of UNITS.
+    missing : Missing
+    unit : UnitLimit
+    n_resamples : int
+    interval : str
+        As in `hedgerow.inference.bootstrap.bootstrap_basis.INTERVALS`.
+    reason : str
+    """
+
+    statistic: Mean | Sum | Proportion | Count
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    unit: UnitLimit
+    n_resamples: int
+    interval: str
+    reason: str
+    method: str = "bootstrap"
+
+    @property
+    def query(self) -> Query:
+        """Count units by cell, rows and total."""
+        return Query(self._row.value, self.by, unit=self.unit, missing=self._missing)
+
+    @property
+    def count_weight(self) -> float:
+        """κ, by which the count's noise is narrower, in proportion to its reach."""
+        if not isinstance(self.statistic, Sum):
+            return _MEAN_WEIGHT
+        grid = self.statistic.grid
+        return min(max(math.sqrt(abs(grid.centre) / grid.half_range), _SUM_WEIGHTS[0]), _SUM_WEIGHTS[1])
+
+    def mechanism(self, mu: float) -> Single:
+        """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
+        counted = isinstance(self.statistic, Count)
+        kappa = 1.0 if counted else self.count_weight
+        # Replaced, a unit's rows may turn about: twice its norm (`hedgerow.accounting.resampled.resampled_units`).
+        turned = 1.0 if self.facts.relation is Relation.ADD_REMOVE else 2.0
+        width = math.sqrt(self.n_resamples) * turned * (1.0 if counted else math.hypot(1.0, kappa)) / mu
+        rows = self.unit.max_rows
+        count = ResampledCoordinate(rows, lattice_noise(width * rows / kappa))
+        query = self.query
+        if counted:
+            return ResampledUnits(self.n_resamples, RATE, "count", (count,), rows, query.cells)
+        reach = rows * (query.row_size - 1)
+        total = ResampledCoordinate(reach, lattice_noise(width * reach))
+        return ResampledUnits(self.n_resamples, RATE, "value-and-count", (total, count), rows, query.cells)
+
+    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Resample units, add up integers, and add an integer to each sum of each replicate."""
+        complete(histogram, self._missing)
+        cells = tuple(self.query.cell_labels())
+        return noisy_replicates(histogram, self.features(histogram), mechanism, source, cells=cells, names=self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is added up."""
+        return ("count",) if isinstance(self.statistic, Count) else ("total", "count")
+
+    def features(self, histogram: Histogram) -> NDArray[np.int64]:
+        """Return (S, N), or N alone, of each histogram row; 1 ≤ N ≤ L and |S| ≤ N·m whatever the histogram holds."""
+        rows, total = self.query.unit_totals(histogram.index)
+        if isinstance(self.statistic, Count):
+            return rows[:, None]
+        return np.stack([2 * total - rows * (self.query.row_size - 1), rows], axis=1)
+
+    def estimates(self, table: AdditiveTable, added: NDArray[np.float64] | None = None) -> Sequence[Estimate]:
+        """Return one estimate a cell; of totals, `added` says how many cells each adds up.
+
+        A unit's rows lie in as many as m = min(L, added) cells, and its weights there are drawn apart. The square of
+        its total is at most m times the sum of the squares that the replicates show, so their spread is read as if the
+        rate were m: the sampling variance is not told too small, whatever cells a unit's rows share.
+        """
+        cells = np.ones(len(table.cells)) if added is None else added
+        rates = np.minimum(cells, self.unit.max_rows) * RATE
+        return [self._estimate(table, row, float(rate)) for row, rate in enumerate(rates)]
+
+    @property
+    def _row(self) -> ResampledMean | ResampledCount:
+        """The statistic of single rows, with the same coordinates."""
+        statistic = self.statistic
+        return ResampledCount(statistic) if isinstance(statistic, Count) else ResampledMean(statistic, "private")
+
+    @property
+    def _missing(self) -> Missing:
+        return Missing.DROP if isinstance(self.statistic, Count) else self.missing
+
+    def _read(self, values: NDArray[np.float64], noise_sd: NDArray[np.float64]) -> ReadCell:
+        statistic, n = self.statistic, self.facts.n
+        if n is None or isinstance(statistic, (Mean, Proportion)):
+            return self._row.read(values, noise_sd, self.facts)
+        # n counts units, and each may have L rows; a unit adds its total, or nothing, so (Σ x)²/n is off the spread.
+        read = self._row.read(values, noise_sd, replace(self.facts, n=None))
+        ends = (0.0, 1.0) if isinstance(statistic, Count) else statistic.grid.as_bounds()
+        low, high = (n * self.unit.max_rows * end for end in (min(ends[0], 0.0), max(ends[1], 0.0)))
+        replicates = replace(read.replicates, centre=0.0, n=n) if n else read.replicates
+        return replace(read, value=min(max(read.value, low), high), replicates=replicates, low=low, high=high)
+
+    def _estimate(self, table: AdditiveTable, row: int, rate: float) -> Estimate:
+        noise_sd = np.broadcast_to(table.noise_sd, table.values.shape[:2])[row]
+        read = self._read(np.asarray(table.values[row]), noise_sd)
+        return bootstrap_estimate(
+            replace(read, replicates=replace(read.replicates, rate=rate)),
+            self.statistic,
+            cell=table.cells[row],
+            facts=self.facts,
+            missing=self.missing,
+            n_resamples=self.n_resamples,
+            interval=self.interval,
+            notes=[_kept(self.unit)],
+        )
+
+
+def unit_design(
+    statistic: Statistic,
+    *,
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+    unit: UnitLimit,
+    budget: Budget,
+    share: float,
+    method: str = "auto",
+    n_resamples: int | None = None,
+    interval: str | None = None,
+) -> UnitBootstrapDesign:
+    """Return how a statistic of units is released: always by the bootstrap, or not at all.
+
+    Raises
+    ------
+    ParameterError
+        HG108 another method; HG115 the file as target; HG114 a proportion at the midpoint; HG117 δ = 0.
+    UncertifiedError
+        HG402 a statistic of one's own.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.relation import Target
+    >>> from hedgerow.resampling.statistic import mean
+    >>> design = unit_design(
+    ...     mean("age", bounds=(0, 100), step=1), by=(), missing=Missing.DROP, unit=UnitLimit("person_id", 4),
+    ...     facts=PublicFacts(Relation.ADD_REMOVE, "person_id, at most 4 rows", Target.POPULATION, None),
+    ...     budget=Budget(1.0, 1e-6), share=1.0)
+    >>> design.n_resamples, design.mechanism(0.2).coordinates[0].reach
+    (50, 400)
+    """
+    if not isinstance(statistic, (Mean, Sum, Proportion, Count)):
+        raise UncertifiedError(
+            "HG402",
+            rule="Units of several rows are certified for means, sums, proportions and counts.",
+            finding=f"A {statistic.name} was asked for.",
+            remedy='Use unit="row", or bring the data to one row per unit first.',
+        )
+    if facts.census:
+        raise ParameterError(
+            "HG115",
+            rule="A file whose rows are dropped beyond a limit is no census of itself.",
+            finding='target="file" was given with units of several rows.',
+            remedy='Use target="population", whose intervals count that choice as sampling.',
+        )
+    if method not in ("auto", "bootstrap"):
+        raise ParameterError(
+            "HG108",
+            rule="A method must serve every statistic of the release.",
+            finding=f'method="{method}" does not serve units of several rows.',
+            remedy='Use "bootstrap" or "auto".',
+        )
+    if budget.delta == 0.0:
+        raise ParameterError(
+            "HG117",
+            rule="The bootstrap needs `delta` above 0.",
+            finding="delta=0 was given, and units of several rows are released by the bootstrap.",
+            remedy="Give delta=1e-6.",
+        )
+    if missing is Missing.MIDPOINT and isinstance(statistic, Proportion):
+        raise ParameterError(
+            "HG114",
+            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
+            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
+            remedy='Release it with missing="drop".',
+        )
+    cells = math.prod(category.levels for category in by)
+    k = n_resamples or choose_unit_resamples(facts.n, cells=cells, budget=budget, share=share)
+    asked = (
+        "asked for" if method == "bootstrap" else "units of several rows: resampling units makes the errors clustered"
+    )
+    return UnitBootstrapDesign(statistic, by, facts, missing, unit, k, interval or "calibrated", asked)
+
+
+def choose_unit_resamples(units: int | None, *, cells: int, budget: Budget, share: float) -> int:
+    """Return k for totals of range 1 of the units in an average cell, from public facts (private_bootstrap.md §4).
+
+    >>> choose_unit_resamples(None, cells=1, budget=Budget(1.0, 1e-6), share=1.0)
+    50
+    """
+    n = max(units / cells, 1.0) if units else None
+    mu = gaussian_mu(budget) * math.sqrt(share)
+    return choose_n_resamples(n=n, value_range=1.0, privacy_variance=(1.0 / (mu * (n or 1.0))) ** 2, spread=_SPREAD)
+
+
+def _kept(unit: UnitLimit) -> str:
+    rows = "row" if unit.max_rows == 1 else "rows"
+    return (
+        f"Over at most {unit.max_rows} {rows} of each {unit.column}, drawn at random where there are more; rows "
+        f"without {unit.column} are left out."
+    )

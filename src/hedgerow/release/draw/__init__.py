@@ -1,0 +1,1 @@
+"""Exact sums with noise added: one file a mechanism."""

@@ -1,0 +1,231 @@
+"""What a design would read if noise and sample fell as guessed: the inference itself, run on expected totals.
+
+No formula of an error is repeated here. A table of expected totals, and of totals as far from them as the noise will
+be, is given to the design that would read the released one, and what it says is averaged over the noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import ValueOnGrid
+from hedgerow.inference.bootstrap.bootstrap_basis import BootstrapBasis
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.noise_law import quantiles_of
+from hedgerow.mechanisms.mechanism import (
+    AveragedLaplaceCounts,
+    GaussianCounts,
+    GeometricCounts,
+    ResampledGaussian,
+    Single,
+)
+from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.designs.resampled_smooth import ResampledSmooth
+from hedgerow.release.designs.resampled_statistic import ReadCell, ResampledMean
+from hedgerow.release.draw.draw import MomentsMechanism, counts_law, moments_spread
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.release.forecast.guess import law_on_grid
+
+__all__ = ["Reading", "expected_counts", "expected_moments", "expected_replicates", "mean_law", "smooth_law"]
+
+Floats = NDArray[np.float64]
+_LAWS = 40_000
+_NODES = {"count": 3}
+_CHI_SQUARE_NODES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Errors and interval of one cell, averaged over the noise; the errors are None where it swamps the cell."""
+
+    sampling_error: float | None
+    bootstrap_error: float | None
+    privacy_error: float | None
+    width: float
+    reliable: bool
+
+
+def expected_moments(
+    design: MomentsDesign, mechanism: Single, *, records: float, mean: float, sd: float, level: float
+) -> Reading:
+    """Return what a mean or a sum of `records` values with this mean and sd would be read as."""
+    if not isinstance(mechanism, MomentsMechanism):
+        raise TypeError(f"{mechanism.type} releases no moments")
+    layout = design.layout
+    low, high = design.statistic.grid.as_bounds()
+    # The integers y that are added up run from `start` to `start + stride·steps` as a value runs from L to U.
+    slope = layout.stride * layout.steps / (high - low)
+    first = layout.start + slope * (mean - low)
+    square = (slope * sd) ** 2 + first**2 - layout.offset
+    noises = mechanism.noise.coordinates()
+    spread, law = moments_spread(mechanism)
+    totals = {"count": records, "total": records * first, "square": records * square}
+    tables = _noisy_tables({name: totals[name] for name in noises}, spread, law)
+    return _averaged([(weight, design.estimates(table)[0]) for weight, table in tables], level)
+
+
+def expected_counts(design: CountsDesign, mechanism: Single, *, records: float, share: float, level: float) -> Reading:
+    """Return what a count of `records`, or a proportion of this share of them, would be read as."""
+    if not isinstance(mechanism, (GaussianCounts, GeometricCounts, AveragedLaplaceCounts)):
+        raise TypeError(f"{mechanism.type} does not count")
+    totals = {"count": records, "equal": records * share, "different": records * (1.0 - share)}
+    law = counts_law(mechanism)
+    spread = np.full(len(design.features), mechanism.noise_sd)
+    tables = _noisy_tables({name: totals[name] for name in design.features}, spread, law)
+    return _averaged([(weight, design.estimates(table)[0]) for weight, table in tables], level)
+
+
+def mean_law(resampled: ResampledMean, mean: float, sd: float) -> tuple[Floats, Floats]:
+    """Return E f and E ff' of one record's features, for a value of this mean and sd."""
+    grid = resampled.grid
+    first = (mean - grid.centre) / grid.half_step
+    square = (sd / grid.half_step) ** 2 + first**2
+    if resampled.presence == "public":
+        return np.array([first]), np.array([[square]])
+    return np.array([first, 1.0]), np.array([[square, first], [first, 1.0]])
+
+
+def smooth_law(resampled: ResampledSmooth, moments: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
+    """Return E f and E ff' of one record's features: each column beta with its (mean, sd), all independent."""
+    grids = [grid for _, grid in resampled.statistic.grids]
+    most = max(5, int(_LAWS ** (1.0 / len(grids))))
+    if isinstance(resampled.value, ValueOnGrid):
+        most = max(most, 1025)
+    laws = [law_on_grid(grid, *pair, most=most) for grid, pair in zip(grids, moments, strict=True)]
+    index, probability = laws[0]
+    for grid, (more, factor) in zip(grids[1:], laws[1:], strict=True):
+        index = (index[:, None] * (grid.steps + 1) + more[None, :]).reshape(-1)
+        probability = (probability[:, None] * factor[None, :]).reshape(-1)
+    features = resampled.features(index).astype(np.float64)
+    return probability @ features, features.T @ (probability[:, None] * features)
+
+
+def expected_replicates(
+    design: BootstrapDesign, mechanism: Single, law: tuple[Floats, Floats], *, records: float, level: float
+) -> Reading:
+    """Return what k replicates would be read as, given E f and E ff' of one record's features.
+
+    With Poisson weights of rate λ the total of a replicate has mean λN E f and covariance λN E ff', and its noise.
+    """
+    if not isinstance(mechanism, ResampledGaussian):
+        raise TypeError(f"{mechanism.type} does not resample")
+    noise_sd = np.array([coordinate.noise.in_units for coordinate in mechanism.coordinates])
+    first, second = law
+    mean = mechanism.rate * records * first
+    covariance = mechanism.rate * records * second + np.diag(noise_sd**2)
+    read = _read(design, mean, covariance, noise_sd)
+    return _over_spread(design, read, level)
+
+
+def _read(design: BootstrapDesign, mean: Floats, covariance: Floats, noise_sd: Floats) -> ReadCell:
+    """Read replicates whose mean and covariance are exactly these, in as many sheets of k as the covariance needs."""
+    k = design.n_resamples
+    values, vectors = np.linalg.eigh(covariance)
+    factor = vectors * np.sqrt(np.maximum(values, 0.0))
+    wide = min(len(mean), k - 1)
+    contrasts = _contrasts(wide, k) * math.sqrt(k - 1)
+    spread, first = 0.0, None
+    for start in range(0, len(mean), wide):
+        block = factor[:, start : start + wide]
+        read = design.resampled.read(mean[:, None] + block @ contrasts[: block.shape[1]], noise_sd, design.facts)
+        first = first or read
+        spread += read.replicates.spread
+    assert first is not None  # a mechanism has at least one coordinate
+    return replace(first, replicates=replace(first.replicates, spread=spread))
+
+
+def _contrasts(rows: int, k: int) -> Floats:
+    """Return orthonormal rows of k numbers that each add up to 0 (Helmert's)."""
+    made = np.zeros((rows, k))
+    for row in range(rows):
+        made[row, : row + 1] = 1.0
+        made[row, row + 1] = -(row + 1.0)
+        made[row] /= math.sqrt((row + 1.0) * (row + 2.0))
+    return made
+
+
+def _over_spread(design: BootstrapDesign, read: ReadCell, level: float) -> Reading:
+    """Average over the law of the spread of k replicates, χ²_{k−1}/(k−1) times its mean."""
+    from scipy.special import gammaincinv
+
+    if not read.defined:
+        return Reading(None, None, None, read.high - read.low, False)
+    half_freedom = (design.n_resamples - 1) / 2.0
+    levels = (np.arange(_CHI_SQUARE_NODES) + 0.5) / _CHI_SQUARE_NODES
+    parts, widths = [], []
+    for ratio in gammaincinv(half_freedom, levels) / half_freedom:
+        replicates = replace(read.replicates, spread=read.replicates.spread * float(ratio))
+        basis = BootstrapBasis(replicates, read.low, read.high, True, design.interval, design.facts.census)
+        low, high = basis.interval(level, basis.methods[0])
+        widths.append(high - low)
+        parts.append(basis.parts())
+    # The root of the squares is to be the mean standard error, which the means of the parts are not: where the noise
+    # hides the sampling error it is 0 in some releases and large in others.
+    error = math.fsum(part.standard_error for part in parts) / len(parts)
+    privacy = parts[0].privacy_error
+    sampling, bootstrap = (
+        math.fsum(getattr(part, name) ** 2 for part in parts) for name in ("sampling_error", "bootstrap_error")
+    )
+    rest = math.sqrt(max(0.0, error**2 - privacy**2) / ((sampling + bootstrap) or 1.0))
+    return Reading(
+        rest * math.sqrt(sampling),
+        rest * math.sqrt(bootstrap),
+        privacy,
+        math.fsum(widths) / len(widths),
+        read.reliable,
+    )
+
+
+def _noisy_tables(totals: dict[str, float], spread: Floats, law: str) -> Iterator[tuple[float, AdditiveTable]]:
+    """Yield tables of one cell with their probabilities: expected totals, and noise at equally likely places."""
+    usual = 7 if law == "gaussian" else 5
+    places = [_places(law, _NODES.get(name, usual)) for name in totals]
+    weight = 1.0 / math.prod(len(nodes) for nodes in places)
+    expected = np.array(list(totals.values()))
+    for noise in itertools.product(*places):
+        values = (expected + np.array(noise) * spread)[None, :]
+        yield weight, AdditiveTable(({},), tuple(totals), values, spread, law)
+
+
+def _places(law: str, count: int) -> list[float]:
+    """Return equally likely values of a law of mean 0, scaled to variance 1."""
+    from scipy.special import ndtri
+
+    levels = (np.arange(count) + 0.5) / count
+    if law == "gaussian":
+        nodes = ndtri(levels)
+    else:
+        nodes = np.array([math.copysign(_quantile(law, abs(2.0 * level - 1.0)), level - 0.5) for level in levels])
+    return [float(node) for node in nodes / math.sqrt(float(np.mean(nodes**2)))]
+
+
+def _quantile(law: str, level: float) -> float:
+    """Return the half-width that holds a noise of sd 1 with this probability."""
+    return float(quantiles_of(law, level, np.zeros(1), np.ones(1))[0]) if level > 0.0 else 0.0
+
+
+def _averaged(readings: Sequence[tuple[float, Estimate]], level: float) -> Reading:
+    width = math.fsum(weight * _width(estimate, level) for weight, estimate in readings)
+    clear = [(weight, one) for weight, one in readings if one.standard_error is not None]
+    share = math.fsum(weight for weight, _ in clear)
+    if share < 0.5:
+        return Reading(None, None, None, width, False)
+
+    def part(name: str) -> float:
+        return math.fsum(weight * float(getattr(one, name)) for weight, one in clear) / share
+
+    reliable = math.fsum(weight for weight, one in readings if one.reliable) > 0.5
+    return Reading(part("sampling_error"), part("bootstrap_error"), part("privacy_error"), width, reliable)
+
+
+def _width(estimate: Estimate, level: float) -> float:
+    low, high = estimate.basis.interval(level, estimate.basis.methods[0])
+    return high - low

@@ -1,0 +1,383 @@
+"""What a mechanism would cost, without data: `hedgerow price`. In units where the range U − L is 1.
+
+==============  ===============================================================  ================================
+mechanism       what is priced                                                   sensitivity
+==============  ===============================================================  ================================
+``gaussian``    one number with Gaussian noise                                   1 under replace-one, ½ under
+``laplace``     one number with Laplace noise, noise_sd = √2 × scale             add-remove (about the midpoint)
+``averaged-``   one number with the average of k Laplace releases,               likewise
+``laplace``     noise_sd = √(2k) × scale
+``geometric``   one count with two-sided geometric noise                         1
+``moments``     one mean on the default grid: replace-one with public presence,  that of the whole vector
+                add-remove with a private count; noise_sd is that of Σ(x − c)
+``bootstrap``   k resampled sums of one centred value, |x − c| ≤ ½; noise_sd is  1 under replace-one, ½ under
+                that of ONE replicate                                            add-remove
+==============  ===============================================================  ================================
+
+A new mechanism needs an entry in `PRICED` and `_BUILDERS`, and its case in the functions that check and scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
+from hedgerow.facts.facts import Missing
+from hedgerow.facts.numbers import whole
+from hedgerow.facts.relation import Relation, Target, parse_relation
+from hedgerow.mechanisms.mechanism import (
+    AveragedLaplaceNoise,
+    GaussianNoise,
+    GeometricCounts,
+    LaplaceNoise,
+    Mechanism,
+    MomentsGaussian,
+    Presence,
+    ResampledCoordinate,
+    ResampledGaussian,
+    as_record,
+)
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.request.noise import AVERAGED_LAPLACE, N_DRAWS, parse_draws
+from hedgerow.resampling.statistic import mean
+
+__all__ = ["PRICED", "Price", "PriceOfErrors", "build_mechanism", "price_of", "price_of_errors"]
+
+_RANGE = 1.0
+# Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
+_NOISE_SD = (1e-4, 1e9)
+_GAUSSIAN = ("gaussian", "moments", "bootstrap")
+_N_RESAMPLES = 50
+_RATE = 1.0
+LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a mechanism: (``epsilon_upper``, ``delta``) holds; infinite where no ε does.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        What was priced, with every parameter that pricing needs.
+    relation : Relation
+    delta, epsilon_upper : float
+    noise_sd : float
+        Standard deviation of the noise on the number released (of one replicate), in units of the range.
+    """
+
+    mechanism: Mechanism
+    relation: Relation
+    delta: float
+    epsilon_upper: float
+    noise_sd: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; an infinite ε is null."""
+        return {
+            "mechanism": as_record(self.mechanism),
+            "relation": str(self.relation),
+            "delta": self.delta,
+            "epsilon_upper": self.epsilon_upper if math.isfinite(self.epsilon_upper) else None,
+            "noise_sd": self.noise_sd,
+        }
+
+
+def price_of(
+    mechanism: str,
+    *,
+    relation: object,
+    rho: float | None = None,
+    mu: float | None = None,
+    noise_sd: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    n_resamples: int | None = None,
+    rate: float | None = None,
+    n_draws: int | None = None,
+) -> Price:
+    """Return an upper bound on ε at δ for given noise, or the least noise that provably meets ε.
+
+    Exactly one of `rho`, `mu`, `noise_sd`, `epsilon` is given. ``mu`` M means noise_sd = √k/M, k replicates or 1,
+    whatever the relation; ``rho`` R means M = √(2R).
+
+    Parameters
+    ----------
+    mechanism : {"gaussian", "laplace", "averaged-laplace", "geometric", "moments", "bootstrap"}
+    relation : {"replace-one", "add-remove"}
+    rho, mu, noise_sd, epsilon : float
+        The size of the noise, or the budget it must meet; in units of the range.
+    delta : float, optional
+        1e-6 by default.
+    n_resamples, rate
+        For a bootstrap only.
+    n_draws : int, optional
+        For averaged Laplace noise only; 10 by default.
+
+    Raises
+    ------
+    ParameterError
+        HG101, HG102, HG103 for ε, δ, relation; HG109 not exactly one size, or one out of range;
+        HG117 a Gaussian at δ = 0; HG120 if the number of replicates is invalid;
+        HG124 an option or a name that fits no mechanism.
+    UncertifiedError
+        HG401 no noise meets the budget; HG403 a bootstrap outside the range that is certified.
+
+    Examples
+    --------
+    >>> price = price_of("gaussian", relation="replace-one", rho=0.5, delta=1e-6)
+    >>> price.noise_sd, round(price.epsilon_upper, 3)
+    (1.0, 4.887)
+    """
+    from hedgerow.accounting.calibrate import least_noise
+    from hedgerow.accounting.compose import profile_of
+
+    _check_mechanism(mechanism, n_resamples=n_resamples, rate=rate, n_draws=n_draws)
+    draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
+    k, rate = _resampling(mechanism, n_resamples, rate)
+    protected = parse_relation(relation)
+    _check_sizes(mechanism, rho=rho, mu=mu, noise_sd=noise_sd, epsilon=epsilon)
+    budget = Budget(1.0 if epsilon is None else epsilon, DEFAULT_DELTA if delta is None else delta)
+    if budget.delta == 0.0 and mechanism in _GAUSSIAN:
+        raise ParameterError(
+            "HG117",
+            rule=f'`mechanism="{mechanism}"` needs `delta` above 0.',
+            finding="delta=0 was given: no ε holds, however much noise is added.",
+            remedy='Use mechanism="laplace" or "geometric" for a pure guarantee, or give delta=1e-6.',
+        )
+    if epsilon is not None:
+        found = least_noise(
+            lambda precision: _of_precision(mechanism, precision, protected, k, rate, draws), protected, budget
+        )
+        return Price(found.mechanism, protected, budget.delta, found.epsilon_upper, _noise_sd(found.mechanism))
+    built = build_mechanism(
+        mechanism, _given_sd(rho, mu, noise_sd, k), protected, n_resamples=k, rate=rate, n_draws=draws
+    )
+    curve = profile_of(built, protected)
+    return Price(built, protected, budget.delta, curve.epsilon_upper(budget.delta), _noise_sd(built))
+
+
+def build_mechanism(
+    name: str,
+    noise_sd: float,
+    relation: Relation,
+    *,
+    n_resamples: int = _N_RESAMPLES,
+    rate: float = _RATE,
+    n_draws: int = N_DRAWS,
+) -> Mechanism:
+    """Return the named mechanism with noise of this standard deviation, in units of the range.
+
+    >>> build_mechanism("laplace", 2.0, Relation.ADD_REMOVE).noise_sd
+    2.0
+    """
+    if name == "bootstrap":
+        return _bootstrap(noise_sd, relation, n_resamples, rate)
+    if name == AVERAGED_LAPLACE:
+        return AveragedLaplaceNoise(noise_sd / math.sqrt(2.0 * n_draws), n_draws, _one_number(relation))
+    return _BUILDERS[name](noise_sd, relation)
+
+
+def _of_precision(
+    name: str, precision: float, relation: Relation, n_resamples: int, rate: float, n_draws: int
+) -> Mechanism:
+    # The sd of geometric noise vanishes far faster than its scale, which is what its price follows.
+    if name == "geometric":
+        return GeometricCounts(1.0 / precision, 1)
+    replicates = math.sqrt(n_resamples) if name == "bootstrap" else 1.0
+    options: dict[str, Any] = {"n_resamples": n_resamples, "rate": rate, "n_draws": n_draws}
+    return build_mechanism(name, replicates / precision, relation, **options)
+
+
+def _gaussian(noise_sd: float, relation: Relation) -> Mechanism:
+    return GaussianNoise(noise_sd, _one_number(relation))
+
+
+def _laplace(noise_sd: float, relation: Relation) -> Mechanism:
+    return LaplaceNoise(noise_sd / math.sqrt(2.0), _one_number(relation))
+
+
+def _geometric(noise_sd: float, relation: Relation) -> Mechanism:
+    # noise_sd² = 2α/(1 − α)² solved for 1 − α in the form that loses no digits for large noise.
+    square = noise_sd**2
+    root = math.sqrt(2.0 * square + 1.0)
+    return GeometricCounts(-1.0 / math.log1p(-(1.0 + root) / (square + 1.0 + root)), 1)
+
+
+def _moments(noise_sd: float, relation: Relation) -> Mechanism:
+    public = relation is Relation.REPLACE_ONE
+    facts = PublicFacts(relation, "row", Target.POPULATION, None)
+    missing = Missing.DECLARED_COMPLETE if public else Missing.DROP
+    design = MomentsDesign(mean("x", bounds=(0, 1)), (), facts, missing, "gaussian", "moments", "asked for")
+    # Widths are proportional to 1/μ, so the noise at μ = 1 tells which μ gives the noise wanted.
+    return design.mechanism(_noise_sd(design.mechanism(1.0)) / noise_sd)
+
+
+def _bootstrap(noise_sd: float, relation: Relation, n_resamples: int, rate: float) -> Mechanism:
+    # The grid 0, 1 about its midpoint: integers ±1 in units of half the range.
+    coordinate = ResampledCoordinate(1, lattice_noise(2.0 * noise_sd))
+    presence: Presence = "public" if relation is Relation.REPLACE_ONE else "private"
+    return ResampledGaussian(n_resamples, rate, "value", (coordinate,), presence, 1)
+
+
+_BUILDERS: dict[str, Callable[[float, Relation], Mechanism]] = {
+    "moments": _moments,
+    "gaussian": _gaussian,
+    "laplace": _laplace,
+    "geometric": _geometric,
+}
+PRICED = ("bootstrap", AVERAGED_LAPLACE, *_BUILDERS)
+
+
+def _one_number(relation: Relation) -> float:
+    """Return R, by which a replaced value moves a sum, or R/2, by which one that comes or goes moves Σ(x − c)."""
+    return _RANGE if relation is Relation.REPLACE_ONE else _RANGE / 2.0
+
+
+def _noise_sd(mechanism: Mechanism) -> float:
+    if isinstance(mechanism, (GaussianNoise, LaplaceNoise, AveragedLaplaceNoise, GeometricCounts)):
+        return mechanism.noise_sd
+    if isinstance(mechanism, MomentsGaussian):
+        # Grid integers run over ±reach, which is half the range.
+        return mechanism.noise.total.in_units / mechanism.layout.reach / 2.0
+    if isinstance(mechanism, ResampledGaussian):
+        return mechanism.coordinates[0].noise.in_units / 2.0
+    raise TypeError(mechanism.type)
+
+
+def _given_sd(rho: float | None, mu: float | None, noise_sd: float | None, n_resamples: int) -> float:
+    if noise_sd is not None:
+        given = positive_number("noise_sd", noise_sd, code="HG109")
+    elif rho is not None:
+        given = math.sqrt(n_resamples) / Rho(rho).to_mu().mu
+    else:
+        given = math.sqrt(n_resamples) / Mu(mu).mu  # type: ignore[arg-type]  # exactly one is given, as checked
+    low, high = _NOISE_SD
+    if not low <= given <= high:
+        raise ParameterError(
+            "HG109",
+            rule=f"Noise is priced from {low:g} to {high:g} times the range.",
+            finding=f"Found a standard deviation of {given:.6g}.",
+            remedy="Is it in units where U − L is 1?",
+        )
+    return given
+
+
+def _check_mechanism(
+    mechanism: str, *, n_resamples: int | None, rate: float | None, n_draws: int | None = None
+) -> None:
+    if mechanism not in PRICED:
+        raise ParameterError(
+            "HG124",
+            rule="`mechanism` must be one of " + ", ".join(PRICED) + ".",
+            finding=f"Found {mechanism!r}.",
+            remedy="For one number with Gaussian noise, gaussian.",
+        )
+    if mechanism != "bootstrap" and (n_resamples is not None or rate is not None):
+        raise ParameterError(
+            "HG124",
+            rule="The number of replicates and their rate belong to the bootstrap.",
+            finding=f"They were given with {mechanism!r}.",
+            remedy="Leave them out.",
+        )
+    if mechanism != AVERAGED_LAPLACE and n_draws is not None:
+        raise ParameterError(
+            "HG124",
+            rule="The number of draws belongs to averaged Laplace noise.",
+            finding=f"It was given with {mechanism!r}.",
+            remedy="Leave it out.",
+        )
+
+
+def _check_sizes(
+    mechanism: str, *, rho: float | None, mu: float | None, noise_sd: float | None, epsilon: float | None
+) -> None:
+    sizes = {"rho": rho, "mu": mu, "noise_sd": noise_sd, "epsilon": epsilon}
+    given = [name for name, value in sizes.items() if value is not None]
+    if len(given) != 1:
+        raise ParameterError(
+            "HG109",
+            rule="Exactly one of rho, mu, noise_sd, epsilon says how much noise there is.",
+            finding="Found none." if not given else "Found " + " and ".join(given) + ".",
+            remedy="With epsilon the least noise is found; with one of the others, the price.",
+        )
+    if given[0] in ("rho", "mu") and mechanism not in _GAUSSIAN:
+        raise ParameterError(
+            "HG124",
+            rule="ρ and μ are sizes of Gaussian noise.",
+            finding=f"{given[0]} was given with {mechanism!r}.",
+            remedy="Give noise_sd, which is √2 × scale for Laplace noise, or epsilon.",
+        )
+
+
+def _resampling(mechanism: str, n_resamples: int | None, rate: float | None) -> tuple[int, float]:
+    """Return k and λ; 1 and 1 for what is not resampled."""
+    if mechanism != "bootstrap":
+        return 1, _RATE
+    k = _N_RESAMPLES if n_resamples is None else whole(n_resamples)
+    if k is None or not 1 <= k <= LADDER[-1]:
+        raise ParameterError(
+            "HG120",
+            rule=f"A bootstrap is priced for 1 to {LADDER[-1]:,} replicates.",
+            finding=f"Found {n_resamples!r}.",
+            remedy="50 is the default.",
+        )
+    return k, _RATE if rate is None else positive_number("rate", rate, code="HG124")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceOfErrors:
+    """One row of the price of standard errors: k replicates against one plain release of the same total noise.
+
+    Attributes
+    ----------
+    n_resamples : int
+    epsilon_upper, plain_epsilon : float
+        ε of the k replicates and of the one release, at the same ρ.
+    noise_ratio : float or None
+        How much more noise the bootstrapped estimate needs to cost what the plain one costs; below 1 where it needs
+        less. None where no certified amount does.
+    """
+
+    n_resamples: int
+    epsilon_upper: float
+    plain_epsilon: float
+    noise_ratio: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; an infinite ε is null."""
+        return {
+            "n_resamples": self.n_resamples,
+            "epsilon_upper": self.epsilon_upper if math.isfinite(self.epsilon_upper) else None,
+            "plain_epsilon": self.plain_epsilon,
+            "noise_ratio": self.noise_ratio,
+        }
+
+
+def price_of_errors(
+    *, relation: object, mu: float, delta: float | None = None, rate: float | None = None
+) -> list[PriceOfErrors]:
+    """Return what standard errors cost against k, at the total noise of one plain release at μ.
+
+    >>> [round(row.epsilon_upper, 2) for row in price_of_errors(relation="replace-one", mu=1.0)][3:6]
+    [4.87, 4.87, 4.87]
+    """
+    protected = parse_relation(relation)
+    plain = price_of("gaussian", relation=protected, mu=mu, delta=delta)
+    rows = []
+    for k in LADDER:
+        options: dict[str, Any] = {"relation": protected, "delta": delta, "n_resamples": k, "rate": rate}
+        price = price_of("bootstrap", mu=mu, **options)
+        try:
+            needed = price_of("bootstrap", epsilon=plain.epsilon_upper, **options)
+            ratio: float | None = needed.noise_sd / price.noise_sd
+        except (UncertifiedError, ParameterError):
+            ratio = None
+        rows.append(PriceOfErrors(k, price.epsilon_upper, plain.epsilon_upper, ratio))
+    return rows

@@ -1,0 +1,212 @@
+"""What a call leaves unsaid, taken from the facts: bounds and step, categories, missing policy.
+
+Arguments of a call override the facts. Whatever of the facts a release rests on without a source, and whatever of them
+it overrides, is said in a sentence that goes on its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hedgerow.errors import FactsError, ParameterError
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.facts import Category, Grid, Missing, Scalar, checked_column
+from hedgerow.resampling.smooth_statistic import Smooth
+from hedgerow.resampling.statistic import Asked, Awaiting, Count, Proportion, Statistic
+
+__all__ = ["Resolver"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Resolves the parts of a request against the facts, and notes what the certificate must say.
+
+    Attributes
+    ----------
+    facts : Facts
+        Empty ones where a call has none.
+    notes : list of str
+        The sentences so far, each once.
+    """
+
+    facts: Facts = field(default_factory=Facts)
+    notes: list[str] = field(default_factory=list)
+
+    def statistic(self, asked: Asked) -> Statistic:
+        """Return the statistic with its bounds.
+
+        Raises
+        ------
+        ForbiddenError
+            HG704: the facts leave it out.
+        ParameterError
+            HG104: neither call nor facts have bounds.
+        """
+        self.facts.allow([asked.kind])
+        if isinstance(asked, Awaiting):
+            made: Statistic = asked.build([(column, self._grid(asked, column)) for column in asked.columns])
+            return made
+        for column, grid in grids_of(asked):
+            self._compare(column, grid)
+        return asked
+
+    def groups(self, by: object, other: bool | None) -> tuple[Category, ...] | None:
+        """Return the categories of each group; None where `by` is no list of names and no mapping.
+
+        Raises
+        ------
+        ParameterError
+            HG111: a column whose categories are declared neither by the call nor by the facts.
+        """
+        listed = declared_groups(by)
+        return None if listed is None else tuple(self._category(column, values, other) for column, values in listed)
+
+    def policy(self, statistic: Statistic, given: Missing | None) -> Missing:
+        """Return what a missing value of a statistic's columns counts as: by the call, the facts, else ``drop``.
+
+        Raises
+        ------
+        FactsError
+            HG705: the columns of one statistic have different policies.
+        """
+        columns = columns_of(statistic)
+        declared = {column: self.facts.column(column).missing for column in columns}
+        if given is not None:
+            for column, fact in declared.items():
+                if fact is not None and fact is not given:
+                    self._note(f"missing policy of column {column}: {given} in this call, not {fact} as in the facts")
+            return given
+        found = {fact or Missing.DROP for fact in declared.values()}
+        if len(found) > 1:
+            raise FactsError(
+                "HG705",
+                rule="The columns of one statistic have one missing policy.",
+                finding=f"The facts give different ones to {' and '.join(repr(column) for column in columns)}.",
+                remedy='Say which in the call, e.g. missing="drop".',
+            )
+        for column, fact in declared.items():
+            if fact is not None:
+                self._sourced("missing policy", column)
+        return found.pop() if found else Missing.DROP
+
+    def _grid(self, asked: Awaiting, column: str) -> Grid:
+        fact = self.facts.column(column)
+        if fact.bounds is None:
+            raise ParameterError(
+                "HG104",
+                rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
+                finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
+                remedy=f"Give them from the codebook: {_with_bounds(asked)}.",
+                shell=_bounds_in_shell(asked, column),
+                facts_help=True,
+            )
+        self._sourced("bounds", column)
+        if asked.step is not None:
+            grid = Grid.from_bounds(column, fact.bounds, asked.step)
+            if fact.step is not None:
+                self._compare(column, grid)
+            return grid
+        grid = Grid.from_bounds(column, fact.bounds, fact.step)
+        if asked.steps is not None and grid.steps > 2 * asked.steps:
+            # A quantile reads every grid value as a cell of its own: a step much finer than its own would drown it.
+            return replace(Grid.from_bounds(column, fact.bounds), steps=asked.steps)
+        return grid
+
+    def _compare(self, column: str, grid: Grid) -> None:
+        fact = self.facts.column(column)
+        if fact.bounds is None:
+            return
+        declared = Grid.from_bounds(column, fact.bounds, fact.step)
+        low, high = declared.as_bounds()
+        if grid.as_bounds() != (low, high):
+            own = "[{:.15g}, {:.15g}]".format(*grid.as_bounds())
+            self._note(f"bounds of column {column}: {own} in this call, not [{low:.15g}, {high:.15g}] as in the facts")
+        else:
+            self._sourced("bounds", column)
+
+    def _category(self, column: str, values: Iterable[Scalar] | None, other: bool | None) -> Category:
+        fact = self.facts.column(column)
+        if values is None:
+            if fact.categories is None:
+                raise ParameterError(
+                    "HG111",
+                    rule="Categories of a group are declared, never read off the data.",
+                    finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
+                    remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
+                    facts_help=True,
+                )
+            self._sourced("categories", column)
+            return Category.declared(column, fact.categories, other=fact.other if other is None else other)
+        made = Category.declared(column, values, other=bool(other))
+        if fact.categories is not None and (made.values, made.other) != (fact.categories, fact.other):
+            self._note(f"categories of column {column}: those of this call, not those of the facts")
+        elif fact.categories is not None:
+            self._sourced("categories", column)
+        return made
+
+    def _sourced(self, what: str, column: str) -> None:
+        if column in self.facts.columns and not self.facts.column(column).source:
+            self._note(f"{what} of column {column}: no source given")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def declared_groups(by: object) -> list[tuple[str, Iterable[Scalar] | None]] | None:
+    """Return (column, categories) of each group, None for categories that the facts must give.
+
+    >>> declared_groups(["sex", "region"]), declared_groups({"sex": [0, 1]})
+    ([('sex', None), ('region', None)], [('sex', [0, 1])])
+    """
+    if isinstance(by, dict) or hasattr(by, "items"):
+        return list(by.items())
+    if isinstance(by, str):
+        return [(by, None)]
+    if isinstance(by, Sequence) and by:
+        names = [checked_column(name) for name in by]
+        if len(set(names)) < len(names):
+            raise ParameterError(
+                "HG111",
+                rule="Each column is named once in `by`.",
+                finding="One is named twice.",
+                remedy='For example by=["sex", "region"].',
+            )
+        return [(name, None) for name in names]
+    return None
+
+
+def grids_of(statistic: Statistic) -> tuple[tuple[str, Grid], ...]:
+    """Return the columns that a statistic reads as numbers, with their grids."""
+    if isinstance(statistic, Smooth):
+        return statistic.grids
+    if isinstance(statistic, (Count, Proportion)):
+        return ()
+    return ((statistic.column, statistic.grid),)
+
+
+def columns_of(statistic: Statistic) -> tuple[str, ...]:
+    """Return the columns of which a missing value matters."""
+    if isinstance(statistic, Proportion):
+        return (statistic.column,)
+    return tuple(column for column, _ in grids_of(statistic))
+
+
+def _with_bounds(asked: Awaiting) -> str:
+    """Return how the statistic that was asked for is given bounds, with placeholders for the ends."""
+    if asked.kind == "sum":
+        # A sum may come from `sum` or from a table of totals: the keyword is the same.
+        return "bounds=(LO, HI)"
+    names = [f'"{one}"' for one in asked.columns]
+    ends = "{" + ", ".join(f"{name}: (LO, HI)" for name in names) + "}" if asked.kind == "ratio" else "(LO, HI)"
+    step = [] if asked.step is None else [f"step={asked.step}"]
+    # `mean` is a method of a survey too.
+    call = asked.kind if asked.kind == "mean" else f"hg.{asked.kind}"
+    return f"{call}({', '.join([*names, *asked.given, f'bounds={ends}', *step])})"
+
+
+def _bounds_in_shell(asked: Awaiting, column: str) -> str:
+    if asked.kind in ("mean", "sum"):
+        return f"Give them from the codebook: {column}:LO:HI in place of {column}."
+    return f"Write them into the facts file, from the codebook: bounds = [LO, HI] under [columns.{column}]."

@@ -1,0 +1,1 @@
+"""What a release returns, and how it is written and read back."""

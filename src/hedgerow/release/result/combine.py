@@ -1,0 +1,104 @@
+"""Several releases of the same statistics put together: pooled estimates, one certificate for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hedgerow.accounting.certificate import Certificate, certify
+from hedgerow.errors import ParameterError
+from hedgerow.inference.combine import pooled
+from hedgerow.inference.estimate import Estimate
+from hedgerow.keywords import takes
+from hedgerow.mechanisms.mechanism import Composition, parts_of
+from hedgerow.release.result.result import Release
+
+__all__ = ["combine", "composed_certificate"]
+
+
+@takes()
+def combine(releases: Sequence[Release]) -> Release:
+    """Pool repeated releases of the same statistics from the same records, by inverse-variance weights.
+
+    Post-processing of what was released; the certificate is that of all the releases together, whose prices add up.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        Two or more that estimate the same things: same source, relation, unit, target, missing policy, statistics,
+        bounds and cells, in the same order.
+
+    Raises
+    ------
+    ParameterError
+        HG122: they do not estimate the same thing, so pooling would mean nothing.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> twice = [survey.mean("age", bounds=(0, 100), step=1, epsilon=0.5) for _ in range(2)]
+    >>> both = combine(twice)
+    >>> both[0].method, both[0].privacy_error < twice[0][0].privacy_error, 0.5 < both.certificate.epsilon < 1.0
+    ('combined', True, True)
+    """
+    listed = list(releases) if isinstance(releases, Sequence) else []
+    if len(listed) < 2 or not all(isinstance(release, Release) for release in listed):
+        raise _not_the_same("Two or more releases are pooled.", "Found fewer.")
+    first = listed[0]
+    for place, release in enumerate(listed[1:], start=1):
+        if _subject(release) != _subject(first):
+            raise _not_the_same("Pooled releases estimate the same thing.", "Two of these do not.")
+        if any(_noise_of(release) == _noise_of(earlier) for earlier in listed[:place]):
+            # Fresh noise never repeats in every number; one release given twice would halve its error for nothing.
+            raise _not_the_same("Pooled releases have noise of their own.", "One of these was given twice.")
+    estimates = tuple(pooled(same) for same in zip(*listed, strict=True))
+    certified = [release.certificate for release in listed if release.certificate is not None]
+    certificate = composed_certificate(certified) if len(certified) == len(listed) else None
+    reasons = {"combined": "releases of the same statistics, pooled by inverse variance"}
+    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons)
+
+
+def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:
+    """Return one certificate for all of these together, at the largest of their δ."""
+    first = certificates[0]
+    parts = [part for certificate in certificates for part in parts_of(certificate.mechanism)]
+    return certify(
+        Composition(tuple(parts)),
+        first.relation,
+        unit=first.unit,
+        delta=max(certificate.delta for certificate in certificates),
+        assumptions=tuple(dict.fromkeys(text for c in certificates for text in c.assumptions)),
+    )
+
+
+def _subject(release: Release) -> tuple[object, ...]:
+    """Return what a release is about: everything but its numbers, its method and its price."""
+
+    def about(estimate: Estimate) -> tuple[object, ...]:
+        return estimate.statistic, estimate.column, tuple(estimate.cell.items()), estimate.covers
+
+    facts = (
+        release.identity,
+        release.asked,
+        release.source,
+        release.relation,
+        release.unit,
+        release.target,
+        release.n,
+        release.missing,
+    )
+    return (*facts, release.simulated, tuple(about(estimate) for estimate in release))
+
+
+def _noise_of(release: Release) -> tuple[float, ...]:
+    return tuple(estimate.estimate for estimate in release if estimate.method != "public")
+
+
+def _not_the_same(rule: str, finding: str) -> ParameterError:
+    return ParameterError(
+        "HG122",
+        rule=rule,
+        finding=finding,
+        remedy="Give releases of one source with the same statistics, bounds, groups and policy, in the same order.",
+    )

@@ -1,0 +1,1 @@
+"""Reserve a price, run, record the result."""

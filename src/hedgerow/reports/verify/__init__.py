@@ -1,0 +1,1 @@
+"""A record held against itself, and priced anew."""

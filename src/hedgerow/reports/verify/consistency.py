@@ -1,0 +1,244 @@
+"""Whether the parts of a record fit one another: its numbers, its facts and the mechanism that it prices.
+
+What is compared follows from what a mechanism describes: how many numbers it makes and how wide their noise is, whose
+presence it takes as public, and for how many rows of a unit it was priced. Nothing is judged that a record cannot show;
+`NOT_CHECKED` says what that is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from hedgerow.accounting.certificate import Certificate
+from hedgerow.facts.facts import Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import (
+    AveragedLaplaceCounts,
+    AveragedLaplaceMoments,
+    CellTotals,
+    GaussianCounts,
+    GeometricCounts,
+    MomentsGaussian,
+    MomentsGeometric,
+    ResampledGaussian,
+    ResampledUnits,
+    Single,
+    parts_of,
+)
+from hedgerow.release.designs.wording import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
+from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
+from hedgerow.reports.verify.noisy_record import contradictions_of_noisy_numbers
+from hedgerow.reports.verify.priced_errors import Facts, cells_of, possible_error, same_worth
+
+__all__ = ["NOT_CHECKED", "contradictions"]
+
+NOT_CHECKED = (
+    "Whether a row is what the unit says (a person, a household), and whether the unit was another one: a text that "
+    "was changed wherever it stands looks as if it had been written so.",
+    "Whether the assumptions are true, and whether more were made than the mechanism and the record itself show.",
+    "Whether this mechanism is the one that ran, on these data, with noise that nobody saw; or whether a number, its "
+    "errors and its mechanism were all changed together.",
+    "The estimates, their sampling errors and their intervals. Nor the privacy error of a statistic of one's own, of a "
+    "quantile, ratio, variance or correlation, of the margins of a table, and of most scores and models; that of a "
+    "mean or a share whose number of records is private is checked for its size alone, that of totals with bounds by "
+    "cell up to one factor for all.",
+    "What a page shows around the record that it holds, and other releases from the same data.",
+)
+"""What no record can show about itself."""
+
+_METHODS: dict[type, tuple[str, ...]] = {
+    GeometricCounts: ("geometric",),
+    GaussianCounts: ("gaussian",),
+    AveragedLaplaceCounts: ("averaged-laplace",),
+    MomentsGaussian: ("moments", "gaussian"),
+    MomentsGeometric: ("geometric",),
+    AveragedLaplaceMoments: ("averaged-laplace",),
+    CellTotals: ("moments", "geometric"),
+    ResampledGaussian: ("bootstrap",),
+    ResampledUnits: ("bootstrap",),
+}
+_MOMENTS = (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)
+Entry = Mapping[str, Any]
+
+
+def contradictions(record: object, certificate: Certificate) -> tuple[str, ...]:
+    """Return in what a record contradicts itself, in sentences; empty where its parts fit one another.
+
+    Parameters
+    ----------
+    record : object
+        JSON data: a certificate, or a release, table, score or model that holds one.
+    certificate : Certificate
+        The one in it.
+
+    Examples
+    --------
+    >>> from hedgerow.accounting.certificate import certify
+    >>> made = certify(GeometricCounts(3.0, 2), Relation.ADD_REMOVE, unit="row", delta=0.0)
+    >>> contradictions(made.to_dict(), made)
+    ()
+    >>> about = {"relation": "add-remove", "unit": "row", "n": 100}
+    >>> contradictions({"certificate": made.to_dict(), "release": about, "estimates": []}, made)[0]
+    'The number of records is stated, which is public under replace-one and private under add-remove.'
+    """
+    found = list(_of_certificate(certificate))
+    if isinstance(record, Mapping) and "certificate" in record:
+        try:
+            found += _of_record(record, certificate)
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            found.append("Something that a record of its kind holds is missing, or of another kind.")
+    return tuple(dict.fromkeys(found))
+
+
+def _of_certificate(certificate: Certificate) -> Iterator[str]:
+    if certificate.bound != "upper":
+        yield "Its bound is no upper one."
+    for part in parts_of(certificate.mechanism):
+        if isinstance(part, ResampledUnits) and not _unit_of(part.max_rows, certificate.unit):
+            yield f"Its unit is not one of at most {part.max_rows} rows, for which the mechanism was priced."
+        valued = isinstance(part, ResampledGaussian) and part.shape in ("value", "value-and-count")
+        if valued and certificate.relation is Relation.REPLACE_ONE and END_PAIR not in certificate.assumptions:
+            yield "An assumption on which the price of its mechanism rests is missing."
+
+
+def _unit_of(rows: int, unit: str) -> bool:
+    return unit.endswith(f", at most {rows} row{'s' if rows > 1 else ''}")
+
+
+def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
+    if "score" in record and "release" not in record:
+        yield from contradictions_of_a_score(record["score"], certificate)
+        return
+    about = record["release"]
+    if (about["relation"], about["unit"]) != (str(certificate.relation), certificate.unit):
+        yield "The release names another relation or another unit than its certificate."
+    if about["n"] is not None and certificate.relation is not Relation.REPLACE_ONE:
+        yield "The number of records is stated, which is public under replace-one and private under add-remove."
+    if "hedgerow_model" in record:
+        yield from contradictions_of_a_model(record, certificate)
+        return
+    if about["n"] is None and certificate.relation is Relation.REPLACE_ONE:
+        yield "The number of records, which is public under replace-one, is not stated."
+    several = any(isinstance(part, ResampledUnits) for part in parts_of(certificate.mechanism))
+    if not several and certificate.unit != "row":
+        yield "Its unit has several rows, and its mechanism was priced for one."
+    if "table" in record and record["table"]["guarantee"] != "dp":
+        yield "The table names another guarantee than the one that a certificate prices."
+    if "noisy" in record:
+        yield from contradictions_of_noisy_numbers(record, certificate)
+    else:
+        yield from _Numbers(record, certificate).contradictions()
+
+
+class _Numbers:
+    """The estimates of a release or a table, held against the mechanism part by part, in the order of the request."""
+
+    def __init__(self, record: Mapping[str, Any], certificate: Certificate) -> None:
+        self._certificate = certificate
+        self._entries: Sequence[Entry] = record["estimates"]
+        self._missing = str(record["release"]["missing"])
+        n = record["release"]["n"]
+        columns = {entry["column"] for entry in self._entries if entry["column"] is not None}
+        self._facts = Facts(n, frozenset(column for column in columns if self._is_complete(column)))
+        # Counts that add up to a public total were adjusted to it, which takes noise away.
+        self._adjusted = n is not None and bool(record.get("table", {}).get("margins"))
+
+    def _is_complete(self, column: str) -> bool:
+        policy = str(Missing.DECLARED_COMPLETE)
+        return self._missing == policy or f"{policy} for {column}" in self._missing.split(", ")
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield what does not fit."""
+        for column in sorted(self._facts.complete):
+            if declared_complete(column) not in self._certificate.assumptions:
+                yield "Values are taken as complete, as declared, and the certificate does not say so."
+        left = list(self._entries)
+        for part in parts_of(self._certificate.mechanism):
+            left = yield from self._public(left)
+            size = self._size(part, left[0] if left else None)
+            group, left = left[:size], left[size:]
+            if size == 0 or len(group) < size:
+                yield "It has fewer numbers than its mechanism makes, or others than it can make."
+                return
+            yield from self._of_part(part, group)
+        left = yield from self._public(left)
+        if left:
+            yield "It has more numbers than its mechanism makes: some have no price."
+
+    def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
+        """Pass over numbers that are public, and return the rest."""
+        while left and left[0]["method"] == "public":
+            entry = left.pop(0)
+            if (entry["statistic"], entry["cell"], entry["estimate"]) != ("count", {}, self._facts.n):
+                yield "A number without a price is not the public number of records."
+        return left
+
+    def _size(self, part: Single, first: Entry | None) -> int:
+        """Return how many numbers a part makes; 0 where no release makes any with it."""
+        cells = cells_of(part)
+        if cells is None or first is None:
+            return 0
+        shares = isinstance(part, (GeometricCounts, GaussianCounts, AveragedLaplaceCounts))
+        if not shares or first["statistic"] != "proportion" or self._facts.divides(first):
+            return cells
+        return 0 if cells % 2 else cells // 2  # those that are equal, and those that are not
+
+    def _of_part(self, part: Single, group: Sequence[Entry]) -> Iterator[str]:
+        first = group[0]
+        same = {(entry["statistic"], entry["column"], entry["method"]) for entry in group}
+        places = {json.dumps(entry["cell"], sort_keys=True) for entry in group}
+        resamples = part.n_resamples if isinstance(part, (ResampledGaussian, ResampledUnits)) else None
+        if (
+            len(same) > 1
+            or len(places) < len(group)
+            or first["method"] not in _METHODS[type(part)]
+            or {entry["n_resamples"] for entry in group} != {resamples}
+            or not _serves(part, first["statistic"])
+        ):
+            yield "Its numbers are not of the statistic, the cells or the method of its mechanism."
+            return
+        yield from self._presence(part, first)
+        if any(entry["privacy_error"] is None and entry["reliable"] for entry in group):
+            yield "A number is called reliable, and has no error."
+        if not all(self._fits(part, entry, len(group)) for entry in group):
+            yield "The privacy error beside a number is not that of the noise on record."
+        known = [entry["privacy_error"] for entry in group]
+        if isinstance(part, CellTotals) and (None in known or not same_worth(part, known)):
+            yield "The privacy error beside a number is not that of the noise on record."
+
+    def _presence(self, part: Single, first: Entry) -> Iterator[str]:
+        """Yield where a price rests on records whose presence is public, and the record does not say that it is."""
+        if isinstance(part, _MOMENTS):
+            public, cells = part.layout.presence == "public", part.layout.cells
+        else:
+            public, cells = isinstance(part, ResampledGaussian) and part.presence == "public", 1
+        if public and self._certificate.relation is not Relation.REPLACE_ONE:
+            yield "Its mechanism takes the presence of every record as public, which add-remove keeps private."
+        kept = first["column"] in self._facts.complete or MIDPOINT in (first["note"] or "")
+        if public and not kept:
+            yield "Its mechanism takes every value as present, and the record says that missing ones were dropped."
+        if public and (cells > 1 or first["cell"]) and PUBLIC_MEMBERSHIP not in self._certificate.assumptions:
+            yield "Its mechanism takes the cell of every record as public, and the certificate does not say so."
+
+    def _fits(self, part: Single, entry: Entry, cells: int) -> bool:
+        if entry["privacy_error"] is None:
+            # Only a ratio whose denominator is lost in noise, or replicates that say nothing, have none.
+            return not (entry["statistic"] in ("count", "sum") and not self._adjusted) or entry["method"] == "bootstrap"
+        found = possible_error(part, entry, self._facts)
+        if found is None:
+            return True
+        low, high = found
+        if self._adjusted and entry["statistic"] == "count":
+            low *= 0.0 if entry["method"] == "bootstrap" else (1.0 - 1.0 / cells) ** 0.5
+        return bool(low * (1.0 - 1e-9) <= entry["privacy_error"] <= high)
+
+
+def _serves(part: Single, statistic: str) -> bool:
+    """Whether a release uses a mechanism for a statistic."""
+    if isinstance(part, (GeometricCounts, GaussianCounts, AveragedLaplaceCounts)):
+        return statistic in ("count", "proportion")
+    if isinstance(part, CellTotals):
+        return statistic == "sum"
+    return statistic in ("mean", "sum") if isinstance(part, _MOMENTS) else True

@@ -1,0 +1,249 @@
+"""A record re-priced from itself alone, off-line: does the stated price hold, whom does it protect, what is assumed.
+
+A record is what a release wrote: ``certificate.json``, ``release.json``, ``table.json``, a model, a score, or
+``report.html``, which holds the second. Its parts must fit one another (`hedgerow.reports.verify.consistency`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from hedgerow.accounting.certificate import Certificate, Point, holds
+from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.record_text import check_numbers, record_of, unreadable_record
+from hedgerow.errors import ParameterError, VerificationError
+from hedgerow.facts.facts import MAX_STEPS
+from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
+from hedgerow.multicalibration.base_origin import NOT_PROTECTED
+from hedgerow.reports.protection import Protection, protection_of
+from hedgerow.reports.statement import refuse_statement
+from hedgerow.reports.verify.consistency import NOT_CHECKED, contradictions
+from hedgerow.version import __version__
+
+__all__ = ["CheckedPoint", "Verification", "read_record", "verify_record"]
+
+_LARGEST = 64 * 2**20
+_MOST_POINTS = 100  # a certificate has four, and pricing each takes time
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPoint:
+    """A stated (ε, δ), and the δ that the record's mechanism needs at that ε: it holds where that is no more."""
+
+    epsilon: float
+    delta: float
+    delta_upper: float
+    holds: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        numbers = {"epsilon": self.epsilon, "delta": self.delta, "delta_upper": self.delta_upper}
+        return numbers | {"holds": self.holds}
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a record states, and whether it holds.
+
+    Attributes
+    ----------
+    certificate : Certificate
+    stated : CheckedPoint
+        The (ε, δ) of the certificate.
+    profile : tuple of CheckedPoint
+        The points of its curve.
+    contradictions : tuple of str
+        In what the record contradicts itself.
+    protection : Protection
+        Who is protected against what, what is assumed.
+    """
+
+    certificate: Certificate
+    stated: CheckedPoint
+    profile: tuple[CheckedPoint, ...]
+    contradictions: tuple[str, ...]
+    protection: Protection
+
+    @property
+    def not_protected(self) -> tuple[str, ...]:
+        """What the record itself says that its price does not protect, though it was made from the same records."""
+        return tuple(text for text in self.certificate.assumptions if text.startswith(NOT_PROTECTED))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the parts of the record fit one another."""
+        return not self.contradictions
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that is stated holds."""
+        return self.consistent and self.stated.holds and all(point.holds for point in self.profile)
+
+    def require(self) -> None:
+        """Raise what an altered record deserves.
+
+        Raises
+        ------
+        VerificationError
+            HG501: something that is stated does not hold.
+        """
+        if self.holds:
+            return
+        wrong = sum(not point.holds for point in (self.stated, *self.profile))
+        raise VerificationError(
+            "HG501",
+            rule="Every (ε, δ) on a certificate must hold for the mechanism that it records.",
+            finding=f"{wrong} of {1 + len(self.profile)} do not."
+            if wrong
+            else "They do, but the record contradicts itself. " + " ".join(self.contradictions),
+            remedy="Do not rely on this record: it was altered, or made by a faulty version.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        told, certificate = self.protection, self.certificate
+        return {
+            "holds": self.holds,
+            "not_protected": list(self.not_protected),
+            "stated": self.stated.to_dict(),
+            "profile": [point.to_dict() for point in self.profile],
+            "consistent": self.consistent,
+            "contradictions": list(self.contradictions),
+            "mechanism": as_record(certificate.mechanism),
+            "relation": str(certificate.relation),
+            "unit": certificate.unit,
+            "protected": told.who,
+            "against": told.against,
+            "attack_success_upper": told.success_upper,
+            "assumptions": list(told.assumptions),
+            "not_covered": list(told.not_covered),
+            "not_checked": list(NOT_CHECKED),
+            "made_by": dict(certificate.versions),
+            "verified_by": {"hedgerow": __version__},
+        }
+
+
+def verify_record(record: object) -> Verification:
+    """Price a record's mechanism anew and compare every stated point with it. Reads nothing but the record.
+
+    Parameters
+    ----------
+    record : object
+        JSON data: a certificate, or a release, table, score or model that holds one.
+
+    Raises
+    ------
+    VerificationError
+        HG502: the record is no certificate, or of a simulated release, which has none.
+    ParameterError, UncertifiedError
+        HG406, HG401, HG403: the mechanism contradicts itself, or has no certified price; HG415: the record states
+        bootstrap differential privacy, which a record cannot prove.
+
+    Examples
+    --------
+    >>> from hedgerow.accounting.certificate import certify
+    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> from hedgerow.facts.relation import Relation
+    >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6).to_dict()
+    >>> verify_record(record).holds, verify_record({**record, "epsilon": 1.0}).holds
+    (True, False)
+    """
+    check_numbers(record)
+    refuse_statement(record)
+    stated: object = record
+    if isinstance(record, dict) and "certificate" in record:
+        stated = record["certificate"]
+        if stated is None:
+            raise unreadable_record("It has no certificate: a simulated release, or a model fitted without privacy.")
+    certificate = Certificate.from_dict(stated)
+    points = (Point(certificate.epsilon, certificate.delta), *certificate.profile)
+    if len(points) > _MOST_POINTS:
+        raise unreadable_record(f"Its curve has more than {_MOST_POINTS} points.")
+    if json.loads(json.dumps(certificate.to_dict())) != stated:
+        # A field that was passed over might change what the others mean to whoever reads it.
+        raise unreadable_record("It has fields or values that the format does not have.")
+    if any(
+        isinstance(part, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)) and part.layout.steps > MAX_STEPS
+        for part in parts_of(certificate.mechanism)
+    ):
+        # No release has that many, and pricing takes time and memory in proportion.
+        raise unreadable_record("Its grid has more steps than a grid can have.")
+    try:
+        curve = certificate.reprice()
+        checked = [_checked(curve, point) for point in points]
+        told = protection_of(certificate, curve)
+    except (ArithmeticError, MemoryError):
+        raise unreadable_record("Its mechanism has parameters beyond anything that can be priced.") from None
+    return Verification(
+        certificate=certificate,
+        stated=checked[0],
+        profile=tuple(checked[1:]),
+        contradictions=contradictions(record, certificate),
+        protection=told,
+    )
+
+
+def read_record(path: str | Path) -> object:
+    """Return the JSON data of a record's file; of a page, the data embedded in it.
+
+    Raises
+    ------
+    ParameterError
+        HG503: the file cannot be read.
+    VerificationError
+        HG502: it holds no JSON, or numbers that no record has. HG505: a field is named twice.
+    """
+    text = _read(Path(path))
+    if text.lstrip()[:1] == "<":
+        page = _EmbeddedRecord()
+        page.feed(text)
+        text = "".join(page.found)
+    return record_of(text)
+
+
+class _EmbeddedRecord(HTMLParser):
+    """Collects the text of the element that a report keeps its record in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag == "script" and ("id", "record") in attrs and not self.found
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.found.append(data)
+
+
+def _checked(curve: Profile, point: Point) -> CheckedPoint:
+    needed = curve.delta_upper(max(0.0, point.epsilon))
+    # A negative ε, or a δ that is no probability below 1, promises nothing that could hold.
+    if point.epsilon < 0.0 or not 0.0 <= point.delta < 1.0:
+        return CheckedPoint(point.epsilon, point.delta, needed, False)
+    return CheckedPoint(point.epsilon, point.delta, needed, holds(curve, point))
+
+
+def _read(path: Path) -> str:
+    try:
+        # Regular files only: reading from a pipe or a device may never end.
+        if path.is_file() and path.stat().st_size <= _LARGEST:
+            return path.read_text(encoding="utf-8-sig")
+        finding = f"{str(path)!r} is no file of up to {_LARGEST // 2**20} MB."
+    except (OSError, ValueError):
+        finding = f"{str(path)!r} cannot be read as UTF-8 text."
+    raise ParameterError(
+        "HG503",
+        rule="A record is verified from a file that a release wrote.",
+        finding=finding,
+        remedy="Name certificate.json, release.json or report.html in the folder of the release; beside a large table "
+        "lies its certificate.json.",
+    )

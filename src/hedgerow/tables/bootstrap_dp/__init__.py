@@ -1,0 +1,1 @@
+"""Tables under bootstrap differential privacy, which is not differential privacy."""

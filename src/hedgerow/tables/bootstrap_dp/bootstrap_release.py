@@ -1,0 +1,205 @@
+"""A table under bootstrap differential privacy: asked for by name, its noise as wide as the data make it, and untold.
+
+What goes out are noisy numbers on a public grid and a statement in public words; see `BootstrapStatement`. No standard
+error, interval or letter goes out with them, since each would tell the scale of the noise, and the scale tells about
+the extremes of D. The custodian has them in memory: `BootstrapTable.for_the_custodian`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Query
+from hedgerow.errors import SpentError, VerificationError
+from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.missing import apply_policy
+from hedgerow.release.spend.reservation import spending_in
+from hedgerow.release.spend.spend import spend
+from hedgerow.resampling.statistic import Asked, Sum
+from hedgerow.tables.bootstrap_dp.bootstrap_noise import count_widths, draw, extremes_of, total_widths
+from hedgerow.tables.bootstrap_dp.bootstrap_plan import BootstrapPlan, bootstrap_plan
+from hedgerow.tables.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
+from hedgerow.tables.cells.cell_estimates import CellEstimates
+from hedgerow.tables.cells.cells import TableCells
+from hedgerow.tables.cells.shape import TableShape
+from hedgerow.tables.opened import Opened
+from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.totals.margins import ConsistentTable
+
+__all__ = ["BootstrapTable", "bootstrap_table"]
+
+Floats = NDArray[np.float64]
+METHOD = "bootstrap-geometric"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BootstrapTable(ProtectedTable):
+    """A table under ε-bootstrap differential privacy for D, which is NOT differential privacy.
+
+    As `ProtectedTable`, with ``certificate`` a `BootstrapStatement`, and no errors.
+    """
+
+    token: Token | None = field(default=None, repr=False)
+
+    def for_the_custodian(self) -> CustodianFigures:
+        """Return sensitivities, noise and intervals, for the eyes of D's custodian: confidential, in memory alone.
+
+        Raises
+        ------
+        ParameterError
+            HG159: the table was read back, sent or written.
+        """
+        return figures_of(self.token)
+
+
+def bootstrap_table(
+    asked: Asked,
+    opened: Opened,
+    *,
+    guarantee: object = None,
+    margins: bool = False,
+    request_id: str | None = None,
+    **options: Any,
+) -> BootstrapTable:
+    """Release a table of counts or totals. Guarantee: ε-bootstrap differential privacy for D; NOT differential privacy.
+
+    For data sets D1, D2 ∈ Dⁿ, whose n rows are rows of D and which differ in one of them, P(table | D1) ≤ e^ε·P(table |
+    D2). Whom that leaves unprotected is in ``table.certificate.unprotected`` and in every output.
+
+    Parameters
+    ----------
+    asked : statistic
+        `hg.sum` or `hg.count`.
+    opened : Opened
+        The source and its public facts; relation ``"replace-one"``, unit ``"row"``.
+    guarantee : "bootstrap-dp"
+        To be named: without it the release is refused.
+    margins : bool
+        Add totals, at no further price.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+    **options
+        As `hedgerow.tables.bootstrap_dp.bootstrap_plan.bootstrap_plan`.
+
+    Raises
+    ------
+    UncertifiedError
+        HG413, HG414: nothing was read or spent.
+    LedgerError
+        HG316: the ledger is for differential privacy.
+    SpentError
+        After the data were read: the price counts as spent.
+
+    Notes
+    -----
+    O'Keefe & Charest (2018), Definitions 5, 9, 10 and section 5.2, with the sensitivities of
+    `hedgerow.tables.bootstrap_dp.table_sensitivity` in place of the published ones.
+    """
+    plan = bootstrap_plan(asked, opened, guarantee=guarantee, **options)
+    opened.source.check(plan.query)
+    statement = plan.statement()
+    spent = spend(
+        spending_in(opened.ledger, statement),
+        statement,
+        plan.public_record(),
+        request_id=request_id,
+        run=lambda: _drawn(plan, opened, statement, SecureNoise()),
+        write=lambda table: _as_text(table),
+        read=lambda text: _table(plan, opened, statement, _values_of(text, plan)),
+    )
+    table: BootstrapTable = replace(
+        spent.value,
+        ledger_head=spent.head,
+        unrecorded=spent.unrecorded,
+        replayed=spent.replayed,
+        remarks=(*spent.value.remarks, *spent.notes),
+    )
+    with_margins: Callable[[], Any] = table.with_margins
+    return with_margins() if margins else table
+
+
+def _drawn(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, noise: NoiseSource) -> BootstrapTable:
+    histogram = opened.source.histogram(plan.query)
+    if histogram.total() != plan.n:
+        raise SpentError(
+            "HG603",
+            rule="Under replace-one the number of records is public and fixed.",
+            finding="It changed between planning and reading.",
+            remedy="Count the price of this call as spent, and release from a copy that does not change.",
+        )
+    if isinstance(plan.statistic, Sum):
+        grid = plan.statistic.grid
+        histogram = apply_policy(histogram, plan.missing, grid.steps)
+        start, stride, unit = grid.about_zero()
+        y = start + stride * histogram.index
+        sums, widths = histogram.cell_sums(y), total_widths(extremes_of(histogram, y), plan.option, step=stride)
+    else:
+        # A count counts rows, with or without values.
+        sums, widths, unit = histogram.cell_sums(), count_widths(histogram.cells), Fraction(1)
+    noisy, scales = draw(sums, widths, statement.epsilon, noise)
+    step = float(unit)
+    # Divided once, so that a tenth is printed as .1; reading integers as doubles is post-processing.
+    values = np.array([float(number * unit) for number in noisy], dtype=np.float64)
+    token = keep(CustodianFigures(values, widths * step, scales, step))
+    return replace(_table(plan, opened, statement, values), token=token)
+
+
+def _table(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, values: Floats) -> BootstrapTable:
+    name, column = plan.statistic.name, plan.statistic.column
+    cells = TableCells.without_errors(TableShape.of(plan.by), values, counted=name == "count")
+    return BootstrapTable(
+        statistic=name,
+        column=column,
+        table=ConsistentTable(cells),
+        estimates=CellEstimates(cells, name, column, METHOD, plan.covers),
+        guarantee="bootstrap-dp",
+        option=plan.option,
+        reason=plan.reason,
+        method=METHOD,
+        certificate=statement,
+        covers=plan.covers,
+        source=opened.source.name,
+        relation=statement.relation,
+        unit=statement.unit,
+        target=str(opened.told.target),
+        n=plan.n,
+        missing=str(plan.missing),
+        remarks=(*plan.remarks, *statement.unprotected),
+        unit_value=float(plan.statistic.grid.about_zero()[2]) if isinstance(plan.statistic, Sum) else 1.0,
+        backend=opened.backend,
+    )
+
+
+def _as_text(table: BootstrapTable) -> str:
+    """Return what the ledger keeps: the noisy numbers, and what was stated of them."""
+    price = table.certificate
+    record = {
+        "release": {"source": table.source, "relation": table.relation, "unit": table.unit, "n": table.n},
+        "noisy": table.cells.values.tolist(),
+        "certificate": None if price is None else price.to_dict(),
+    }
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def _values_of(text: str, plan: BootstrapPlan) -> Floats:
+    try:
+        values = np.array(json.loads(text)["noisy"], dtype=np.float64)
+        if values.shape != (Query(None, plan.by).cells,):
+            raise ValueError
+        return values
+    except (KeyError, TypeError, ValueError):
+        raise VerificationError(
+            "HG502",
+            rule="A table is read back from the record that it left in the ledger.",
+            finding="This is no such record.",
+            remedy="Give the request another id, at its price.",
+        ) from None

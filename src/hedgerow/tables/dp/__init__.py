@@ -1,0 +1,1 @@
+"""Tables under differential privacy."""

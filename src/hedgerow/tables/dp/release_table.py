@@ -1,0 +1,188 @@
+"""A table under differential privacy: planned and priced from public facts, drawn, read, recorded.
+
+The one price is that of `hedgerow.release`: the same plan, mechanism, certificate, ledger and order of spending as any
+release. What is new is how it is read: as arrays, with totals.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting.certificate import Certificate
+from hedgerow.errors import VerificationError
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.cell_totals import CellTotalsDesign
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.spend.reservation import spending_in
+from hedgerow.release.spend.spend import spend
+from hedgerow.release.spend.total import within_total
+from hedgerow.resampling.statistic import Asked
+from hedgerow.tables.dp.choice import Choice, choose
+from hedgerow.tables.dp.choice_by_cell import choose_by_cell
+from hedgerow.tables.dp.read import estimates_of
+from hedgerow.tables.opened import Opened
+from hedgerow.tables.protected import ProtectedTable
+from hedgerow.tables.totals.margins import ConsistentTable
+
+__all__ = ["protected_table", "read_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was drawn, and the table that it is read as."""
+
+    drawn: AdditiveTable
+    table: ProtectedTable
+
+
+def protected_table(
+    asked: Asked, opened: Opened, *, margins: bool = False, request_id: str | None = None, **options: Any
+) -> ProtectedTable:
+    """Release a table of counts or totals. Guarantee: (ε, δ)-differential privacy of everything in it.
+
+    Parameters
+    ----------
+    asked : statistic
+        `hg.sum` or `hg.count`.
+    opened : Opened
+        The source and its public facts.
+    margins : bool
+        Add consistent totals, at no further price.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+    **options
+        As `hedgerow.tables.dp.choice.choose`; with ``cell_bounds``, bounds that differ from cell to cell, as
+        `hedgerow.tables.dp.choice_by_cell.choose_by_cell`.
+
+    Raises
+    ------
+    HedgerowError
+        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+    """
+    choosing = choose if options.get("cell_bounds") is None else choose_by_cell
+    given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
+    choice = choosing(asked, opened.told, opened.facts, n=opened.n, **given)
+    plan = choice.plan
+    for item in plan.items:
+        if item.design is not None:
+            opened.source.check(item.design.query)
+    if opened.facts is not None:
+        within_total(plan, opened.facts.budget)
+    certificate = certificate_of(plan)
+
+    def made(drawn: AdditiveTable) -> _Made:
+        table = read_table(choice, drawn, certificate, source=opened.source.name)
+        return _Made(drawn, replace(table, backend=opened.backend))
+
+    spent = spend(
+        spending_in(opened.ledger, certificate),
+        certificate,
+        choice.public_record(),
+        request_id=request_id,
+        run=lambda: made(_drawn(choice, opened, SecureNoise())),
+        write=lambda new: _as_text(choice, new.drawn, certificate, opened.source.name),
+        read=lambda text: made(_from_text(choice, text)),
+    )
+    table = replace(
+        spent.value.table,
+        ledger_head=spent.head,
+        unrecorded=spent.unrecorded,
+        replayed=spent.replayed,
+        remarks=(*spent.value.table.remarks, *spent.notes),
+    )
+    return table.with_margins() if margins else table
+
+
+def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | None, *, source: str) -> ProtectedTable:
+    """Return what was drawn as a table; without a certificate it is marked simulated. Post-processing."""
+    plan, facts = choice.plan, choice.plan.facts
+    (item,) = plan.items
+    estimates = estimates_of(plan, drawn)
+    exhaustive = facts.n is not None and facts.limit is None and all(axis.other for axis in plan.request.by)
+    return ProtectedTable(
+        statistic=item.statistic.name,
+        column=item.statistic.column,
+        table=ConsistentTable(estimates.cells),
+        estimates=estimates,
+        guarantee="dp",
+        option=choice.option,
+        reason=choice.reason,
+        method=estimates.method,
+        certificate=certificate,
+        covers=estimates.covers,
+        source=source,
+        relation=str(facts.relation),
+        unit=str(facts.unit),
+        target=str(facts.target),
+        n=facts.n,
+        missing=str(plan.request.missing),
+        remarks=plan.notes() if choice.remark is None else (choice.remark, *plan.notes()),
+        unit_value=_unit_of(item.design),
+        known_total=float(facts.n) if exhaustive and facts.n is not None and estimates.cells.counted else None,
+    )
+
+
+def _unit_of(design: object) -> float:
+    if isinstance(design, CellTotalsDesign):
+        return design.unit
+    if not isinstance(design, MomentsDesign):
+        return 1.0
+    grid = design.statistic.grid
+    return float(grid.about_zero()[2]) if design.about_zero else grid.half_step
+
+
+def _drawn(choice: Choice, opened: Opened, noise: NoiseSource) -> AdditiveTable:
+    (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, opened.source), noise)
+    if drawn is None:
+        raise TypeError("a table has groups, so something is drawn")
+    return drawn
+
+
+def _as_text(choice: Choice, drawn: AdditiveTable, certificate: Certificate, source: str) -> str:
+    """Return what the ledger keeps: the noisy numbers alone, from which all the rest follows, and their price."""
+    facts = choice.plan.facts
+    record = {
+        "release": {"source": source, "relation": str(facts.relation), "unit": str(facts.unit), "n": facts.n},
+        "table": {
+            "guarantee": "dp",
+            "option": choice.option,
+            "features": list(drawn.features),
+            "noise_law": drawn.noise_law,
+        },
+        "noisy": {
+            "shape": list(drawn.values.shape),
+            "values": drawn.values.reshape(-1).tolist(),
+            "noise_sd": drawn.noise_sd.tolist(),
+        },
+        "certificate": certificate.to_dict(),
+    }
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def _from_text(choice: Choice, text: str) -> AdditiveTable:
+    """Return the noisy numbers that a ledger kept (HG502 where it holds something else)."""
+    (item,) = choice.plan.items
+    try:
+        record = json.loads(text)
+        noisy, about = record["noisy"], record["table"]
+        values = np.array(noisy["values"], dtype=np.float64).reshape(noisy["shape"])
+        cells = item.design.query.labels if item.design is not None else ()
+        if len(cells) != len(values):
+            raise ValueError
+        return AdditiveTable(
+            cells, tuple(about["features"]), values, np.array(noisy["noise_sd"], dtype=np.float64), about["noise_law"]
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise VerificationError(
+            "HG502",
+            rule="A table is read back from the record that it left in the ledger.",
+            finding="This is no such record.",
+            remedy="Give the request another id, at its price.",
+        ) from None

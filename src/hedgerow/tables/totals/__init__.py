@@ -1,0 +1,1 @@
+"""Margins that add up, and numbers made whole or non-negative."""

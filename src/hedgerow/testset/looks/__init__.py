@@ -1,0 +1,1 @@
+"""Looks: asked, counted, remembered."""

@@ -1,0 +1,134 @@
+r"""Whether two scores of one test set differ by more than their errors explain, over all pairs of all looks at once.
+
+The difference of two noisy scores has noise of variance p₁² + p₂² (drawn independently) and a sampling error of sd at
+most s₁ + s₂, whatever the two models have in common: no model's errors on single records are told, so nothing better is
+known of their correlation. Two scores are distinguishable where they differ by more than
+
+    z·√((s₁ + s₂)² + p₁² + p₂²),   z = Φ⁻¹(1 − α/(n_looks·(n_looks − 1))),   α = 0.05.
+
+Laplace noise has heavier tails than that, the more so the farther out: there the bound is the same quantile of a normal
+number of sd s₁ + s₂ plus the difference of two Laplace ones.
+
+With this all statements about any two of the n_looks scores hold together with probability 1 − α (Bonferroni), so it
+does not matter that the best one is looked for. What it cannot account for is a model that was fitted to the answers:
+its expected score on new records may be lower than on this test set. Privacy is what keeps that gap small.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from hedgerow.inference.noise_law import averaged_law, quantiles_of
+from hedgerow.testset.looks.score import LEVEL, Score
+from hedgerow.testset.mechanisms.conditions import Conditions
+
+__all__ = [
+    "best_of",
+    "critical_difference",
+    "critical_value",
+    "distinguishable",
+    "minimum_detectable_difference",
+    "said_of_differences",
+]
+
+_POWER = 0.8
+_LAPLACE = ("laplace", "thresholdout")  # whose answers have noise of Laplace's tails
+
+
+def critical_value(n_looks: int, level: float = LEVEL) -> float:
+    """Return z: normal, two-sided, over all pairs of `n_looks` scores.
+
+    >>> round(critical_value(2), 2), round(critical_value(200), 2)
+    (1.96, 4.71)
+    """
+    pairs = max(1, n_looks * (n_looks - 1) // 2)
+    return -NormalDist().inv_cdf((1.0 - level) / (2.0 * pairs))
+
+
+def critical_difference(
+    n_looks: int, mechanism: str, sampling: float, noise: tuple[float, float], level: float = LEVEL
+) -> float:
+    """Return the difference that two equal scores exceed with probability (1 − level)/pairs at most.
+
+    Parameters
+    ----------
+    n_looks : int
+        How many scores there may be, all pairs of which are compared.
+    mechanism : str
+        Whose noise it is.
+    sampling : float
+        The sd of the sampling error of the difference.
+    noise : (float, float)
+        The sd of each score's noise.
+
+    Examples
+    --------
+    >>> round(critical_difference(200, "gaussian", 0.0, (1.0, 1.0)) / 2**0.5, 2)
+    4.71
+    >>> round(critical_difference(200, "laplace", 0.0, (1.0, 1.0)) / 2**0.5, 2)
+    7.52
+    """
+    if mechanism not in _LAPLACE:
+        return critical_value(n_looks, level) * math.hypot(sampling, *noise)
+    # Of two scales the larger one is taken for both: more noise makes no tail lighter.
+    spread = np.array([math.sqrt(2.0) * max(noise)])
+    each = 1.0 - (1.0 - level) / max(1, n_looks * (n_looks - 1) // 2)
+    return float(quantiles_of(averaged_law(2), each, np.array([sampling]), spread)[0])
+
+
+def distinguishable(one: Score, other: Score) -> bool | None:
+    """Return whether two scores differ by more than both errors explain; None where an error is not known."""
+    errors = [one.sampling_error, other.sampling_error, one.privacy_error, other.privacy_error]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
+        return None
+    explained = critical_difference(one.n_looks, one.estimate.method, known[0] + known[1], (known[2], known[3]))
+    return abs(one.value - other.value) > explained
+
+
+def best_of(scores: tuple[Score, ...]) -> Score | None:
+    """Return the best of some scores, by its noisy value; None of none."""
+    return max(scores, key=lambda score: score.value if score.greater_is_better else -score.value, default=None)
+
+
+def minimum_detectable_difference(
+    conditions: Conditions, privacy_error: float, mechanism: str = "gaussian"
+) -> float | None:
+    """Return the difference of two expected scores that is found distinguishable with probability .8 or more.
+
+    Both scores are taken in the middle of their range, where sampling errs most. None under add-remove, where n is
+    private.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.budget import Budget
+    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.relation import Relation
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> round(minimum_detectable_difference(facts, 0.006), 3)
+    0.073
+    """
+    if conditions.n is None:
+        return None
+    sampling = 2.0 * conditions.half_range / math.sqrt(conditions.n)
+    explained = critical_difference(conditions.n_looks, mechanism, sampling, (privacy_error, privacy_error))
+    # A Laplace number stays within .84 of its sd more often than a normal one: the same power serves.
+    return explained + NormalDist().inv_cdf(_POWER) * math.hypot(sampling, math.sqrt(2.0) * privacy_error)
+
+
+def said_of_differences(least: float, conditions: Conditions) -> str:
+    """Return what is said of the minimum detectable difference before the first look.
+
+    >>> from hedgerow.facts.budget import Budget
+    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.relation import Relation
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 100, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> said_of_differences(0.07, facts), said_of_differences(1.4, facts)
+    ('differences from 0.07 on are detected', 'NO difference is detected: take fewer looks, more records or a larger ε')
+    """
+    if least >= 2.0 * conditions.half_range:
+        return "NO difference is detected: take fewer looks, more records or a larger ε"
+    return f"differences from {least:.3g} on are detected"

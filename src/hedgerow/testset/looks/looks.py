@@ -1,0 +1,259 @@
+"""The looks that were taken: in a ledger, or in this object alone. Each is a `Spending`: a look is paid as a release.
+
+The first entry of a test set's ledger, ``testset``, costs nothing and remembers the settings;
+every look is an entry of its own, under the caller's id or a random one. An entry that was reserved and never recorded
+is a look that was used up.
+
+What nobody remembers is counted in one place only: threads take turns, and copies, pickles and children of a fork,
+which would each count for themselves, are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
+
+from hedgerow.accounting.certificate import certify
+from hedgerow.errors import HedgerowError, LedgerError, ParameterError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.interrupts import held_back
+from hedgerow.ledger.entry import Replay, fingerprint_of
+from hedgerow.ledger.guarantee import Price
+from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.mechanism import Composition
+from hedgerow.release.spend.reservation import Answered, Reservation
+from hedgerow.testset.looks.score import Score, score_from_record
+from hedgerow.testset.looks.secret import Secret, secret_path
+
+__all__ = ["LedgerLooks", "Looks", "LooksInMemory", "Past", "not_copied"]
+
+FIRST = "testset"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was looked at before: ids in order, and the scores that were recorded under them."""
+
+    ids: tuple[str, ...]
+    scores: Mapping[str, Score]
+
+    @property
+    def used(self) -> int:
+        """How many looks are used up."""
+        return len(self.ids)
+
+    @property
+    def in_order(self) -> tuple[Score, ...]:
+        """The scores that were recorded, in order."""
+        return tuple(self.scores[name] for name in self.ids if name in self.scores)
+
+    def answered(self, *, but: str = "") -> int:
+        """Return how many looks were answered by the test set; one whose end is not known counts as answered."""
+        return sum(name != but and (name not in self.scores or self.scores[name].paid) for name in self.ids)
+
+
+class Looks(Protocol):
+    """Where looks are counted and paid."""
+
+    @property
+    def secret(self) -> Secret:
+        """The key and the threshold's noise."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Return what one look is taken in, from counting to recording."""
+        ...
+
+    def past(self) -> Past:
+        """Return what was looked at before."""
+        ...
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+        """Make a look's price durable; see `hedgerow.release.spend.reservation.Spending`."""
+        ...
+
+
+class LooksInMemory:
+    """Looks that this object counts, and nobody remembers."""
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret = secret
+        self._process, self._lock = os.getpid(), RLock()
+        self._texts: dict[str, str | None] = {}
+        self._requests: dict[str, str] = {}
+        self._read: dict[str, Score] = {}
+
+    @property
+    def secret(self) -> Secret:
+        """The key and the threshold's noise, of this process alone (HG179)."""
+        self._require_home()
+        return self._secret
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one thread at a time count, draw and record (HG179 in the child of a fork)."""
+        self._require_home()
+        with self._lock:
+            yield
+
+    def _require_home(self) -> None:
+        if os.getpid() != self._process:
+            raise not_copied("This process is a child of the one that counts.")
+
+    def past(self) -> Past:
+        """Return what was looked at before."""
+        self._require_home()
+        for name, text in self._texts.items():
+            if text is not None and name not in self._read:
+                self._read[name] = score_from_record(text)
+        return Past(tuple(self._texts), dict(self._read))
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+        """Use up a look, or answer from the record of the same request under the same id."""
+        from hedgerow.ledger import request as refusals
+
+        name, asked = str(request_id), fingerprint_of(request)
+        if name in self._texts:
+            if self._requests[name] != asked:
+                raise refusals.other_request()
+            text = self._texts[name]
+            if text is None:
+                raise refusals.never_recorded()
+            return Answered(text, "")
+        self._texts[name], self._requests[name] = None, asked
+        return _InMemory(self._texts, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _InMemory:
+    texts: dict[str, str | None]
+    name: str
+
+    def record(self, result: str) -> None:
+        self.texts[self.name] = result
+
+
+class LedgerLooks:
+    """Looks in a ledger, which is kept open, so that a look costs one more composition and not all of them."""
+
+    def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Any]) -> None:
+        self.secret = secret
+        self.settings = settings
+        self._ledger = ledger
+        self._read: dict[str, Score] = {}
+
+    @classmethod
+    def create(cls, path: Path, settings: Mapping[str, Any], secret: Secret, *, dataset: str) -> LedgerLooks:
+        """Make a ledger with the budget of the settings, and its secret; nothing is spent.
+
+        Raises
+        ------
+        LedgerError
+            HG302, HG433: something is there already, or the folder cannot be written.
+        """
+        with held_back():
+            return cls._made(path, settings, secret, dataset)
+
+    @classmethod
+    def _made(cls, path: Path, settings: Mapping[str, Any], secret: Secret, dataset: str) -> LedgerLooks:
+        secret.write(secret_path(path))
+        relation = Relation(settings["relation"])
+        budget = Budget(settings["epsilon"], settings["delta"])
+        try:
+            ledger = Ledger.create(path, dataset=dataset, budget=budget, relation=relation, unit="row")
+        except HedgerowError:
+            with suppress(OSError):
+                secret_path(path).unlink()
+            raise
+        nothing = certify(Composition(()), relation, unit="row", delta=0.0)
+        ledger.reserve(nothing, request_id=FIRST, fingerprint=fingerprint_of({"testset": "settings", **settings}))
+        ledger.record(FIRST, "settings")
+        return cls(ledger, secret, settings)
+
+    @classmethod
+    def open(cls, path: Path) -> LedgerLooks:
+        """Open the ledger of a test set (HG301 to HG308 where it is none, HG433 where it is another's)."""
+        if not path.exists():
+            raise LedgerError(
+                "HG301",
+                rule="A ledger must exist before it is used: a mistyped path must not begin a new budget.",
+                finding="There is no such file.",
+                remedy="Check the path, or make it with `hedgerow testset create`.",
+            )
+        ledger = Ledger.open(path)
+        told: dict[str, Any] = {}
+        with suppress(IndexError, ValueError):
+            told = json.loads(ledger.entries()[0].fingerprint)
+        if told.pop("testset", None) != "settings":
+            ledger.close()
+            raise LedgerError(
+                "HG433",
+                rule="The ledger of a test set begins with its settings.",
+                finding="This one begins otherwise: it belongs to something else, or was made and never used.",
+                remedy="Give another path. A test set has a ledger of its own.",
+            )
+        return cls(ledger, Secret.read(secret_path(path)), told)
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Return nothing to wait for: the ledger itself decides between threads and processes."""
+        return nullcontext()
+
+    def past(self) -> Past:
+        """Return what was looked at before, by whatever process."""
+        looks = [entry for entry in self._ledger.entries() if entry.fingerprint.startswith(_LOOK)]
+        for entry in looks:
+            # A result never changes: its seal is checked at each reading, and it is parsed once.
+            if entry.result is not None and entry.hash not in self._read:
+                self._read[entry.hash] = score_from_record(entry.result)
+        scores = {entry.request_id: self._read[entry.hash] for entry in looks if entry.result is not None}
+        return Past(tuple(entry.request_id for entry in looks), scores)
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+        """Reserve in the ledger; see `hedgerow.ledger.store.Ledger.reserve`."""
+        name = str(request_id)
+        found = self._ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
+        return Answered(found.result, str(found.head)) if isinstance(found, Replay) else _Kept(self._ledger, name)
+
+    @property
+    def head(self) -> str:
+        """The head of the ledger."""
+        return str(self._ledger.head)
+
+    @property
+    def spent(self) -> float:
+        """What was spent of ε."""
+        return self._ledger.spent()
+
+    def close(self) -> None:
+        """Close the file; using it again opens it again."""
+        self._ledger.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    ledger: Ledger
+    name: str
+
+    def record(self, result: str) -> str:
+        return str(self.ledger.record(self.name, result))
+
+
+def not_copied(finding: str) -> ParameterError:
+    """Return the refusal of a second counter for one test set (HG179)."""
+    return ParameterError(
+        "HG179",
+        rule="A test set without a ledger is counted by one object of one process: each copy would count for itself.",
+        finding=finding,
+        remedy="Give it a ledger, ledger='ts.ledger': then it may be copied, pickled and forked. No look was taken.",
+    )
+
+
+# Canonical JSON has its keys in order, so that a look's request begins like this.
+_LOOK = '{"a look":'

@@ -1,0 +1,113 @@
+"""What is fixed when a test set is first opened, and what its ledger remembers of that: all of it public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
+from hedgerow.errors import LedgerError
+from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, as_record
+from hedgerow.release.designs.wording import END_PAIR
+from hedgerow.testset.looks.distinct import minimum_detectable_difference
+from hedgerow.testset.mechanisms.choose import mechanism_of
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options
+from hedgerow.testset.records.metric import Metric
+
+__all__ = ["Settings", "other_settings", "settings_from_record"]
+
+_RECORDS = "a record's prediction and loss depend on no other record of the test set"
+_PLACES = "which prediction belongs to which record does not change where another record comes or goes"
+_KEYS = "which records the test set has, by their keys, is public"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Conditions, metric, mechanism and options of one test set; declared labels and a name, where there are any.
+
+    `keyed` says that predictions are joined to records by a key.
+    """
+
+    conditions: Conditions
+    metric: Metric
+    mechanism: LookMechanism
+    options: Options
+    labels: tuple[Any, ...] = ()
+    name: str | None = None
+    keyed: bool = False
+
+    @property
+    def minimum_detectable_difference(self) -> float | None:
+        """Which difference of two expected scores is found distinguishable with probability .8; None without n."""
+        error, name = self.mechanism.expected_error(), self.mechanism.name
+        return None if error is None else minimum_detectable_difference(self.conditions, error, name)
+
+    def looks_left(self, used: int) -> int:
+        """Return how many looks are left after `used`."""
+        return max(0, self.conditions.n_looks - used)
+
+    def certificate(self, *, paid: bool = True) -> Certificate:
+        """Return the price of one look alone; nothing where the first look paid for all (`paid` False)."""
+        mechanism = self.mechanism.described if paid else Composition(())
+        return certify(
+            mechanism,
+            self.conditions.relation,
+            unit="row",
+            delta=self.conditions.budget.delta,
+            assumptions=tuple(self._assumptions()),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return plain JSON data that tells these settings from others."""
+        facts = self.conditions
+        return {
+            "metric": self.metric.record(),
+            "relation": str(facts.relation),
+            "epsilon": facts.budget.epsilon,
+            "delta": facts.budget.delta,
+            "n_looks": facts.n_looks,
+            "n": facts.n,
+            "mechanism": self.mechanism.name,
+            "described": as_record(self.mechanism.described),
+            "options": asdict(self.options),
+            **({"labels": list(self.labels)} if self.labels else {}),
+            **({"name": self.name} if self.name is not None else {}),
+        }
+
+    def _assumptions(self) -> Iterator[str]:
+        yield _RECORDS
+        if self.conditions.n is None and not self.keyed:
+            yield _PLACES
+        if self.conditions.n is not None and self.keyed:
+            yield _KEYS
+        if isinstance(self.mechanism.described, ResampledGaussian):
+            yield END_PAIR
+
+
+def settings_from_record(
+    record: Mapping[str, Any], conditions: Conditions, metric: Metric, *, keyed: bool = False
+) -> Settings:
+    """Return the settings that a ledger remembers, with conditions and metric as they are now given."""
+    options = Options(**record["options"])
+    described: Any = mechanism_from_record(record["described"])
+    mechanism = mechanism_of(record["mechanism"], conditions, described, options)
+    labels, name = tuple(record.get("labels") or ()), record.get("name")
+    return Settings(conditions, metric, mechanism, options, labels, name, keyed)
+
+
+def other_settings(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> LedgerError | None:
+    """Return the refusal of settings that differ from those of the ledger; None where they agree.
+
+    `wanted` names what is asked for now; what it leaves out is taken from the ledger.
+    """
+    differing = [name for name, value in wanted.items() if record.get(name) != value]
+    if not differing:
+        return None
+    return LedgerError(
+        "HG433",
+        rule="A test set is opened again with the settings under which its ledger was made.",
+        finding="Other than there: " + ", ".join(sorted(differing)) + ".",
+        remedy="Give the same settings; other looks at other terms need another test set.",
+    )

@@ -1,0 +1,1 @@
+"""Mechanisms that answer a look: one file each."""

@@ -1,0 +1,142 @@
+"""The least noise of one look with which all looks together stay within the budget, as a ledger will add them up.
+
+The accountant's own composition of all looks guides the search; the ledger's running total, which folds entry by entry
+and is larger in its last digits, decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from hedgerow.accounting.additive import DiscreteLaplace, Gaussian, Pure, terms_of
+from hedgerow.accounting.calibrate import Calibrated, most_precise
+from hedgerow.accounting.compose import compose
+from hedgerow.accounting.loss_fold import composed_curve
+from hedgerow.accounting.loss_grid import Curve, LossGrid
+from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile
+from hedgerow.accounting.resampled.resampled import resampled_curve
+from hedgerow.accounting.resampled.smoothed_resample import smoothed_curve
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.ledger.total import RunningTotal
+from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, Single, SmoothedResample
+from hedgerow.testset.mechanisms.conditions import Conditions
+
+__all__ = ["all_looks", "excess", "fit", "fits"]
+
+_ROUND_UP = 1.0 + 1e-12
+_SHAVINGS = 12
+
+
+def all_looks(mechanism: Single, conditions: Conditions) -> Profile:
+    """Return an upper bound on the privacy curve of `n_looks` looks by one mechanism.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.budget import Budget
+    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> from hedgerow.facts.relation import Relation
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 4, 1000, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> round(all_looks(GeometricCounts(8.0, 1), facts).epsilon_upper(0.0), 6)
+    0.5
+    """
+    looks, relation = conditions.n_looks, conditions.relation
+    if isinstance(mechanism, ResampledGaussian):
+        return resampled_curve(replace(mechanism, n_resamples=mechanism.n_resamples * looks), relation)
+    if isinstance(mechanism, SmoothedResample):
+        return CappedProfile(smoothed_curve(mechanism, relation, looks=looks), looks * mechanism.pure * _ROUND_UP)
+    (term,) = terms_of(mechanism, relation)
+    match term:
+        case Gaussian(mu=mu):
+            return GaussianProfile(mu * looks**0.5 * _ROUND_UP)
+        case DiscreteLaplace(scale=scale, times=times):
+            return _two_losses(_ROUND_UP / scale, times * looks)
+        case Pure(epsilon=epsilon):
+            return _two_losses(epsilon, looks)
+    return compose([term] * looks)
+
+
+def fits(mechanism: Single, conditions: Conditions) -> bool:
+    """Return whether a ledger of the conditions' budget takes `n_looks` entries of this mechanism."""
+    return excess(mechanism, conditions) <= 0.0
+
+
+def excess(mechanism: Single, conditions: Conditions) -> float:
+    """Return by how much of ε a ledger finds all looks by this mechanism over the budget; 0 or less: they fit."""
+    budget, looks = conditions.budget, conditions.n_looks
+    allowed = int(Fraction(str(budget.epsilon)) * 10**6)
+    if all(isinstance(term, Gaussian) for term in terms_of(mechanism, conditions.relation)):
+        # μ² add up, there as here.
+        return all_looks(mechanism, conditions).epsilon_upper(budget.delta) - (allowed - 2) / 1e6
+    total = RunningTotal(conditions.relation, budget.epsilon, budget.delta)
+    for _ in range(looks):
+        total = total.plus(mechanism)
+        if total.micro is None:
+            break
+    return math.inf if total.micro is None else (total.micro - allowed) / 1e6
+
+
+def fit(build: Callable[[float], Single], conditions: Conditions, *, checked: bool = True) -> Single:
+    """Return build(M) for nearly the largest M whose looks together meet the budget; the price must rise with M.
+
+    Parameters
+    ----------
+    build : callable
+        From precision to a mechanism.
+    conditions : Conditions
+        The budget and the number of looks.
+    checked : bool
+        Whether a ledger's total is asked too. Without it the mechanism is good for a comparison, not for a release.
+
+    Raises
+    ------
+    UncertifiedError
+        HG401, HG431: no amount of noise meets the budget.
+    """
+    budget = conditions.budget
+    # Less is left over than one more look would cost.
+    tolerance = min(1e-3, 0.2 / conditions.n_looks) * budget.epsilon
+    # Looks cost about their root (without δ, their number) times what one costs: the search begins where it may end.
+    fewer = conditions.n_looks ** (0.5 if budget.delta > 0.0 else 1.0)
+
+    def price(precision: float) -> Calibrated:
+        try:
+            mechanism = build(precision / fewer)
+            profile = all_looks(mechanism, conditions)
+        except (UncertifiedError, ParameterError):
+            # Beyond what is certified or can be drawn: it costs more than every budget.
+            return Calibrated(Composition(()), PureProfile(np.inf), precision, np.inf)
+        return Calibrated(mechanism, profile, precision, profile.epsilon_upper(budget.delta))
+
+    limit = budget.epsilon - max(3e-6, 0.1 * tolerance)
+    for _ in range(_SHAVINGS):
+        found = most_precise(price, lambda tried: tried.epsilon_upper, limit, tolerance)
+        mechanism = found.mechanism
+        if isinstance(mechanism, Composition):
+            break
+        over = excess(mechanism, conditions) if checked else 0.0
+        if over <= 0.0:
+            return mechanism
+        # The ledger's bound lies above the search's by about as much at the next try.
+        limit = min(limit, found.epsilon_upper) - (
+            over + 0.1 * tolerance if math.isfinite(over) else max(tolerance, 1e-4 * budget.epsilon)
+        )
+    raise UncertifiedError(
+        "HG431",
+        rule="All looks together must fit the ledger's budget.",
+        finding=f"No amount of noise was found with which {conditions.n_looks:,} looks do.",
+        remedy="Take the Gaussian mechanism, fewer looks or a larger epsilon.",
+    )
+
+
+def _two_losses(epsilon: float, times: int) -> Profile:
+    """Return the curve of `times` pairs that lose ε or −ε: exact for geometric counts, a bound for whatever is pure."""
+    lose = 1.0 / (1.0 + np.exp(epsilon))
+    grid = LossGrid(-1, epsilon, np.array([lose, 0.0, 1.0 - lose]), 0.0)
+    folded = composed_curve([(grid, times)], relative=1e-15 * max(times, 3))
+    return CappedProfile(Curve(epsilon, folded), times * epsilon * _ROUND_UP)

@@ -1,0 +1,113 @@
+"""`gaussian`: the sum of the losses plus discrete Gaussian noise on a fine lattice; the default for many looks.
+
+One record moves the mean of the losses by at most (U − L)/n under replace-one, so noise of sd (U − L)/(n·μ) gives a
+look μ; μ² of all looks add up, in the ledger as on paper. Under add-remove the number of records is released with it,
+(1, u) with |u| ≤ 1, and the score is a ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.score import Quadratic
+from hedgerow.mechanisms.layout import MomentsLayout
+from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise, Single
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.draw.draw import noisy_moments
+from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.fit import fit
+from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.plain_noise import counts_design, draw_and_read, moments_design, read_table
+from hedgerow.testset.mechanisms.reading import estimate_of_mean
+
+__all__ = ["GaussianLook"]
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLook:
+    """Discrete Gaussian noise on the sum of the losses.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.budget import Budget
+    >>> from hedgerow.facts.facts import Grid
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> round(GaussianLook.fitted(facts, Options()).expected_error(), 4)
+    0.006
+    """
+
+    conditions: Conditions
+    described: MomentsGaussian
+    name: ClassVar[str] = "gaussian"
+    once: ClassVar[bool] = False
+
+    @classmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> GaussianLook:
+        """Return the mechanism of least noise (HG401 at δ = 0)."""
+        build = _Binary(conditions.relation) if conditions.binary else moments_design(conditions, "gaussian").mechanism
+        return cls.of(conditions, fit(build, conditions, checked=checked), options)
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> GaussianLook:
+        """Return the mechanism of a description."""
+        if not isinstance(described, MomentsGaussian):
+            raise TypeError(described.type)
+        return cls(conditions, described)
+
+    def expected_error(self) -> float | None:
+        """Return (U − L)·sd/(2·reach·n), the noise on the score."""
+        n, layout = self.conditions.n, self.described.layout
+        return None if n is None else self.conditions.half_range * self._width / (layout.reach * n)
+
+    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+        """Add noise and read."""
+        if not self.conditions.binary:
+            design = moments_design(self.conditions, "gaussian")
+            return Answer(draw_and_read(design, self.described, question.histogram, noise, name=self.name))
+        table = noisy_moments(question.histogram, self.described, noise, cells=({},))
+        total = float(table.column("total")[0])
+        if self.conditions.n is None:
+            return Answer(self._ratio(float(table.column("count")[0]), total))
+        variance = (self._width / self.conditions.n) ** 2
+        return Answer(
+            estimate_of_mean(
+                total / self.conditions.n,
+                self.conditions,
+                mechanism=self.name,
+                resampling=Quadratic(),
+                noise_variance=variance,
+            )
+        )
+
+    @property
+    def _width(self) -> float:
+        return self.described.noise.total.in_units
+
+    def _ratio(self, count: float, total: float) -> Estimate:
+        """Read (N, Σ u), equally noisy, as the numbers of 1s and 0s, whose noises are independent."""
+        halves = np.array([[(count + total) / 2.0, (count - total) / 2.0]])
+        spread = np.full(2, self._width / math.sqrt(2.0))
+        table = AdditiveTable(({},), ("equal", "different"), halves, spread, "gaussian")
+        return read_table(counts_design(self.conditions, "gaussian"), table, name=self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Binary:
+    """Losses of 0 and 1 as u = ±1: no second moment, since u² = 1."""
+
+    relation: Relation
+
+    def __call__(self, mu: float) -> MomentsGaussian:
+        if self.relation is Relation.REPLACE_ONE:
+            noise = MomentsNoise(None, lattice_noise(2.0 / mu), None)
+            return MomentsGaussian(MomentsLayout(-1, 2, 1, 0, "public", 1), noise)
+        both = lattice_noise(math.sqrt(2.0) / mu)
+        return MomentsGaussian(MomentsLayout(-1, 2, 1, 0, "private", 1), MomentsNoise(both, both, None))

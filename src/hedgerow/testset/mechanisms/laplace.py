@@ -1,0 +1,73 @@
+"""`laplace`: the sum of the losses plus two-sided geometric noise on the integers; pure ε, best for very few looks.
+
+One record moves the mean of the losses by at most (U − L)/n under replace-one, so a scale of (U − L)/(n·ε₁) makes a
+look ε₁-private. At δ = 0 the looks' ε₁ add up; at δ > 0 their privacy losses are composed, which costs less.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric, Single
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.fit import fit
+from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.plain_noise import counts_design, draw_and_read, moments_design
+
+__all__ = ["LaplaceLook"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLook:
+    """Two-sided geometric noise on the sum of the losses.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.budget import Budget
+    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.relation import Relation
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0, 0.0), 1, 1000, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> round(LaplaceLook.fitted(facts, Options()).expected_error(), 5)
+    0.00136
+    """
+
+    conditions: Conditions
+    described: GeometricCounts | MomentsGeometric
+    name: ClassVar[str] = "laplace"
+    once: ClassVar[bool] = False
+
+    @classmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> LaplaceLook:
+        """Return the mechanism of least noise."""
+        return cls.of(conditions, fit(_design(conditions).mechanism, conditions, checked=checked), options)
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> LaplaceLook:
+        """Return the mechanism of a description."""
+        if not isinstance(described, (GeometricCounts, MomentsGeometric)):
+            raise TypeError(described.type)
+        return cls(conditions, described)
+
+    def expected_error(self) -> float | None:
+        """Return the sd of the noise on the score."""
+        n, described = self.conditions.n, self.described
+        if n is None:
+            return None
+        if isinstance(described, GeometricCounts):
+            return described.noise_sd / n
+        scale = described.noise.total.in_units / described.layout.reach
+        return math.sqrt(2.0) * self.conditions.half_range * scale / n
+
+    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+        """Add noise and read."""
+        design = _design(self.conditions)
+        return Answer(draw_and_read(design, self.described, question.histogram, noise, name=self.name))
+
+
+def _design(conditions: Conditions) -> CountsDesign | MomentsDesign:
+    return counts_design(conditions, "geometric") if conditions.binary else moments_design(conditions, "geometric")

@@ -1,0 +1,91 @@
+"""`resample`: the score of ⌈n/Z⌉ records drawn with replacement, as Mount & Zumel published it. Asked for by name only.
+
+It hides a record only by not drawing it. What is drawn is told as it is, so the certificate is (0, δ) with
+δ = 1 − (1 − 1/n)^⌈n/Z⌉, about 1/Z, and no ε holds for a smaller δ (docs/methods/testset.md). Looks add up to 1 − (1 −
+1/n)^(looks·m).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import UncertifiedError
+from hedgerow.inference.score import Quadratic
+from hedgerow.mechanisms.mechanism import Resample, Single
+from hedgerow.noise.source import NoiseSource
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.reading import estimate_of_mean
+from hedgerow.testset.mechanisms.refusal import replace_one_only
+
+__all__ = ["ResampleLook", "drawn_losses"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResampleLook:
+    """⌈n/Z⌉ records with replacement, and no other noise."""
+
+    conditions: Conditions
+    described: Resample
+    name: ClassVar[str] = "resample"
+    once: ClassVar[bool] = False
+
+    @classmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> ResampleLook:
+        """Return the resample of size ⌈n/Z⌉, whose price nothing can lower but a larger Z.
+
+        Raises
+        ------
+        UncertifiedError
+            HG431: δ is smaller than what all looks cost, or the relation is add-remove.
+        """
+        n = replace_one_only("resample", conditions)
+        described = Resample(n, math.ceil(n / options.thinning))
+        needed = Resample(n, described.draws * conditions.n_looks).chance
+        if checked and needed > conditions.budget.delta:
+            raise UncertifiedError(
+                "HG431",
+                rule="A resample without other noise is (0, δ)-private, with no ε for a smaller δ.",
+                finding=f"{conditions.n_looks:,} looks of {described.draws:,} draws from {n:,} cost "
+                f"delta={math.ceil(needed * 1e4) / 1e4:.4g}; {conditions.budget.delta:g} was declared.",
+                remedy="Use mechanism='gaussian', or declare that delta if you know what it means.",
+            )
+        return cls(conditions, described)
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> ResampleLook:
+        """Return the mechanism of a description."""
+        if not isinstance(described, Resample):
+            raise TypeError(described.type)
+        return cls(conditions, described)
+
+    def expected_error(self) -> float | None:
+        """Return √(p(1 − p)/m) at p = ½: what the resampling alone adds."""
+        return self.conditions.half_range / math.sqrt(self.described.draws)
+
+    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+        """Draw records, and average what they say."""
+        draws, steps = self.described.draws, self.conditions.grid.steps
+        total = int(drawn_losses(question.histogram, draws, noise.generator())[0])
+        once = 1.0 / draws
+        spread = Quadratic(constant=once, square=-once)
+        u = 2.0 * total / (draws * steps) - 1.0
+        return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=spread))
+
+
+def drawn_losses(histogram: Histogram, draws: int, generator: np.random.Generator, size: int = 1) -> NDArray[np.int64]:
+    """Return `size` sums of the grid indices of `draws` records with replacement: whole numbers throughout.
+
+    >>> one = Histogram.from_triplets(np.array([0, 0]), np.array([0, 1]), np.array([5, 0]), cells=1)
+    >>> drawn_losses(one, 7, np.random.default_rng(1)).tolist()
+    [0]
+    """
+    ends = np.cumsum(histogram.count)
+    places = np.searchsorted(ends, generator.integers(0, int(ends[-1]), (size, draws)), side="right")
+    return np.asarray(histogram.index[places].sum(axis=1), dtype=np.int64)

@@ -1,0 +1,98 @@
+"""`resample_gaussian`: a Poisson resample of size n/Z about the public midpoint, plus discrete Gaussian noise.
+
+What makes the resample of Mount & Zumel sound (docs/methods/testset.md): every record is drawn r ~ Poisson(1/Z) times
+on its own, losses are centred at the midpoint of their bounds, noise is added, and the PUBLIC n/Z divides. It is priced
+as one replicate of the private bootstrap at rate 1/Z. The resample hides hardly anything that the noise does not hide
+already, and adds an error of its own, R/2·√(Z/n) at its largest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.errors import UncertifiedError
+from hedgerow.inference.score import Quadratic
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
+from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.draw.resample import noisy_replicates
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.fit import fit
+from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.reading import estimate_of_mean
+from hedgerow.testset.mechanisms.refusal import replace_one_only
+
+__all__ = ["ResampleGaussianLook"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResampleGaussianLook:
+    """Poisson(1/Z) weights, the sum about the midpoint, discrete Gaussian noise."""
+
+    conditions: Conditions
+    described: ResampledGaussian
+    name: ClassVar[str] = "resample_gaussian"
+    once: ClassVar[bool] = False
+
+    @classmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> ResampleGaussianLook:
+        """Return the mechanism of least noise at rate 1/Z.
+
+        Raises
+        ------
+        UncertifiedError
+            HG431 under add-remove or at δ = 0; HG403 where Z lies outside [0.2, 10].
+        """
+        replace_one_only("resample_gaussian", conditions)
+        if conditions.budget.delta == 0.0:
+            raise UncertifiedError(
+                "HG431",
+                rule="A resample with Gaussian noise has no pure ε.",
+                finding="Found delta=0.",
+                remedy="Use mechanism='laplace', or declare a delta.",
+            )
+        reach, rate = conditions.grid.steps, 1.0 / options.thinning
+
+        def build(mu: float) -> ResampledGaussian:
+            coordinate = ResampledCoordinate(reach, lattice_noise(2.0 * reach * rate / mu))
+            return ResampledGaussian(1, rate, "value", (coordinate,), "public", 1)
+
+        return cls.of(conditions, fit(build, conditions, checked=checked), options)
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> ResampleGaussianLook:
+        """Return the mechanism of a description."""
+        if not isinstance(described, ResampledGaussian):
+            raise TypeError(described.type)
+        return cls(conditions, described)
+
+    def expected_error(self) -> float | None:
+        """Return R/2·√(Z/n + (Z·sd/n)²) at its largest: resampling and noise."""
+        n = self.conditions.n or 1
+        return self.conditions.half_range * math.sqrt(1.0 / (self.described.rate * n) + self._noise_variance(n))
+
+    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+        """Resample, add noise, divide by n/Z."""
+        n, rate, reach = float(self.conditions.n or 1), self.described.rate, self.conditions.grid.steps
+        about = (2 * question.histogram.index - reach)[:, None]
+        table = noisy_replicates(question.histogram, about, self.described, noise, cells=({},), names=("total",))
+        u = float(np.ravel(table.values)[0]) / (rate * n * reach)
+        # Var Σ r u = λ Σ u² ≤ λ n, and exactly that where every u is ±1.
+        resampling = Quadratic(constant=1.0 / (rate * n))
+        return Answer(
+            estimate_of_mean(
+                u,
+                self.conditions,
+                mechanism=self.name,
+                resampling=resampling,
+                noise_variance=self._noise_variance(n),
+            )
+        )
+
+    def _noise_variance(self, n: float) -> float:
+        (coordinate,) = self.described.coordinates
+        return (coordinate.noise.in_units / (self.described.rate * n * coordinate.reach)) ** 2

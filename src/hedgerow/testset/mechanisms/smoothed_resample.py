@@ -1,0 +1,125 @@
+"""`smoothed_resample`: draws from the outcomes and as many made-up ones, for losses of 0 and 1; pure ε, and composable.
+
+With a made-up successes and a made-up failures one record moves the chance of success of a draw between
+(s + a)/(n + 2a) and (s + 1 + a)/(n + 2a), so m draws are m·ln((a + 1)/a)-private (docs/methods/testset.md). At δ > 0
+the draws of all looks are composed, and then the more made-up outcomes and the more draws, the better: the error falls
+to that of Gaussian noise times √(1 + n/2a), from above. So a is taken large: what hides a record is the noise of
+counting draws.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import UncertifiedError
+from hedgerow.inference.score import Quadratic
+from hedgerow.mechanisms.mechanism import Single, SmoothedResample
+from hedgerow.noise.source import NoiseSource
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.fit import fit
+from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.reading import estimate_of_mean
+from hedgerow.testset.mechanisms.refusal import replace_one_only
+
+__all__ = ["SmoothedResampleLook", "smoothed_successes"]
+
+_MADE_UP = 5.0  # a/n: there the error is 1.05 times its limit
+_MOST_DRAWS = 2**20  # a million draws take 10 ms
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothedResampleLook:
+    """Successes among draws from n outcomes and 2a made-up ones."""
+
+    conditions: Conditions
+    described: SmoothedResample
+    name: ClassVar[str] = "smoothed_resample"
+    once: ClassVar[bool] = False
+
+    @classmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> SmoothedResampleLook:
+        """Return the draws and made-up outcomes of least error.
+
+        Raises
+        ------
+        UncertifiedError
+            HG431: a loss that is not 0 or 1, or add-remove.
+        """
+        n = replace_one_only("smoothed_resample", conditions)
+        if not conditions.binary:
+            raise UncertifiedError(
+                "HG431",
+                rule="`smoothed_resample` is for losses of 0 and 1, of which made-up ones can be added.",
+                finding="This metric has others.",
+                remedy="Use mechanism='gaussian' or 'laplace'.",
+            )
+        build = _Pure(n) if conditions.budget.delta == 0.0 else _Composed(n)
+        return cls.of(conditions, fit(build, conditions, checked=checked), options)
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> SmoothedResampleLook:
+        """Return the mechanism of a description."""
+        if not isinstance(described, SmoothedResample):
+            raise TypeError(described.type)
+        return cls(conditions, described)
+
+    def expected_error(self) -> float | None:
+        """Return (1 + 2a/n)/(2√m), at its largest."""
+        return 0.5 * self._stretch / math.sqrt(self.described.draws)
+
+    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+        """Draw, count successes, take the made-up ones out."""
+        draws = self.described.draws
+        successes = int(question.histogram.count[question.histogram.index == 1].sum())
+        won = int(smoothed_successes(self.described, successes, noise.generator())[0])
+        u = (2.0 * won / draws - 1.0) * self._stretch
+        resampling = Quadratic(constant=self._stretch**2 / draws, square=-1.0 / draws)
+        return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=resampling))
+
+    @property
+    def _stretch(self) -> float:
+        return 1.0 + 2.0 * self.described.fake / self.described.n
+
+
+def smoothed_successes(
+    described: SmoothedResample, successes: int, generator: np.random.Generator, size: int = 1
+) -> NDArray[np.int64]:
+    """Return `size` numbers of successes among the draws, where `successes` of the n records succeed.
+
+    Whole numbers below n + 2a are compared with s + a, so each draw succeeds with exactly the stated chance.
+
+    >>> smoothed_successes(SmoothedResample(10, 1000, 50), 0, np.random.default_rng(1)).shape
+    (1,)
+    """
+    below = described.n + 2 * described.fake
+    drawn = generator.integers(0, below, (size, described.draws)) < successes + described.fake
+    return np.asarray(np.count_nonzero(drawn, axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pure:
+    """At δ = 0, m = n·ε₁/2 draws have the least error at ε₁; then as many made-up outcomes as ε₁ asks for."""
+
+    n: int
+
+    def __call__(self, epsilon: float) -> SmoothedResample:
+        draws = min(max(1, round(self.n * epsilon / 2.0)), _MOST_DRAWS)
+        return SmoothedResample(self.n, math.ceil(1.0 / math.expm1(epsilon / draws)), draws)
+
+
+@dataclass(frozen=True, slots=True)
+class _Composed:
+    """At δ > 0 a draw's loss has variance 2/(a(n + 2a)): m = μ²a(n + 2a)/2 draws make a look about μ."""
+
+    n: int
+
+    def __call__(self, mu: float) -> SmoothedResample:
+        n = self.n
+        draws = min(max(1, round(mu**2 * _MADE_UP * n * (n + 2 * _MADE_UP * n) / 2.0)), _MOST_DRAWS)
+        fake = (-n + math.sqrt(n * n + 16.0 * draws / mu**2)) / 4.0
+        return SmoothedResample(n, max(1, math.ceil(fake)), draws)

@@ -1,0 +1,202 @@
+"""`thresholdout`: the training score where it is close enough to the test score, else one of few paid answers.
+
+The reusable holdout of Dwork, Feldman, Hardt, Pitassi, Reingold & Roth (2015), on a corrected sparse vector (Lyu, Su &
+Li 2017): noise on the threshold once for all looks, noise on every comparison, and every answer from the test set paid
+for beside them. Looks at which training and test score agree cost nothing more, however many they are; after the last
+answer nothing is told. The whole ε is spent with the first look.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hedgerow.errors import ParameterError, SpentError
+from hedgerow.facts.numbers import real, whole
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.level import normal_quantile
+from hedgerow.inference.score import Quadratic
+from hedgerow.mechanisms.mechanism import Single, SparseVector
+from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.draw.sparse_vector import RunState, SparseVectorRun
+from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
+from hedgerow.testset.mechanisms.refusal import replace_one_only
+
+__all__ = ["ThresholdoutLook", "checked_training"]
+
+_AGREES = "The training score, which agrees with the test set's: nothing else was told, and no answer was used up."
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdoutLook:
+    """A sparse vector over |training − test|, in grid steps of the summed losses.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.budget import Budget
+    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.relation import Relation
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 500, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> look = ThresholdoutLook.fitted(facts, Options(threshold=0.02, n_answers=10))
+    >>> look.answers, round(look.expected_error(), 4)
+    (10, 0.0028)
+    """
+
+    conditions: Conditions
+    described: SparseVector
+    threshold: float
+    name: ClassVar[str] = "thresholdout"
+    once: ClassVar[bool] = True
+
+    @classmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> ThresholdoutLook:
+        """Return the run that spends ε on comparisons and answers in equal halves.
+
+        Raises
+        ------
+        UncertifiedError
+            HG431 under add-remove.
+        ParameterError
+            HG172: a threshold outside (0, U − L), or no answers.
+        """
+        replace_one_only("thresholdout", conditions)
+        answers, bar = whole(options.n_answers), real(options.threshold)
+        if answers is None or answers < 1 or bar is None or not 0.0 < bar < 2.0 * conditions.half_range:
+            raise ParameterError(
+                "HG172",
+                rule="`thresholdout` has a threshold between 0 and the range of the losses, and at least one answer.",
+                finding=f"Found threshold={options.threshold!r}, n_answers={options.n_answers!r}.",
+                remedy="For example threshold=0.02, n_answers=20.",
+            )
+        reach = conditions.grid.steps
+        described = sparse_vector(
+            conditions.budget.epsilon,
+            conditions.relation,
+            reach=reach,
+            positives=options.n_answers,
+            answer_moves=((reach,),),
+            answer_widths=(1.0,),
+        )
+        return cls(conditions, described, options.threshold)
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> ThresholdoutLook:
+        """Return the mechanism of a description."""
+        if not isinstance(described, SparseVector):
+            raise TypeError(described.type)
+        return cls(conditions, described, options.threshold)
+
+    @property
+    def answers(self) -> int:
+        """How many answers from the test set are paid for."""
+        return self.described.positives
+
+    def expected_error(self) -> float | None:
+        """Return the sd of the noise on a paid answer."""
+        return math.sqrt(2.0) * self.described.answer_scales[0] * self._unit
+
+    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+        """Compare, and answer where training and test score lie too far apart."""
+        if question.training is None or question.threshold_noise is None:
+            raise SpentError(
+                "HG601",
+                rule="`thresholdout` compares with a training score, against one noisy threshold.",
+                finding="One of them is missing.",
+                remedy="Give training_score=…",
+            )
+        state = RunState(question.threshold_noise, question.answered, False)
+        run = SparseVectorRun(self.described, noise, resume=state)
+        total = int(question.histogram.cell_sums(question.histogram.index)[0])
+        low, high = self.conditions.grid.as_bounds()
+        told = min(max(question.training, low), high)
+        if not run.ask(abs(total - round((told - low) / self._unit)), round(self.threshold / self._unit)):
+            return Answer(self._agreeing(told), paid=False)
+        (noisy,) = run.answer(total)
+        n, steps = float(self.conditions.n or 1), self.conditions.grid.steps
+        # u = 2·S/(n·steps) − 1, and the noise on S has variance 2·scale².
+        spread = 2.0 * (2.0 * self.described.answer_scales[0] / (n * steps)) ** 2
+        return Answer(
+            estimate_of_mean(
+                2.0 * noisy / (n * steps) - 1.0,
+                self.conditions,
+                mechanism=self.name,
+                resampling=Quadratic(),
+                noise_variance=spread,
+                noise_law="laplace",
+            )
+        )
+
+    @property
+    def _unit(self) -> float:
+        """One grid step of the summed losses, in the metric's unit."""
+        return 2.0 * self.conditions.half_range / (self.conditions.grid.steps * float(self.conditions.n or 1))
+
+    def _agreeing(self, training: float) -> Estimate:
+        low, high = self.conditions.grid.as_bounds()
+        scales = (self.described.threshold_scale * self._unit, self.described.question_scale * self._unit)
+        worst = self.conditions.half_range / math.sqrt(self.conditions.n or 1)
+        basis = _Near(training, self.threshold, scales, worst, low, high)
+        return Estimate(
+            statistic="score",
+            column=None,
+            cell={},
+            estimate=training,
+            sampling_error=None,
+            bootstrap_error=None,
+            privacy_error=None,
+            method=self.name,
+            n_resamples=None,
+            reliable=True,
+            note=_AGREES,
+            covers=COVERS,
+            basis=basis,
+        )
+
+
+def checked_training(training: object) -> float:
+    """Return the training score as a finite number (HG176).
+
+    >>> checked_training(0.93)
+    0.93
+    """
+    number = real(training)
+    if number is not None:
+        return number
+    raise ParameterError(
+        "HG176",
+        rule="`thresholdout` compares the test score with the training score.",
+        finding="It was not given, or is no finite number.",
+        remedy="Give the same metric on the training set: training_score=0.93.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """What "no" says: |training − test| < threshold + ρ − ν, with Laplace ρ and ν of known scales.
+
+    Half of the error goes to sampling, at its largest, the other half to ρ and ν, a quarter each: P(ρ > b·ln(2/α)) is
+    α/4.
+    """
+
+    training: float
+    threshold: float
+    scales: tuple[float, float]
+    worst_sampling: float
+    low: float
+    high: float
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """One method."""
+        return ("thresholdout",)
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the interval at a level, cut to what is possible."""
+        alpha = 1.0 - level
+        noise = sum(self.scales) * math.log(2.0 / alpha)
+        half = self.threshold + noise + normal_quantile(1.0 - alpha / 2.0) * self.worst_sampling
+        return max(self.training - half, self.low), min(self.training + half, self.high)

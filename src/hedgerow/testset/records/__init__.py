@@ -1,0 +1,1 @@
+"""Labels, predictions and what they score."""

@@ -1,0 +1,173 @@
+"""Which columns of files a score is made from, and how their cells become what a metric compares.
+
+The custodian's file holds the labels; a file of predictions holds predictions, and a key where they are joined by one.
+Cells are compared with declared labels as the type of their own column, in a CSV file as trimmed text or as the number
+that it reads as. A label or prediction outside the declared ones, and whatever is missing, counts as wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.engines.schema import OTHER, check_present, comparables
+from hedgerow.engines.source import OrderedSource
+from hedgerow.errors import ParameterError
+from hedgerow.facts.facts import Category, Grid, Scalar
+from hedgerow.testset.records.entries import Entries, entries_of
+from hedgerow.testset.records.kinds import checked_kind
+from hedgerow.testset.records.metric import Metric, parse_metric
+
+__all__ = ["FileColumns"]
+
+_CHANCES = Grid.from_bounds("chance", (0, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The label column with its declared labels, the prediction column, the metric, and the key if there is one.
+
+    Attributes
+    ----------
+    label, prediction : str
+        Columns: of the file of labels, and of files of predictions.
+    labels : tuple
+        The declared labels; of metrics of chances only the positive one.
+    metric : Metric
+    key : str or None
+        The column, in both files, by which predictions are joined to labels; without one they are joined by position.
+    """
+
+    label: str
+    prediction: str
+    labels: tuple[Scalar, ...]
+    metric: Metric
+    key: str | None = None
+
+    @classmethod
+    def declared(
+        cls,
+        metric: str,
+        *,
+        label: str,
+        prediction: str,
+        labels: tuple[Scalar, ...],
+        positive: Scalar | None,
+        key: str | None = None,
+    ) -> FileColumns:
+        """Check what is declared (HG171 the metric; HG177 labels or a positive label that are not)."""
+        found = parse_metric(metric, positive=positive)
+        if found.needs == "chances":
+            if positive is None:
+                raise _undeclared("A metric of chances needs the label whose chance is predicted.", "--positive 1")
+            labels = (positive,)
+        elif len(labels) < 2:
+            raise _undeclared("Labels are declared, never read off the data.", "--labels 0,1")
+        Category.declared(label, labels, other=True)
+        return cls(label, prediction, labels, found, key)
+
+    def check_labels(self, opened: OrderedSource) -> None:
+        """Refuse, from names and types alone, a file that cannot hold the labels (HG111, HG203)."""
+        opened.check(Query(None, (Category.declared(self.label, self.labels, other=True),)))
+        self._check_key(opened)
+
+    def check_predictions(self, opened: OrderedSource) -> None:
+        """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203).
+
+        Its other columns are never read: labels of its own are compared with nothing.
+        """
+        by_label = self.metric.needs == "labels"
+        asked = Query(None, (Category.declared(self.prediction, self.labels, other=True),))
+        opened.check(asked if by_label else Query(ValueOnGrid(self.prediction, _CHANCES)))
+        self._check_key(opened)
+
+    def read_labels(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
+        """Return the labels as what `measured` compares, and their keys."""
+        cells, keys = self._read(opened, self.label)
+        codes = self._codes(cells, self.label, opened.columns[self.label])
+        if self.metric.needs == "chances":
+            numbers = np.where(cells.missing, np.nan, np.where(np.isnan(codes.numbers), 0.0, 1.0))
+            codes = Entries(numbers, codes.texts, codes.is_text)
+        return codes, keys
+
+    def read_keys(self, opened: OrderedSource) -> list[str]:
+        """Return the keys alone: where they are public, they are read before anything is paid, and no label is."""
+        return [] if self.key is None else [_as_key(cell) for cell in opened.in_order([self.key])[0]]
+
+    def read_predictions(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
+        """Return the predictions as what `measured` compares, and their keys (HG170 chances that are none)."""
+        cells, keys = self._read(opened, self.prediction)
+        if self.metric.needs == "chances":
+            return checked_kind(self.metric, (), cells.read_as_numbers()), keys
+        return self._codes(cells, self.prediction, opened.columns[self.prediction]), keys
+
+    @property
+    def measured(self) -> Metric:
+        """The metric of what is read: labels are places in the declared list, or whether they are the positive one."""
+        return replace(self.metric, positive=1) if self.metric.needs == "chances" else self.metric
+
+    def record(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        told = {"label": self.label, "prediction": self.prediction, "labels": list(self.labels)}
+        return told if self.key is None else {**told, "key": self.key}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], metric: Mapping[str, Any]) -> FileColumns:
+        """Read it back."""
+        positive = metric["positive"] if metric["needs"] == "chances" else None
+        found = parse_metric(metric["name"], positive=positive)
+        return cls(record["label"], record["prediction"], tuple(record["labels"]), found, record.get("key"))
+
+    def _read(self, opened: OrderedSource, column: str) -> tuple[Entries, list[str]]:
+        cells = opened.in_order([column, *([] if self.key is None else [self.key])])
+        return entries_of(cells[0]), [_as_key(cell) for cell in cells[1]] if self.key is not None else []
+
+    def _check_key(self, opened: OrderedSource) -> None:
+        if self.key is None:
+            return
+        check_present([self.key], opened.columns)
+        if opened.columns[self.key] == OTHER:
+            raise ParameterError(
+                "HG437",
+                rule="A key is a whole number or a text: it is compared as text.",
+                finding=f"Column {self.key!r} is of another type.",
+                remedy="Write it as text in both files. No look was taken.",
+            )
+
+    def _codes(self, cells: Entries, column: str, kind: str) -> Entries:
+        """Return each cell's place in the declared list, missing where it is none of them."""
+        read, codes = cells.read_as_numbers(), np.full(len(cells), np.nan)
+        for place, value in enumerate(comparables(Category.declared(column, self.labels), kind)):
+            number = isinstance(self.labels[place], (int, float))
+            same = cells.among([value]) | (read.among([self.labels[place]]) if number else False)
+            codes[same] = place
+        return Entries(codes, np.full(len(cells), "", dtype=object), np.zeros(len(cells), dtype=bool))
+
+
+def _as_key(cell: Any) -> str:
+    """Return a key as text, "" where there is none: 7 in a Parquet file is "7" in a CSV file.
+
+    Not by way of a double: identifiers of 18 digits, of which a double keeps 16, would become one.
+
+    >>> [_as_key(cell) for cell in (2**53 + 1, 7.0, Decimal("7.00"), "007", None, float("nan"), 0.5)]
+    ['9007199254740993', '7', '7', '007', '', '', '0.5']
+    """
+    if isinstance(cell, (float, Decimal)):
+        if not math.isfinite(cell):
+            return ""
+        return str(int(cell)) if cell == int(cell) else str(cell)
+    if isinstance(cell, int):
+        return str(int(cell))
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "surrogateescape")
+    return cell if isinstance(cell, str) else ""
+
+
+def _undeclared(rule: str, example: str) -> ParameterError:
+    return ParameterError("HG177", rule=rule, finding="It was not given.", remedy=f"For example {example}.")
