@@ -29,7 +29,7 @@ ASKED = ["--relation", "add-remove", "--mean", "age:0:100:1", "--epsilon", "1", 
 ZYGOTE = r"""
 import json, os, shutil, sys
 import hedgerow.cli.main, hedgerow.reports, hedgerow.survey, matplotlib.pyplot, duckdb
-from hedgerow.interrupts import end_on_signals
+from hedgerow.interrupts import end_on_signals, speak_json
 from hedgerow.ledger.store import Ledger
 
 where, points, arguments = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
@@ -45,7 +45,9 @@ def run(at, number, every):
                 os.kill(os.getpid(), number)
     for name, path in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), name)
+    # As the command does, before anything else.
     end_on_signals()
+    speak_json("--json" in arguments)
     sys.setprofile(call)
     code = 0
     try:
