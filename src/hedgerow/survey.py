@@ -347,7 +347,7 @@ class Survey:
             ``epsilon``, ``delta``, ``missing``, ``other``, ``request_id`` as in `release`; ``method``: ``"auto"``,
             ``"whole-table"``, ``"public-membership"`` (the cell of every record is public: by naming it you declare
             it); ``noise``: ``"auto"``, ``"geometric"``, ``"gaussian"``, ``"averaged-laplace"`` (with ``n_draws``);
-            ``margins``: add totals, at no further price; ``cell_bounds``: bounds by cell, see `tables.cell_bounds`.
+            ``margins``: add totals, at no further price; ``cell_bounds``: bounds by cell, see `tables.dp.cell_bounds`.
 
         Examples
         --------

@@ -239,7 +239,7 @@ class ProtectedTable(Sequence[Estimate]):
         return half_width(self, gamma)
 
     def letters(self) -> NDArray[np.str_]:
-        """Return a reliability letter for each cell, by its coefficient of variation; see `tables.letters`."""
+        """Return a reliability letter for each cell, by its coefficient of variation; see `tables.cells.letters`."""
         from hedgerow.tables.cells.letters import reliability_letters
 
         return reliability_letters(self.cells)

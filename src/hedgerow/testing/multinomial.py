@@ -26,7 +26,7 @@ __all__ = ["MultinomialBootstrap", "multinomial_replicates"]
 class MultinomialBootstrap:
     """k noisy means of multinomial resamples of n records with values in [low, high].
 
-    A description like those of `privacy.mechanism`, but none of them: `certify` refuses it (HG401).
+    A description like those of `mechanisms.mechanism`, but none of them: `certify` refuses it (HG401).
 
     Attributes
     ----------

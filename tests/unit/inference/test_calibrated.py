@@ -66,7 +66,7 @@ def test_a_rate_between_two_is_read_as_the_higher_with_the_offset_that_it_leaves
 
 
 def test_the_file_holds_every_rung_and_its_curves_are_what_is_used() -> None:
-    text = files("hedgerow.inference").joinpath("calibrated_table.json").read_text(encoding="utf-8")
+    text = files("hedgerow.inference.bootstrap").joinpath("calibrated_table.json").read_text(encoding="utf-8")
     curves = json.loads(text)["curves"]
     assert len(text) < 300_000
     assert {level: set(of_k) for level, of_k in curves.items()} == {f"{x:g}": {str(k) for k in LADDER} for x in LEVELS}
