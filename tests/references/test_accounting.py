@@ -43,12 +43,14 @@ def random_terms(rng: np.random.Generator) -> list[object]:
     return [makers[i]() for i in rng.integers(0, 4, rng.integers(2, 5))]
 
 
-def reference(terms: list[object], interval: float, pessimistic: bool) -> pld.PrivacyLossDistribution:
+def reference(
+    terms: list[object], interval: float, pessimistic: bool, *, connect_dots: bool = False
+) -> pld.PrivacyLossDistribution:
     total = pld.identity(value_discretization_interval=interval, pessimistic_estimate=pessimistic)
     options = {
         "value_discretization_interval": interval,
         "pessimistic_estimate": pessimistic,
-        "use_connect_dots": False,
+        "use_connect_dots": connect_dots,
     }
     for term in terms:
         match term:
@@ -147,28 +149,10 @@ def test_random_compositions_agree_with_another_accountant_to_one_part_in_a_hund
         t.mu**2 if isinstance(t, Gaussian) else t.epsilon**2 if isinstance(t, Laplace) else t.times / noise_sd(t) ** 2
         for t in terms
     )
-    theirs = connected(terms, math.sqrt(squares) / 2000)
+    theirs = reference(terms, math.sqrt(squares) / 2000, True, connect_dots=True)
     for delta in (1e-3, 1e-6):
         assert mine.epsilon_upper(delta) == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-5)
 
 
 def noise_sd(term: object) -> float:
     return float(getattr(term, "sd", 0.0) or getattr(term, "scale", 0.0))
-
-
-def connected(terms: list[object], interval: float) -> pld.PrivacyLossDistribution:
-    options = {"value_discretization_interval": interval, "use_connect_dots": True}
-    total = pld.identity(value_discretization_interval=interval)
-    for term in terms:
-        match term:
-            case Gaussian(mu=mu):
-                one, times = pld.from_gaussian_mechanism(1 / mu, **options), 1
-            case Discrete(sd=sd, times=times):
-                one = pld.from_discrete_gaussian_mechanism(sd, 1, **options)
-            case DiscreteLaplace(scale=scale, times=times):
-                one = pld.from_discrete_laplace_mechanism(1 / scale, 1, **options)
-            case Laplace(epsilon=epsilon):
-                one, times = pld.from_laplace_mechanism(1.0, epsilon, **options), 1
-        for _ in range(times):
-            total = total.compose(one)
-    return total
