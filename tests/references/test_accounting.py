@@ -1,5 +1,6 @@
 """The accountant against dp_accounting's own mechanisms and closed forms, always on the high side."""
 
+import itertools
 import math
 
 import numpy as np
@@ -156,3 +157,18 @@ def test_random_compositions_agree_with_another_accountant_to_one_part_in_a_hund
 
 def noise_sd(term: object) -> float:
     return float(getattr(term, "sd", 0.0) or getattr(term, "scale", 0.0))
+
+
+def test_pure_terms_are_composed_as_randomised_responses_each_outcome_enumerated() -> None:
+    """Whatever is ε-private costs no more than randomised response; dp_accounting's grid rounds each of them up."""
+    losses = [0.3] * 4 + [0.5]  # four pure terms, and a count with discrete Laplace noise of scale 2
+    mine = compose([*[Pure(0.3)] * 4, DiscreteLaplace(2.0, 1)])
+    outcomes = list(itertools.product([1, -1], repeat=len(losses)))
+    log_p = [sum(-math.log1p(math.exp(-sign * loss)) for sign, loss in zip(o, losses, strict=True)) for o in outcomes]
+    total = [sum(sign * loss for sign, loss in zip(o, losses, strict=True)) for o in outcomes]
+    for epsilon in (0.0, 0.2, 0.9, 1.4):
+        exact = sum(
+            math.exp(p) * -math.expm1(epsilon - loss) for p, loss in zip(log_p, total, strict=True) if loss > epsilon
+        )
+        assert exact <= mine.delta_upper(epsilon) <= exact + 1e-5
+    assert mine.epsilon_upper(0.0) == pytest.approx(1.7)
