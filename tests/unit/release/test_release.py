@@ -348,3 +348,8 @@ def test_a_count_that_drowns_is_cut_at_what_is_possible() -> None:
     assert all(
         e.confidence_interval().low <= e.estimate <= e.confidence_interval().high or e.estimate == 0 for e in drawn
     )
+
+
+def test_what_is_said_of_single_estimates_is_printed_with_the_release() -> None:
+    release = hg.open(pa.table({"age": [30.0, 50.0] * 50}), relation="replace-one").count(epsilon=1.0)
+    assert release[0].note and str(release).count(release[0].note) == 1

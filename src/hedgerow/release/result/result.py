@@ -126,7 +126,9 @@ class Release(Sequence[Estimate]):
 
     def __str__(self) -> str:
         again = (REPLAYED,) if self.replayed else ()
-        return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes, *again])
+        # What is said of single estimates, once each: that noise hides the sampling error, say.
+        own = dict.fromkeys(estimate.note for estimate in self if estimate.note)
+        return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes, *own, *again])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them.
