@@ -54,7 +54,7 @@ def takes(options: type | None = None, **defaults: object) -> Callable[[Callable
                     raise _unknown(name, word, sorted(known))
             return call(*args, **given)
 
-        checked.__signature__ = shown  # type: ignore[attr-defined]
+        checked.__signature__ = shown  # type: ignore[attr-defined]  # what `help` shows
         return cast("Callable[P, R]", checked)
 
     return decorate

@@ -89,7 +89,7 @@ def histogram(frame: object, query: Query, columns: dict[str, str], *, key: byte
     """Count a frame of any library by cell and grid index; `check_query` must have passed."""
     import narwhals.stable.v2 as nw
 
-    held: nw.LazyFrame[Any] = nw.from_native(frame).lazy()  # type: ignore[call-overload]
+    held: nw.LazyFrame[Any] = nw.from_native(frame).lazy()  # type: ignore[call-overload]  # any library's
     arrow = _arrow_columns(held)
     needed = query.columns() or list(columns)[:1]
     frame = _with_texts(held, [name for name in needed if columns[name] == "text" and name not in arrow])

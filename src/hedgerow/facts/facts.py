@@ -185,7 +185,7 @@ class Category:
         """Check a declared list of categories (HG111)."""
         name = checked_column(column)
         several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
-        listed = _in_order(values) if several else None  # type: ignore[arg-type]
+        listed = _in_order(values) if several else None  # type: ignore[arg-type]  # iterable, as just seen
         if not listed or any(not _is_scalar(value) for value in listed):
             raise ParameterError(
                 "HG111",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,13 @@ def cells_of(column: Any) -> NDArray[Any]:
     made = quietly(lambda: _cells(column))
     if made is None and hasattr(column, "__len__"):
         # A cell that cannot become Python's own, as a date beyond the year 9999, is missing, and stops no other.
-        found = [quietly(lambda place=place: _cells(_one(column, place))[0]) for place in range(len(column))]  # type: ignore[misc]
-        return as_entries(found)
+        return as_entries([quietly(partial(_first_cell, column, place)) for place in range(len(column))])
     return _cells(column) if made is None else made
 
 
-def _one(column: Any, place: int) -> Any:
-    return column.iloc[place : place + 1] if hasattr(column, "iloc") else column[place : place + 1]
+def _first_cell(column: Any, place: int) -> Any:
+    one = column.iloc[place : place + 1] if hasattr(column, "iloc") else column[place : place + 1]
+    return _cells(one)[0]
 
 
 def _cells(column: Any) -> NDArray[Any]:

@@ -9,6 +9,7 @@ results are those of asking record by record.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray
     with silence():
         while waiting:
             start, end = waiting.pop()
-            results = quietly(lambda start=start, end=end: _cells(call(start, end), end - start))  # type: ignore[misc]
+            results = quietly(partial(_results, call, start, end))
             if results is not None:
                 found[start:end] = results
             elif end - start == 1:
@@ -51,8 +52,8 @@ def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray
     return found
 
 
-def _cells(results: Any, n: int) -> NDArray[np.object_]:
-    cells = np.asarray(results, dtype=object)
+def _results(call: Callable[[int, int], Any], start: int, end: int) -> NDArray[np.object_]:
+    cells, n = np.asarray(call(start, end), dtype=object), end - start
     if cells.shape == (n, 1):
         cells = cells[:, 0]
     if cells.shape != (n,):
