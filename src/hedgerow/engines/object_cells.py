@@ -8,9 +8,12 @@ value that anybody would write. Any other object is the text that it prints as, 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from decimal import Decimal
 
 import numpy as np
+
+from hedgerow.resampling.user_code import quietly, silence
 
 __all__ = ["as_texts"]
 
@@ -26,24 +29,21 @@ def as_texts(cells: Iterable[object]) -> list[str | None]:
     >>> as_texts(["a", 5, True, None, float("nan"), "x\udcff", (1, 2), Decimal("sNaN")])
     ['a', '5', 'True', None, None, '\uffff78edb3bf', '(1, 2)', None]
     """
-    return [cell if type(cell) is str and cell.isascii() else _text(cell) for cell in cells]
+    with silence():
+        return [cell if type(cell) is str and cell.isascii() else _text(cell) for cell in cells]
 
 
 def _text(cell: object) -> str | None:
-    try:
-        text = None if _missing(cell) else str(cell)
-        if text is None:
-            return None
-        if not text.startswith(_ESCAPE):
+    # An object's own code, a whole number of too many digits, a list that holds itself: what fails is missing.
+    # Joined, a text of somebody else's type becomes a plain one.
+    text = quietly(lambda: None if _missing(cell) else "".join((str(cell),)))
+    if text is None:
+        return None
+    if not text.startswith(_ESCAPE):
+        with suppress(UnicodeEncodeError):
             text.encode()
             return text
-    except KeyboardInterrupt:
-        raise
-    except UnicodeEncodeError:
-        pass
-    except BaseException:  # an object's own code, a whole number of too many digits, a list that holds itself
-        return None
-    return _ESCAPE + str(text).encode("utf-8", "surrogatepass").hex()
+    return _ESCAPE + text.encode("utf-8", "surrogatepass").hex()
 
 
 def _missing(cell: object) -> bool:
