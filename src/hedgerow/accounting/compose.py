@@ -104,7 +104,11 @@ def _folded(mu: float, terms: Iterable[Term]) -> Curve:
     # What rounds the loss is a small part of it.
     step = max(1e-9, _spread(mu, merged) / 2000.0)
     gaussian: list[Term] = [Gaussian(mu)] if mu > 0 else []
-    parts = [term_grid(term, step) for term in gaussian + merged]
+    parts = [
+        (grid, times * often)
+        for term, often in Counter(gaussian + merged).items()
+        for grid, times in [term_grid(term, step)]
+    ]
     return Curve(step, composed_curve(parts, relative=_MASS_ERROR * sum(times for _, times in parts)))
 
 
