@@ -7,8 +7,6 @@ import sys
 
 from hedgerow.interrupts import end_on_signals, speak_json
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line; a signal ends it quietly, also while its modules are imported."""

@@ -10,8 +10,6 @@ import os
 import tomllib
 from pathlib import Path
 
-__all__ = ["note_input", "why_kept"]
-
 _READ: set[Path] = set()
 _KINDS = {b"SQLite format 3\0": "a ledger", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7": "the journal of a ledger"}
 _SECRET = b"hedgerow-testset-"

@@ -16,17 +16,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = [
-    "end_on_signals",
-    "held_back",
-    "interrupted",
-    "nothing_is_spent",
-    "price_is_spent",
-    "speak_json",
-    "speaks_json",
-    "undone",
-]
-
 _UNSPENT = "Interrupted: no price was reserved, so nothing was spent."
 _CODE = "HG605"
 _RULE = "A release that is interrupted after its price was reserved stays spent."

@@ -13,8 +13,6 @@ from typing import ParamSpec, TypeVar, cast
 
 from hedgerow.errors import UnknownKeywordError
 
-__all__ = ["takes"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

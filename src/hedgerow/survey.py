@@ -42,8 +42,6 @@ from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.route import release_table
 
-__all__ = ["HedgerowWarning", "Survey", "open"]
-
 # An object's id is its own within one process alone, and a release may be sent to another.
 _PROCESS = token_hex(8)
 

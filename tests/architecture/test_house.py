@@ -58,7 +58,7 @@ def typing_only(tree: ast.Module) -> ast.Module:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_a_file_is_one_idea_of_readable_size(path: Path) -> None:
     text = path.read_text()
-    assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 600
     assert not re.search(r"(^|_)(utils?|common|helpers?|misc)$", path.stem)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -108,13 +108,26 @@ except hg.ParameterError as refused:
     assert run.stdout.strip() == "HG208", run.stderr
 
 
+PUBLIC = {
+    "__init__.py",
+    "errors.py",
+    "mechanisms/mechanism.py",
+    "multicalibration/__init__.py",
+    "reports/__init__.py",
+    "testing/published.py",
+    "testset/__init__.py",
+}
+
+
 def test_public_names_are_listed_and_exist() -> None:
+    """A list of names stands where users import from, and nowhere else: an import says the same inside."""
     for path in FILES:
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
                 break
         else:
             continue
+        assert path.relative_to(SOURCE).as_posix() in PUBLIC
         dotted = ".".join(["hedgerow", *path.relative_to(SOURCE).with_suffix("").parts])
         module = __import__(dotted.removesuffix(".__init__"), fromlist=["__all__"])
         assert all(hasattr(module, name) for name in module.__all__), path

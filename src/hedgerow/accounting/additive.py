@@ -52,8 +52,6 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
 )
 
-__all__ = ["Discrete", "DiscreteLaplace", "Gaussian", "Laplace", "Pure", "Resampled", "Revealed", "Term", "terms_of"]
-
 SMOOTHING = 2.0
 _ROUND_UP = 1.0 + 1e-12
 # The width of the continuous noise over that of the discrete one, at the least width that a lattice has; see above.

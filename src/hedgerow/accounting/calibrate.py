@@ -18,8 +18,6 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Mechanism
 
-__all__ = ["TOLERANCE", "Calibrated", "gaussian_mu", "least_noise", "most_precise"]
-
 TOLERANCE = 1e-3
 
 

@@ -18,8 +18,6 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Mechanism, as_record
 from hedgerow.version import __version__
 
-__all__ = ["Certificate", "Point", "certify", "holds", "mechanism_from_record", "round_up", "unreadable_record"]
-
 _DIGITS = 6
 _VENDORS = ("numpy", "scipy", "opendp")
 

@@ -29,8 +29,6 @@ from hedgerow.accounting.term_grid import term_grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Mechanism
 
-__all__ = ["compose", "profile_of"]
-
 # No budget asks for a δ below twice this; a curve that does not reach it has no price.
 _LEAST_DELTA = 1e-12
 _MASS_ERROR = 1e-12  # relative error of one mass of a term's grid, with a margin

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss_grid import LOSS_CAP, LossGrid
 
-__all__ = ["composed_curve"]
-
 Array = NDArray[np.float64]
 
 _UNIT = float(np.finfo(np.float64).eps)

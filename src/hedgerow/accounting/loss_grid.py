@@ -22,8 +22,6 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSS_CAP", "Curve", "LossGrid", "highest", "joined", "lower_hull", "spread"]
-
 Array = NDArray[np.float64]
 
 LOSS_CAP = 600.0

@@ -33,8 +33,6 @@ from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, LossGrid
 from hedgerow.errors import UncertifiedError
 
-__all__ = ["draw_shares", "multinomial_curve"]
-
 _TAIL = 1e-21  # P-mass of one replicate that is counted as a certain distinction, divided by k
 _DISTANCE = (1e-6, 50.0)
 _MOST_RESAMPLES = 100_000

@@ -12,16 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = [
-    "CappedProfile",
-    "GaussianProfile",
-    "Profile",
-    "PureProfile",
-    "RevealingProfile",
-    "attack_success_upper",
-    "least_epsilon",
-]
-
 # One double operation more or less: every closed form is rounded against the user by it.
 _ROUND_UP = 1.0 + 1e-12
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from hedgerow.errors import VerificationError
 
-__all__ = ["check_numbers", "record_of", "unreadable_record"]
-
 _LARGEST = 1e300
 _DIGITS = 400
 

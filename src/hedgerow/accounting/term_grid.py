@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure, Resampled, Revealed, Term
 from hedgerow.accounting.loss_grid import LossGrid, spread
 
-__all__ = ["term_grid", "two_losses"]
-
 _ROUND_UP = 1.0 + 1e-12
 # A normal law leaves less than 1e-39 beyond 13 standard deviations; as much is put at +∞.
 _REACH, _OUTSIDE = 13.0, 1e-35

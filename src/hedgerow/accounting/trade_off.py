@@ -10,8 +10,6 @@ import math
 
 from hedgerow.accounting.profile import Profile
 
-__all__ = ["attack_hits_upper"]
-
 _LARGEST, _POINTS = 40.0, 400
 
 

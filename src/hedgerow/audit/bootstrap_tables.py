@@ -24,8 +24,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.noise.source import NoiseSource
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
 
-__all__ = ["RowPair", "attack_pair", "worst_pair"]
-
 Floats = NDArray[np.float64]
 _CHUNK = 1 << 18
 

@@ -27,8 +27,6 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = ["ALPHA", "MOST_FALSE_ALARMS", "Audited", "Campaign", "run_campaign", "run_mutants"]
-
 ALPHA = 1e-6
 MOST_FALSE_ALARMS = 1e-3
 LAW_DRAWS = 100_000

@@ -24,8 +24,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = ["CONFIDENCE", "Verdict", "audit_mechanism", "checked_runs", "sampler_of"]
-
 CONFIDENCE = 0.999
 FEWEST, MOST = 1_000, 1_000_000_000
 _LEARNT_RUNS = 500_000  # a learnt attack gains nothing from more

@@ -25,18 +25,6 @@ from typing import Any
 from hedgerow.errors import ParameterError
 from hedgerow.facts.facts import Scalar
 
-__all__ = [
-    "parse_by",
-    "parse_cell_bounds",
-    "parse_guess",
-    "parse_on_grid",
-    "parse_share",
-    "parse_target",
-    "parse_unit",
-    "parse_value",
-    "split_proportion",
-]
-
 Number = int | float
 
 

@@ -39,8 +39,6 @@ from hedgerow.cli.verbs.verify import verify
 from hedgerow.facts.unicode_text import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
 
-__all__ = ["app", "main"]
-
 
 class _Verbs(TyperGroup):
     """The verbs, with every exception turned into sentences and an exit code."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hedgerow.release.request.requested import Requested
     from hedgerow.resampling.statistic import Asked
 
-__all__ = ["asked_of", "options_of", "requests_of"]
-
 _ON_GRID = "COL[:LO:HI[:STEP]]"
 _Texts = list[str] | None
 

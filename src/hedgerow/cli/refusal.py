@@ -13,8 +13,6 @@ from hedgerow.cli.terminal import OutputClosed, tell_as_it_is
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
 
-__all__ = ["as_record", "exit_code_of", "wording"]
-
 INTERRUPTED = 130
 # Typer exports one of its usage errors; their common base has moved between versions, but not its name.
 _USAGE: tuple[type[BaseException], ...] = tuple(

@@ -13,8 +13,6 @@ from typing import Any
 
 from hedgerow.errors import HedgerowError
 
-__all__ = ["OPTIONS", "in_shell", "sentences_in_shell"]
-
 # Options that are not called as their parameters are.
 _OTHERWISE = {"n_looks": "--looks", "n_answers": "--answers", "training_score": "--training", "groups": "--group"}
 _ALIKE = (

@@ -12,8 +12,6 @@ from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, Spen
 from hedgerow.facts.facts_nearby import advise
 from hedgerow.interrupts import speaks_json
 
-__all__ = ["as_replayed", "deliver", "no_source", "spending", "told_again", "warnings_told"]
-
 
 def no_source(verb: str) -> ParameterError:
     """Return the refusal of a command that names no data (HG116)."""

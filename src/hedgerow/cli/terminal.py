@@ -11,8 +11,6 @@ from typing import Any, TextIO
 from hedgerow.errors import ParameterError
 from hedgerow.interrupts import speaks_json
 
-__all__ = ["OutputClosed", "say", "say_json", "tell", "tell_as_it_is"]
-
 
 class OutputClosed(Exception):
     """Whoever read standard output has stopped reading."""

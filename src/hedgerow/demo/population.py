@@ -23,8 +23,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AGES", "HOUSEHOLDS", "RECORDS", "REGIONS", "SEED", "SEXES", "Survey", "draw_survey", "true_value"]
-
 RECORDS = 20_000
 # It fixes the sample, and so how far the sample lies from its law: unremarkably, with this one.
 SEED = 3

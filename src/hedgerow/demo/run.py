@@ -18,8 +18,6 @@ from hedgerow.resampling.statistic import Statistic, count, mean, proportion
 from hedgerow.survey import Survey
 from hedgerow.survey import open as open_survey
 
-__all__ = ["run_demo"]
-
 DELTA = 1e-6
 AGE, INCOME = (18, 95), (0, 200_000)
 _BOUNDS = {"age": AGE, "income": INCOME}

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["plain_csv"]
-
 _CHUNK = 1 << 20
 _PRIVATE = 0xF700
 _STRAY = "hedgerow.stray"

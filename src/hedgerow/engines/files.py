@@ -27,8 +27,6 @@ from hedgerow.resampling.histogram import Histogram
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["CsvSource", "TableSource", "open_file"]
-
 # A line of more bytes than this counts as a record in which everything is missing.
 MAX_LINE = 32 * 2**20
 # No copy of the data on a disk, and no network.

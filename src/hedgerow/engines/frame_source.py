@@ -19,8 +19,6 @@ from hedgerow.resampling.histogram import Histogram
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["FrameSource", "recognised"]
-
 # A relation uses its connection, which serves one thread at a time, and does not tell which one that is.
 _RELATIONS = threading.Lock()
 

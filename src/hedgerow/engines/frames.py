@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from hedgerow.engines.schema import Comparable
     from hedgerow.facts.facts import Category, Grid
 
-__all__ = [
-    "UNIT",
-    "columns_of",
-    "count",
-    "count_relation",
-    "group_column",
-    "histogram",
-    "lazy_frame",
-    "value_column",
-]
-
 # Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
 _CHAIN = 8
 UNIT = "unit"

@@ -14,8 +14,6 @@ from hedgerow.engines.paths import SourceFile
 from hedgerow.engines.schema import BLANKS, check_names
 from hedgerow.errors import DataError
 
-__all__ = ["Header", "read_header"]
-
 DELIMITERS = (",", ";", "\t", "|")
 MAX_BYTES = 2**20
 MAX_COLUMNS = 10_000

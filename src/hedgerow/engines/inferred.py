@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["inferred_types"]
-
 _LISTED = 5
 # As polars and DuckDB call the steps of a plan that read texts, or objects of pandas, whose types they guess.
 _POLARS = ("csv scan", "ndjson scan")

@@ -15,8 +15,6 @@ import numpy as np
 
 from hedgerow.resampling.user_code import quietly, silence
 
-__all__ = ["as_texts"]
-
 _ESCAPE = "\uffff"
 """A code point that is no character: no text begins with it, and one that does is escaped too."""
 _MISSING = frozenset({"NoneType", "NAType", "NaTType"})

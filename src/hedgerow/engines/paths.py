@@ -9,8 +9,6 @@ from pathlib import Path
 
 from hedgerow.errors import DataError
 
-__all__ = ["SourceFile", "source_file"]
-
 FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".db": "duckdb"}
 # The first bytes by which a file is what its name says, and where they stand.
 SIGNATURES = {"parquet": (0, b"PAR1"), "duckdb": (8, b"DUCK")}

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fresh_key", "places_in_sql", "priorities"]
-
 _BITS = 60
 """Of a number: two rows of one unit agree in it with a chance of 2⁻⁶⁰, and then the engine breaks the tie."""
 

@@ -15,8 +15,6 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.facts import Category, Grid, Missing, Scalar
 from hedgerow.facts.unit import UnitLimit
 
-__all__ = ["CellLabels", "Indicator", "JointGrid", "Query", "ValueOnGrid"]
-
 # A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
 _PLACES = 2**62
 

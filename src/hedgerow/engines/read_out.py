@@ -12,8 +12,6 @@ from hedgerow.resampling.histogram import Integers
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["read_out"]
-
 
 def read_out(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
     """Return the columns ``key`` and ``records`` of a counted frame."""

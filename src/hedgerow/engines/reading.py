@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from hedgerow.errors import DataError, HedgerowError
 
-__all__ = ["unreadable", "withheld"]
-
 T = TypeVar("T")
 
 

@@ -15,19 +15,6 @@ from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.facts import Category, Scalar
 from hedgerow.facts.unicode_text import check_text
 
-__all__ = [
-    "BLANKS",
-    "EXACT_INTEGERS",
-    "Comparable",
-    "check_names",
-    "check_present",
-    "check_query",
-    "check_unit",
-    "comparable",
-    "comparables",
-    "listed_names",
-]
-
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
 BLANKS = " \t\r\n\v\f"

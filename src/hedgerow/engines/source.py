@@ -12,8 +12,6 @@ from hedgerow.facts.unit import UnitLimit
 from hedgerow.inputs import note_input
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["OrderedSource", "Source", "count_units", "inferred_of", "open_in_order", "open_source"]
-
 
 class Source(Protocol):
     """What every engine is: names and kinds that are public, and counts that are not.

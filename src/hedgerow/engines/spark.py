@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["collected", "placed"]
-
 
 def collected(counted: Any, names: tuple[str, str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return two integer columns of an aggregated Spark frame as arrays, one entry a group."""

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from hedgerow.errors import HedgerowWarning, ParameterError
 from hedgerow.facts.numbers import real
 
-__all__ = ["DEFAULT_DELTA", "MOST_DELTA", "Budget", "Mu", "Rho", "positive_number", "warn_about_delta"]
-
 DEFAULT_DELTA = 1e-6
 MOST_DELTA = 1e-3
 _EPSILON_RANGE = (1e-3, 1e2)

@@ -18,8 +18,6 @@ from hedgerow.facts.facts import Category, Grid, Missing, Scalar, checked_column
 from hedgerow.facts.relation import Relation, Target, parse_relation, parse_target
 from hedgerow.facts.unit import UnitLimit
 
-__all__ = ["KINDS", "Allowance", "ColumnFacts", "DataFacts", "Facts"]
-
 # The statistics that facts may allow or leave out; "bootstrap" is any function of a user's own.
 KINDS = ("mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap")
 

@@ -19,8 +19,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
 from hedgerow.facts.numbers import exact, plain
 
-__all__ = ["DEFAULT_STEPS", "MAX_STEPS", "Category", "Grid", "Missing", "parse_missing"]
-
 DEFAULT_STEPS = 1024
 MAX_STEPS = 2**24
 LARGEST = 10**15

@@ -20,8 +20,6 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.unit import UnitLimit
 from hedgerow.inputs import note_input
 
-__all__ = ["SCHEMA_ID", "fields_of", "fields_of_file", "json_schema"]
-
 SCHEMA_ID = "urn:hedgerow:schema:facts:1"
 MOST_BYTES = 8 * 2**20
 _MOST_FINDINGS = 5

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from hedgerow.errors import HedgerowError
 
-__all__ = ["advise", "naming_facts_nearby"]
-
 _USUAL = "hedgerow.toml"
 
 

@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Iterable
 
-__all__ = ["facts_template"]
-
 _HEAD = """\
 #:schema ./hedgerow.schema.json
 # The public facts of a table, for hedgerow. Lines that begin with # are questions: answer them and take the # away.

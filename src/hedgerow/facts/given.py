@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["kind_of", "shown"]
-
 
 def shown(given: object) -> str:
     """Return what was given, cut short: a number of 5,000 digits has no use in a message, nor in Python's own words."""

@@ -15,8 +15,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["exact", "plain", "real", "whole"]
-
 
 def plain(value: Any) -> Any:
     """Return a scalar of NumPy, or an array without dimensions, as Python's own; anything else as it is.

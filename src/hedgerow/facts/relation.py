@@ -15,8 +15,6 @@ from enum import StrEnum
 from hedgerow.errors import ParameterError
 from hedgerow.facts.unit import UnitLimit
 
-__all__ = ["Relation", "Target", "parse_relation", "parse_target", "parse_unit"]
-
 
 class Relation(StrEnum):
     """The neighbouring relation; equal to its string.

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["check_text", "check_texts"]
-
 
 def check_text(text: str, what: str) -> None:
     r"""Check that a text can be written as UTF-8 (HG211); a lone surrogate, as for a stray byte of a shell, can not.

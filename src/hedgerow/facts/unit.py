@@ -18,8 +18,6 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.facts import checked_column
 from hedgerow.facts.numbers import whole
 
-__all__ = ["MOST_ROWS", "UnitLimit"]
-
 MOST_ROWS = 12
 """Largest limit: a price is the maximum over all ways of spreading the rows over cells, of which 12 have 77."""
 

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic, ScoreBasis
 
-__all__ = ["pooled"]
-
 
 def pooled(estimates: Sequence[Estimate]) -> Estimate:
     """Return the pooled estimate Σ w_i m_i, w_i ∝ 1/σ_i², with variance sampling² + Σ w_i² σ_i².

@@ -15,15 +15,6 @@ from numpy.typing import NDArray
 from hedgerow.inference.moments import RELIABLE_SDS
 from hedgerow.inference.score import Quadratic, Quadratics, ScoreArrays, ScoreBasis
 
-__all__ = [
-    "RELIABLE_SDS",
-    "WHOLE_NUMBERS",
-    "NumbersWithErrors",
-    "counts_with_errors",
-    "exact_count",
-    "proportions_with_errors",
-]
-
 Floats = NDArray[np.float64]
 Numbers = Floats | float
 # P(|Z| ≤ k) of integer noise is at least about that of its continuous law up to k + ½; scanned for sd .15 to 20.

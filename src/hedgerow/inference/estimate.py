@@ -16,8 +16,6 @@ from typing import Any, Protocol
 from hedgerow.errors import ParameterError
 from hedgerow.inference.level import parse_level
 
-__all__ = ["Estimate", "Interval", "IntervalBasis"]
-
 
 @dataclass(frozen=True, slots=True)
 class Interval:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["noise_quantile", "noise_quantiles"]
-
 Floats = NDArray[np.float64]
 # From z·(sd of the sum) three steps reach the last digit for every ratio of the two and every level tried (1e-6 to
 # 1 − 1e-13, 4,001 ratios); two more are to spare, and their number is fixed, so that cells do not depend on others.

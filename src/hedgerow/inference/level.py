@@ -7,8 +7,6 @@ from statistics import NormalDist
 from hedgerow.errors import ParameterError
 from hedgerow.facts.numbers import real
 
-__all__ = ["normal_quantile", "parse_level"]
-
 
 def parse_level(level: object) -> float:
     """Return the level as a float strictly between 0 and 1.

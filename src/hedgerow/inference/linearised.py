@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from hedgerow.resampling.user_code import quietly
 
-__all__ = ["Linearised", "linearise"]
-
 Floats = NDArray[np.float64]
 
 

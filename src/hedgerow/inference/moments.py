@@ -16,18 +16,6 @@ from numpy.typing import NDArray
 from hedgerow.inference.score import Quadratics, ScoreArrays
 from hedgerow.inference.skewness import POISSON, skewness_range
 
-__all__ = [
-    "RELIABLE_SDS",
-    "MeanErrors",
-    "NoisyMoments",
-    "mean_errors",
-    "mean_interval_basis",
-    "mean_skewness",
-    "sum_interval_basis",
-    "sum_skewness",
-    "sum_variance",
-]
-
 RELIABLE_SDS = 2.0
 Floats = NDArray[np.float64]
 

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.laplace_quantile import noise_quantiles
 
-__all__ = ["AVERAGED", "averaged_law", "draws_of", "quantiles_of"]
-
 Floats = NDArray[np.float64]
 AVERAGED = "averaged-laplace"
 _NODES = 300

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["RecordedBasis"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedBasis:

@@ -24,11 +24,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.laplace_quantile import noise_quantile
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.inference.skewness import correction
-
-__all__ = ["Quadratic", "Quadratics", "ScoreArrays", "ScoreBasis", "noise_quantile"]
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["POISSON", "correction", "skewness_range"]
-
 Floats = NDArray[np.float64]
 # A number of records that is itself random (Poisson) is the limit of n records nearly all of which add nothing.
 POISSON = 1e12

@@ -19,8 +19,6 @@ from types import MappingProxyType
 from hedgerow.accounting.certificate import round_up
 from hedgerow.mechanisms.bootstrap_statement import BootstrapNoise
 
-__all__ = ["BootstrapTotal"]
-
 
 @dataclass(frozen=True, slots=True)
 class BootstrapTotal:

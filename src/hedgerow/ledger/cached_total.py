@@ -8,8 +8,6 @@ from __future__ import annotations
 from hedgerow.ledger.chain import Chain, ReservedLink
 from hedgerow.ledger.guarantee import Total, with_one_more
 
-__all__ = ["CachedTotal"]
-
 
 class CachedTotal:
     """The total of all that a chain reserved, as far as it was composed in this process."""

@@ -23,18 +23,6 @@ from hedgerow.ledger.request import checked_family
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapStatement
 
-__all__ = [
-    "Chain",
-    "Header",
-    "Link",
-    "ReservedLink",
-    "broken",
-    "read_header",
-    "read_links",
-    "reserve_body",
-    "stored_result",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Header:

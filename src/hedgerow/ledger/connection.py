@@ -22,8 +22,6 @@ from hedgerow.errors import LedgerError
 from hedgerow.inputs import note_input
 from hedgerow.ledger import schema
 
-__all__ = ["Door", "journal_of", "taking_turns"]
-
 _MAGIC = b"SQLite format 3\x00"
 _PRAGMAS = (
     "PRAGMA synchronous = FULL",

@@ -14,8 +14,6 @@ from hedgerow.ledger.chain import Header
 from hedgerow.ledger.connection import journal_of, taking_turns
 from hedgerow.ledger.entry import digest
 
-__all__ = ["new_file"]
-
 
 def new_file(path: Path, header: Header) -> None:
     """Write an empty ledger; refuse a path that exists, a link included (HG302)."""

@@ -19,8 +19,6 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bootstrap_statement import BootstrapNoise
 from hedgerow.mechanisms.mechanism import Mechanism
 
-__all__ = ["Entry", "Head", "Replay", "canonical", "digest", "fingerprint_of"]
-
 _HEAD = re.compile(r"(\d{1,12}):([0-9a-f]{64})")
 
 

@@ -21,18 +21,6 @@ from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
 from hedgerow.mechanisms.mechanism import Mechanism, as_record
 
-__all__ = [
-    "GUARANTEES",
-    "Noise",
-    "Price",
-    "Total",
-    "checked_guarantee",
-    "noise_from_record",
-    "noise_record",
-    "priced",
-    "with_one_more",
-]
-
 GUARANTEES = ("dp", GUARANTEE)
 Price = Certificate | BootstrapStatement
 Noise = Mechanism | BootstrapNoise

@@ -8,22 +8,6 @@ from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, SpentEr
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 
-__all__ = [
-    "checked_budget",
-    "checked_family",
-    "checked_request",
-    "checked_result",
-    "checked_text",
-    "never_recorded",
-    "not_kept",
-    "nothing_reserved",
-    "other_protection",
-    "other_request",
-    "other_result",
-    "over_budget",
-    "unverified",
-]
-
 _LONGEST_NAME = 200
 _LONGEST_REQUEST = 10**6
 FAMILIES = ("any", "gaussian")

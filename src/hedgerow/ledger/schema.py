@@ -10,8 +10,6 @@ from functools import cache
 
 from hedgerow.errors import LedgerError
 
-__all__ = ["APPLICATION_ID", "VERSION", "build", "check"]
-
 APPLICATION_ID = 0x48474C44
 """``HGLD``: SQLite keeps it in bytes 68 to 71 of the file."""
 

@@ -37,8 +37,6 @@ from hedgerow.ledger.entry import Entry, Head, Replay, digest
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
 from hedgerow.ledger.verify import check_head, check_totals
 
-__all__ = ["Ledger", "Replay", "Reserved"]
-
 _TIMEOUT = 30.0
 
 

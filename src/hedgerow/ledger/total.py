@@ -42,8 +42,6 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Mechanism
 
-__all__ = ["RunningTotal", "least_micro"]
-
 _FEW = 3
 _OFTEN = 12
 _WIDE = 32.0

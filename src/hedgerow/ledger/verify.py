@@ -7,8 +7,6 @@ from hedgerow.ledger.chain import Chain, broken
 from hedgerow.ledger.entry import Head
 from hedgerow.ledger.guarantee import with_one_more
 
-__all__ = ["check_head", "check_totals"]
-
 # In millionths: the same curve, computed by another version of a library, may round to the next one.
 _SLACK = 2
 

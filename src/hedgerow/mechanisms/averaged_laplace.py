@@ -18,8 +18,6 @@ from hedgerow.mechanisms.lattice_noise import require_drawable, require_positive
 from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.moments_noise import MomentsNoise
 
-__all__ = ["MOST_DRAWS", "AveragedLaplaceCounts", "AveragedLaplaceMoments", "AveragedLaplaceNoise"]
-
 MOST_DRAWS = 500
 """More would be as normal and no more private; binomial coefficients of up to twice this many still fit a double."""
 

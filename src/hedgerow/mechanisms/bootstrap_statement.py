@@ -17,8 +17,6 @@ from typing import Any, ClassVar, Literal
 from hedgerow.errors import VerificationError
 from hedgerow.facts.budget import Budget
 
-__all__ = ["GUARANTEE", "UNPROTECTED", "BootstrapNoise", "BootstrapStatement", "Option"]
-
 GUARANTEE = "bootstrap-dp"
 Option = Literal["whole-table", "per-cell", "public-membership"]
 

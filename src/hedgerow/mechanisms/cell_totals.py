@@ -31,8 +31,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.lattice_noise import LatticeNoise
 
-__all__ = ["MOST_BOUNDED_CELLS", "BoundedCells", "CellKind", "CellTotals"]
-
 MOST_BOUNDED_CELLS = 10_000
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

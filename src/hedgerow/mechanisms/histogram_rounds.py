@@ -32,8 +32,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.lattice_noise import LatticeNoise, require_positive
 
-__all__ = ["HistogramRounds", "widest_bucket"]
-
 
 @dataclass(frozen=True, slots=True)
 class HistogramRounds:

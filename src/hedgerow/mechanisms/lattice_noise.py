@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["MIN_LATTICE_STEPS", "LatticeNoise", "require_drawable", "require_positive"]
-
 MIN_LATTICE_STEPS = 1000
 # Proofs add statistic and noise as integers without an end; at this scale a sum leaves 64 bits once in e^500.
 _WIDEST = 2.0**53

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 
-__all__ = ["MomentsLayout", "Presence", "Widths"]
-
 Presence = Literal["public", "private"]
 # Sums of squares and square roots of a few terms in doubles: relative error below this, rounded against the user.
 _ROUND_UP = 1.0 + 1e-12

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.layout import Widths
 
-__all__ = ["MomentsNoise"]
-
 
 @dataclass(frozen=True, slots=True)
 class MomentsNoise:

@@ -23,8 +23,6 @@ from typing import Literal
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import positive_number
 
-__all__ = ["FINE", "RandomisedRecords", "randomised_records"]
-
 FINE = 2**32
 
 

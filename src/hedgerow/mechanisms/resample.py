@@ -16,8 +16,6 @@ from typing import Literal
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["Resample", "SmoothedResample"]
-
 MOST_DRAWS = 2**24
 
 

@@ -40,8 +40,6 @@ from hedgerow.facts.budget import positive_number
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.lattice_noise import require_drawable, require_positive
 
-__all__ = ["SparseVector", "sparse_vector"]
-
 # A certificate rounds ε up to 1e-6, and a price is rounded up in its last digits: aim below by less than it shows.
 _AIM = 1.0 - 1e-9
 

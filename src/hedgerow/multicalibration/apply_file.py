@@ -31,8 +31,6 @@ from hedgerow.multicalibration.model.model import Model
 from hedgerow.multicalibration.model.model_file import check_destination, is_model
 from hedgerow.release.result.write_file import written_whole
 
-__all__ = ["apply_to_file", "scored_before"]
-
 _BLOCK = 50_000
 _LONGEST = 2**31 - 1
 _Texts = NDArray[Any]

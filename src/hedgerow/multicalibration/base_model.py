@@ -26,8 +26,6 @@ from hedgerow.multicalibration.base_origin import CONSENT, BaseOrigin
 from hedgerow.multicalibration.groups.columns import RecordColumns
 from hedgerow.resampling.user_code import quietly
 
-__all__ = ["check_reads", "fitted_base", "origin_of", "scores_of"]
-
 Floats = NDArray[np.float64]
 # These choose columns by name, or leave the question to others, and pass over columns that they do not know.
 _PASS_OVER = (

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["CONSENT", "NOT_PROTECTED", "BaseOrigin"]
-
 CONSENT = "on_private_rows_without_protection"
 """The one value of `base_fit`: a base model may be fitted on the very records whose protection is asked for."""
 

@@ -36,8 +36,6 @@ from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism,
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.report import Report, report_of
 
-__all__ = ["Multicalibrator"]
-
 Floats = NDArray[np.float64]
 
 

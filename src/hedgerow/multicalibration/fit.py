@@ -32,8 +32,6 @@ from hedgerow.release.spend.spend import spend
 from hedgerow.release.spend.total import price_within
 from hedgerow.resampling.user_code import silence
 
-__all__ = ["FitResult", "Price", "fit_model", "price_of_fit"]
-
 _REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
 _PREDICATES = "Predicates of groups keep nothing of one record for another: each is shown one record at a time."
 

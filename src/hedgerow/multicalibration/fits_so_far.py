@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 
-__all__ = ["FitsSoFar", "count_fit", "fits_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class FitsSoFar:

@@ -17,8 +17,6 @@ from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism
 from hedgerow.release.request.told import told_facts
 
-__all__ = ["Governed", "governed"]
-
 # What each mechanism releases: counts of records by group, score and label, or sums of label minus score as well.
 _KINDS = {"rounds": ("count", "sum"), "numeric_sparse": ("count", "sum")}
 

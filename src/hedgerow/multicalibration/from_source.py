@@ -28,8 +28,6 @@ from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_grid import STEPS
 
-__all__ = ["ScoredColumns", "fit_from_source", "records_from"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoredColumns:

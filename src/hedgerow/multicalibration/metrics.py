@@ -27,8 +27,6 @@ from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.residuals import Residuals
 
-__all__ = ["Kind", "brier_score", "error_of", "log_loss", "multicalibration_error", "noise_floor", "residuals_of"]
-
 Kind = Literal["max", "group-weighted"]
 Floats = NDArray[np.float64]
 

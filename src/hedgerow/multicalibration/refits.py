@@ -16,8 +16,6 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.numbers import whole
 from hedgerow.ledger.store import Ledger
 
-__all__ = ["PREFIX", "next_fit"]
-
 PREFIX = "multicalibrate:"
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.reliability import ReliabilityCurve
 
-__all__ = ["CellReading", "Report", "floor_of", "report_of"]
-
 # Why a mechanism tells less than before and after: to release more would cost more.
 _UNTOLD = {
     "rounds": "errors after calibration are not known: the last round is not measured",

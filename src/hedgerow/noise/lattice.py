@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.mechanism import LatticeNoise
 
-__all__ = ["FINE", "lattice_noise", "on_lattice"]
-
 FINE = 2**20
 
 

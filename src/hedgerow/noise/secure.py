@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from hedgerow.mechanisms.lattice_noise import require_drawable
 
-__all__ = ["SecureNoise"]
-
 _BATCH = 1 << 16
 
 

@@ -7,8 +7,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NoiseSource"]
-
 
 class NoiseSource(Protocol):
     """Draws integers of two laws; `secure` says whether a release may use it."""

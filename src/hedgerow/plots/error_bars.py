@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ErrorBar", "draw_error_bars", "save_pictures"]
-
 _MOST_ROWS = 300
 _LABEL = 24
 # Inches. A phone shows 5.4 inches of picture at a third of its size, where 10 points can still be read.

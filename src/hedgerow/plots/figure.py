@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["new_figure", "shown_in_notebook"]
-
 _SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
 
 

@@ -20,8 +20,6 @@ from hedgerow.plots.style import INK, QUIET, RULE, drawn_with
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_grouped_bars"]
-
 # Okabe and Ito's colours, from pale to dark, so that neighbours differ in lightness too.
 _SERIES = ("#9ecae1", "#e69f00", "#0072b2", "#f0e442", "#009e73", "#cc79a7", "#d55e00", "#1a1a1a")
 _MOST = 300

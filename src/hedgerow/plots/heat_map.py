@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-__all__ = ["HeatMap", "draw_heat_map"]
-
 _RULE, _BELOW = "#b8b8b8", "#ffffff"
 _MOST, _MOST_TEXTS, _LABEL = 10_000, 600, 22
 # Inches.

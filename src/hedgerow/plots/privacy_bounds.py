@@ -17,8 +17,6 @@ from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PrivacyBound", "as_svg", "draw_privacy_bounds", "draw_privacy_curve"]
-
 # A red that differs from the two blues in lightness too.
 _CROSSED = "#b2182b"
 _WIDTH, _ROW, _HEAD, _FOOT = 7.0, 0.30, 0.35, 0.75

@@ -15,8 +15,6 @@ from hedgerow.plots.style import BLUE, INK, PALE, QUIET, RULE, drawn_with
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_epsilon_of_delta"]
-
 _WIDTH, _HEIGHT = 5.4, 2.9
 _LEAST_DELTA = 1e-12
 _STYLE: Any = drawn_with()

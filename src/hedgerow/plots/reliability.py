@@ -13,8 +13,6 @@ from hedgerow.plots.style import BLUE, INK, PALE, QUIET, RULE, drawn_with
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReliabilityCurve", "draw_reliability"]
-
 # What was, in grey; what is, in blue.
 _BEFORE = "#8c8c8c"
 _PANEL, _ACROSS = 2.5, 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BLUE", "INK", "PALE", "QUIET", "RULE", "drawn_with"]
-
 # Okabe and Ito's blue, pale and full: told apart by lightness alone, so in grey and by every kind of eye.
 PALE, BLUE = "#9ecae1", "#0072b2"
 INK, QUIET, RULE = "#1a1a1a", "#6b6b6b", "#e4e4e4"

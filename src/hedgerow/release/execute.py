@@ -18,8 +18,6 @@ from hedgerow.release.plan import Plan
 from hedgerow.release.spend.spend import whatever_fails_is_spent
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["certificate_of", "draw_estimates", "draw_tables", "read_histograms", "run_reserved"]
-
 
 def certificate_of(plan: Plan) -> Certificate:
     """Price the plan: the certificate depends on public facts alone, so it is written before data are read."""

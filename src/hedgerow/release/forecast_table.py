@@ -8,8 +8,6 @@ from hedgerow.accounting.certificate import round_up
 from hedgerow.release.forecast.forecast import Expected, Forecast
 from hedgerow.release.plan import Plan
 
-__all__ = ["forecast_table"]
-
 _HEAD = ("statistic", "method", "noise sd", "s.e.", "sampling", "privacy")
 _WIDTH = 100
 WASTED = "would say next to nothing: its interval is as wide as what is possible, or its cells drown in noise"

@@ -24,8 +24,6 @@ from hedgerow.resampling.statistic import Count, Proportion, Statistic
 if TYPE_CHECKING:
     from hedgerow.release.forecast.forecast import Forecast
 
-__all__ = ["Plan", "make_plan"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:

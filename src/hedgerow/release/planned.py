@@ -12,8 +12,6 @@ from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request.request import parse_request
 from hedgerow.release.request.told import Told
 
-__all__ = ["planned"]
-
 
 def planned(statistics: object, told: Told, facts: Facts | None, *, n: int | None, **options: Any) -> Plan:
     """Return the plan of a release: `options` as in `Survey.release`, the rest from the facts. No source is needed.

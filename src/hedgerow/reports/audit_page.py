@@ -16,8 +16,6 @@ from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
 from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table
 from hedgerow.reports.html import render
 
-__all__ = ["campaign_page", "verdict_page"]
-
 _POINTS = 120
 _HEAD = ("mechanism", "relation", "noise", "δ", "ε at most", "ε at least", "gap", "confidence", "runs", "passes")
 _MEANING = (

@@ -13,8 +13,6 @@ from hedgerow.reports.summary import source_name
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
 
-__all__ = ["declared_facts"]
-
 _NO_SOURCE = "NO SOURCE GIVEN"
 _MISSING = {
     "drop": "left out: a mean is over the records that have a value",

@@ -6,19 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-__all__ = [
-    "Answers",
-    "Block",
-    "Document",
-    "Figure",
-    "Items",
-    "Pairs",
-    "Paragraph",
-    "RowGroup",
-    "Section",
-    "Table",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:

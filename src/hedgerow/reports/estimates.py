@@ -10,8 +10,6 @@ from hedgerow.reports.document import Figure, RowGroup, Table
 from hedgerow.reports.numbers import decimals, number, percent, plural
 from hedgerow.reports.summary import named
 
-__all__ = ["estimates_figures", "estimates_table"]
-
 
 def estimates_table(release: Release, level: float) -> Table:
     """Return a row for each estimate: cell, estimate, errors and their parts, interval, reliability.

@@ -18,8 +18,6 @@ from hedgerow.reports.picture import inline_svg
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["json_for_script", "printable", "render"]
-
 _SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 _INERT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["at_most_percent", "decimals", "joined", "number", "percent", "plural"]
-
 _SPACE = "\N{NO-BREAK SPACE}"
 
 

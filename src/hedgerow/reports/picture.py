@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-__all__ = ["inline_svg"]
-
 _DROPPED = {"metadata", "style", "script", "title"}
 # The colours of plots/, as the page's own: it has them for light and for dark.
 _COLOURS = {

@@ -12,8 +12,6 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, parts_of
 from hedgerow.reports.numbers import at_most_percent
 
-__all__ = ["FALSE_ALARMS", "Protection", "price_in_words", "protection_of"]
-
 FALSE_ALARMS = (0.01, 0.05, 0.1)
 _OPPONENT = (
     "anyone who reads the release, whatever they know already, even every other record, and whatever they compute, "

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
     from hedgerow.release.result.result import Release
 
-__all__ = ["REPORT", "add_report", "release_document", "report_html", "write_report"]
-
 REPORT = "report.html"
 _CURVE_POINTS = 160
 _SIMULATED = "SIMULATED. The noise was seeded, for a study: these numbers are not private, and have no certificate."

@@ -5,8 +5,6 @@ from __future__ import annotations
 from hedgerow.errors import UncertifiedError
 from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapStatement
 
-__all__ = ["refuse_statement"]
-
 
 def refuse_statement(record: object) -> None:
     """Do nothing for any other record; a statement of bootstrap-dp cannot be priced anew from itself alone.

@@ -10,8 +10,6 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result.result import Release
 from hedgerow.reports.numbers import at_most_percent, joined, percent, plural
 
-__all__ = ["covered", "how_sure", "named", "source_name", "what_was_released"]
-
 
 def named(estimate: Estimate) -> str:
     """Return what is estimated, without its cell."""

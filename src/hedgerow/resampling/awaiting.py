@@ -8,8 +8,6 @@ from typing import Any
 
 from hedgerow.facts.facts import Grid
 
-__all__ = ["Awaiting", "NamedGrid"]
-
 NamedGrid = tuple[str, Grid]
 
 

@@ -11,8 +11,6 @@ import math
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["FEWEST", "LADDER", "MOST", "UNKNOWN_N", "choose_n_resamples"]
-
 # The numbers of resamples whose critical curves are shipped; a choice is rounded to one of them.
 LADDER = (5, 7, 10, 14, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 FEWEST, MOST = 10, 300

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.weights import poisson_weights
 
-__all__ = ["DrawWeights", "poisson_replicates", "replicate_sums"]
-
 Integers = NDArray[np.int64]
 DrawWeights = Callable[[Integers, int], Integers]
 

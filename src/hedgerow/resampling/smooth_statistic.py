@@ -22,8 +22,6 @@ from hedgerow.facts.numbers import real
 from hedgerow.keywords import takes
 from hedgerow.resampling.awaiting import Awaiting, NamedGrid
 
-__all__ = ["Feature", "Smooth", "bootstrap", "quantile", "ratio", "standard_deviation", "variance"]
-
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Floats]
 Totals = Mapping[str, float]

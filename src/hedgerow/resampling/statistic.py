@@ -24,21 +24,6 @@ from hedgerow.keywords import takes
 from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
 
-__all__ = [
-    "STATISTICS",
-    "Asked",
-    "Awaiting",
-    "Count",
-    "Mean",
-    "Proportion",
-    "Statistic",
-    "Sum",
-    "count",
-    "mean",
-    "proportion",
-    "sum",
-]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _OnGrid:

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["quietly", "silence"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_MEAN", "multinomial_weights", "poisson_weights"]
-
 LARGEST_MEAN = 1e4
 
 

@@ -24,18 +24,6 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 
-__all__ = [
-    "accuracy_gain_difference",
-    "accuracy_gain_ratio",
-    "gaussian_half_width",
-    "geometric_half_width",
-    "geometric_probability",
-    "laplace_accuracy",
-    "laplace_half_width",
-    "laplace_probability",
-    "summed_half_width",
-]
-
 
 def laplace_half_width(sensitivity: float, epsilon: float, *, cells: int = 1, gamma: float = 0.05) -> float:
     """Return h = ln(k/γ)·Δ/ε: with probability at least 1 − γ all k numbers plus Laplace noise are this near.

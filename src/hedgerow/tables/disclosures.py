@@ -12,8 +12,6 @@ from hedgerow.release.designs.wording import MIDPOINT
 if TYPE_CHECKING:
     from hedgerow.tables.protected import ProtectedTable
 
-__all__ = ["AS_DRAWN", "AS_READ", "disclosures_of", "named_guarantee"]
-
 AS_DRAWN = (
     "Numbers stand as they were drawn: noise was added and nothing was cut, so counts may be negative and totals lie "
     "outside what is possible. They are unbiased and add up."

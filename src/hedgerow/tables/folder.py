@@ -21,8 +21,6 @@ from hedgerow.release.result.folder import ReleaseFolder
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.publication.layout import MOST_SHOWN, can_be_shown
 
-__all__ = ["TABLE_FILES", "left_out", "write_table"]
-
 TABLE_FILES = ("table.csv", "table.json", "table.html", "table.xlsx", "certificate.json")
 
 

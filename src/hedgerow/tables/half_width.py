@@ -30,8 +30,6 @@ from hedgerow.tables.accuracy import (
 if TYPE_CHECKING:
     from hedgerow.tables.protected import ProtectedTable
 
-__all__ = ["half_width"]
-
 
 def half_width(table: ProtectedTable, gamma: float) -> float:
     """Return h with P(all cells within ± h of the file's own clamped numbers) ≥ 1 − γ, in the column's unit.

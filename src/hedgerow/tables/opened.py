@@ -9,8 +9,6 @@ from hedgerow.engines.source import Source
 from hedgerow.facts.declared import Facts
 from hedgerow.release.request.told import Told
 
-__all__ = ["Opened"]
-
 
 @dataclass(frozen=True, slots=True)
 class Opened:

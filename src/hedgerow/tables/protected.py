@@ -29,8 +29,6 @@ from hedgerow.tables.totals.margins import ConsistentTable, ReleasedMargin, add_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GUARANTEES", "PriceRecord", "ProtectedTable", "TableGuarantee"]
-
 Floats = NDArray[np.float64]
 # A notebook shows a table up to here, and a line in its place beyond.
 _SHOWN = 2000

@@ -11,8 +11,6 @@ from hedgerow.tables.dp.release_table import protected_table
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import GUARANTEES, ProtectedTable
 
-__all__ = ["release_table"]
-
 
 def release_table(asked: Asked, opened: Opened, *, guarantee: object = "dp", **options: Any) -> ProtectedTable:
     """Return the table released under the guarantee that was named.

@@ -18,8 +18,6 @@ from hedgerow.tables.disclosures import named_guarantee
 if TYPE_CHECKING:
     from hedgerow.tables.protected import ProtectedTable
 
-__all__ = ["table_as_dict", "table_columns", "table_json", "write_table_json"]
-
 _PART = 10_000
 _ERRORS = ("sampling_error", "bootstrap_error", "privacy_error")
 

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
 from hedgerow.inference.level import normal_quantile
 
-__all__ = ["ESTIMATORS", "PublishedIntervals", "partition_variance", "pooling_weights", "published_intervals"]
-
 Array = NDArray[np.float64]
 
 ESTIMATORS = ("unbiased", "conservative", "most conservative")

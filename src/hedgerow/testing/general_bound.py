@@ -17,8 +17,6 @@ from hedgerow.facts.budget import DEFAULT_DELTA, positive_number
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.testing.multinomial import MultinomialBootstrap
 
-__all__ = ["WANG_CHENG_AWAN", "GeneralPrice", "certify_published"]
-
 WANG_CHENG_AWAN = "wang-cheng-awan"
 
 

@@ -23,8 +23,6 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import mean
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = ["Law", "simulated_means"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:

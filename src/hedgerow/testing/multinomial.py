@@ -19,8 +19,6 @@ from hedgerow.facts.budget import positive_number
 from hedgerow.resampling.weights import multinomial_weights
 from hedgerow.testing.published import brawner_honaker_noise_sd
 
-__all__ = ["MultinomialBootstrap", "multinomial_replicates"]
-
 
 @dataclass(frozen=True, slots=True)
 class MultinomialBootstrap:

@@ -12,15 +12,6 @@ from numpy.typing import NDArray
 
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
 
-__all__ = [
-    "published_accuracy_probability",
-    "published_cell_sensitivities",
-    "published_contingency_sensitivity",
-    "published_magnitude_sensitivity",
-    "published_membership_sensitivities",
-    "published_split_sensitivities",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.accounting.resampled.mixture import Pair, PairKind, neighbour_pairs, release_curve
 from hedgerow.facts.relation import Relation, parse_relation
 
-__all__ = ["attained_epsilon", "bootstrap_epsilon", "claimed_epsilon"]
-
 
 def claimed_epsilon(rho: float, *, delta: float, relation: str = Relation.REPLACE_ONE) -> float:
     """Return ε of ONE Gaussian release with the noise of all k together: what the paper says k replicates cost.

@@ -14,15 +14,6 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
 
-__all__ = [
-    "analytic_variance",
-    "averaged_epsilon",
-    "averaged_variance",
-    "classical_variance",
-    "composed_epsilon",
-    "composed_variance",
-]
-
 _PAIR = Relation.REPLACE_ONE  # of one number, priced by its sensitivity alone: the relation has no part in it
 
 

@@ -23,8 +23,6 @@ from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = ["sample"]
-
 
 def sample(
     mechanism: Mechanism, data: Histogram, n: int, *, rng: np.random.Generator | int | None = None

@@ -27,8 +27,6 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Statistic
 from hedgerow.survey import Survey
 
-__all__ = ["SimulatedNoise", "Study", "release"]
-
 _WIDE = 1000.0
 
 

@@ -18,8 +18,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testset import TestSet
 
-__all__ = ["SimulatedTestSet"]
-
 
 class SimulatedTestSet(TestSet):
     """`TestSet` with the seeded stand-in for noise; everything else is the same."""

@@ -36,8 +36,6 @@ from hedgerow.testset.records.file_settings import FileColumns
 from hedgerow.testset.records.join import check_covered, check_distinct, joined, require_key
 from hedgerow.testset.testset import losses_of
 
-__all__ = ["FileTestSet"]
-
 
 class FileTestSet:
     """A test set of a file; made by `create`, used again through `open`. See `hedgerow.testset.TestSet`.

@@ -38,8 +38,6 @@ from hedgerow.testset.records.own_function import rehearse
 from hedgerow.testset.records.predicting import is_model, predicted, told_of_model
 from hedgerow.testset.records.records import as_predictions, checked_length, labels_of, one_a_record
 
-__all__ = ["TestSet", "losses_of"]
-
 
 class TestSet:
     """A test set whose scores, all together, are (ε, δ)-private for each of its records.

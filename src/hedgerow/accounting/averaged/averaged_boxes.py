@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from hedgerow.mechanisms.layout import MomentsLayout
 
-__all__ = ["Box", "Movements", "boxes"]
-
 Integers = NDArray[np.int64]
 _FINE, _FROM = 14, 0.3
 

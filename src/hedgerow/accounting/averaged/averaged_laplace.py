@@ -44,8 +44,6 @@ from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, highest
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.averaged_laplace import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
 
-__all__ = ["BoundedCurve", "averaged_curve", "moved_curve", "split_curve"]
-
 Array = NDArray[np.float64]
 Averaged = AveragedLaplaceCounts | AveragedLaplaceMoments | AveragedLaplaceNoise
 

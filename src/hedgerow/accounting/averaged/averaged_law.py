@@ -27,8 +27,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SummedLaplace", "SummedLaw"]
-
 Array = NDArray[np.float64]
 
 

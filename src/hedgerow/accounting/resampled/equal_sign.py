@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from hedgerow.accounting.resampled.resampled_law import ResampledLaw
 from hedgerow.errors import UncertifiedError
 
-__all__ = ["SCANNED_COUNT_WEIGHT", "SCANNED_NOISE", "SCANNED_RATE", "equal_sign_ratio", "require_scanned"]
-
 Array = NDArray[np.float64]
 
 SCANNED_NOISE = (0.1, 2000.0)

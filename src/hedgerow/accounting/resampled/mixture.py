@@ -36,8 +36,6 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import positive_number
 from hedgerow.facts.relation import Relation, parse_relation
 
-__all__ = ["Pair", "PairKind", "least_noise_sd", "neighbour_pairs", "priced_noise_sd", "release_curve"]
-
 _TAIL = 2e-20  # P-mass that all replicates together may leave out, five orders under the least δ of a budget
 _SHAKE = 2.0  # width, in lattice steps, of the randomised rounding that turns a continuous release into a lattice one
 _TOLERANCE, _COUNT_TOLERANCE = (

@@ -31,8 +31,6 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import ResampledGaussian
 
-__all__ = ["resampled_curve", "resampled_pairs"]
-
 
 @lru_cache(maxsize=256)
 def resampled_curve(mechanism: ResampledGaussian, relation: Relation) -> Curve:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss_grid import LOSS_CAP
 
-__all__ = ["ResampledLaw"]
-
 Array = NDArray[np.float64]
 
 _COUNT_STEP, _COUNT_SHAKE = 0.07, 1.25  # lattice of the count in units of σ; width of its rounding in lattice steps

@@ -39,8 +39,6 @@ from hedgerow.accounting.resampled.resampled_law import ResampledLaw
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import ResampledUnits
 
-__all__ = ["partitions", "units_curve"]
-
 _TAIL = 2e-20  # P-mass that all replicates and cells together may leave out
 _TOLERANCE, _COARSE = 4e-5, 2e-3  # of ε, in sd of the loss, spent on the grid
 _ROUNDING = 2e-15

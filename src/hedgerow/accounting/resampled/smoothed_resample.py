@@ -30,8 +30,6 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.resample import SmoothedResample
 
-__all__ = ["smoothed_curve"]
-
 _ROUNDING = 1e-15
 
 

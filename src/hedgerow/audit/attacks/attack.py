@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from hedgerow.audit.attacks.bound import clopper_pearson, epsilon_at, epsilon_lower
 from hedgerow.audit.worst_pairs.score import Score
 
-__all__ = ["Attack", "Sampler", "threshold_attack"]
-
 Floats = NDArray[np.float64]
 Sampler = Callable[[int], Iterable[Floats]]
 """Yields outputs in chunks, as many in all as asked for."""

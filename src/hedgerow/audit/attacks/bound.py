@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["clopper_pearson", "epsilon_at", "epsilon_lower", "greatest_epsilon"]
-
 
 def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, float]:
     """Return (low, high), each a one-sided 1 − α bound on the chance of a hit; together they miss with at most 2α.

@@ -16,8 +16,6 @@ from hedgerow.audit.attacks.bound import greatest_epsilon
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism
 
-__all__ = ["exact_delta_lower", "exact_epsilon_lower", "is_small"]
-
 Counts = GeometricCounts | GaussianCounts | AveragedLaplaceCounts
 _MOST = 2000
 _ROUNDOFF = 1e-12

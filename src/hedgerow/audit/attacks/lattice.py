@@ -16,8 +16,6 @@ from hedgerow.mechanisms.mechanism import (
     ResampledGaussian,
 )
 
-__all__ = ["off_lattice"]
-
 
 def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
     """Return how many numbers of outputs (n, cells, features[, k]) lie off the lattice; 0 is what is promised.

@@ -14,8 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Law", "LawTest", "Statistic", "equal_laws", "has_law", "has_poisson_law"]
-
 Law = Literal["gaussian", "geometric"]
 Numbers = NDArray[Any]
 _WIDE = 1000.0

@@ -29,15 +29,6 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import mean
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = [
-    "BrokenSource",
-    "clamp_dropped",
-    "float_noise",
-    "nan_let_through",
-    "noise_two_per_cent_low",
-    "wrong_relation",
-]
-
 ALPHA = 1e-6
 _WIDTH = float(2**20)
 

@@ -24,17 +24,6 @@ from hedgerow.resampling.weights import multinomial_weights
 from hedgerow.testing.published import brawner_honaker_noise_sd
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = [
-    "half_noise",
-    "noise_reused",
-    "off_centre",
-    "one_resample",
-    "resample_at_one_over_z",
-    "scalar_price",
-    "textbook_laplace",
-    "weights_reused",
-]
-
 Floats = NDArray[np.float64]
 ALPHA = 1e-6
 _CHUNK = 500_000

@@ -22,8 +22,6 @@ from hedgerow.audit.worst_pairs.sparse_vector import Questions, log_chances
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
 
-__all__ = ["broken_sparse_vectors", "exact_threshold", "loss_of_broken"]
-
 _NONE = 1e-3  # a scale at which a two-sided geometric draw is 0 but for a chance below e^-1000
 _FALLING = 30
 

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Caught", "Layer", "Mutant", "Rejection"]
-
 Layer = Literal["attack", "enumeration", "law", "lattice", "replay", "sensitivity"]
 
 

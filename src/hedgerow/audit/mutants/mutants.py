@@ -7,8 +7,6 @@ from hedgerow.audit.mutants import broken_outside as outside
 from hedgerow.audit.mutants import broken_sparse_vector as sparse
 from hedgerow.audit.mutants.mutant import Mutant
 
-__all__ = ["mutants"]
-
 
 def mutants() -> tuple[Mutant, ...]:
     """Return all mutants in the order of the list in ``docs/promise.md``.

@@ -13,8 +13,6 @@ import numpy as np
 from hedgerow.engines.source import Source, open_source
 from hedgerow.facts.relation import Relation
 
-__all__ = ["BOUNDS", "GROUPS", "Pair", "Person", "STEP", "draw_pair", "in_csv", "in_frame"]
-
 BOUNDS, STEP, GROUPS = (-2.0, 8.0), 0.5, ("a", "b")
 _VALUES = (-2.0, 8.0, 3.0, 0.0, -1e12, 1e12, 1.7e308, 5e-324, -0.0, math.nan, math.inf, -math.inf, None)
 _PLAIN = (-2.0, 8.0, 3.0, 0.0, 1e12, -1e12, 2.25)

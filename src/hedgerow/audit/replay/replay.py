@@ -40,8 +40,6 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Statistic, count, mean, proportion, sum
 from hedgerow.survey import Survey
 
-__all__ = ["Function", "Replay", "excess", "public_functions", "replay", "replay_pair"]
-
 Opener = Callable[[tuple[Person, ...], Path, str], Source]
 _SLACK = 1.0 + 1e-9
 

@@ -25,8 +25,6 @@ from hedgerow.engines.source import Source
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
-__all__ = ["RecordedNoise", "RecordedSource", "SilentNoise", "Trace", "recording"]
-
 _HOME = Path(hedgerow.__file__).parent
 # Reading a noisy table is post-processing: it may branch on noise. Everything else between data and table may not.
 _TRACED = ("engines", "resampling", "noise")

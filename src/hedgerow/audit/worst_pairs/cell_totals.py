@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from hedgerow.mechanisms.cell_totals import CellTotals
 
-__all__ = ["bits_of_cells", "cell_contribution", "farthest_records"]
-
 Floats = NDArray[np.float64]
 Place = tuple[int, int]
 """A cell and the grid index of a value."""

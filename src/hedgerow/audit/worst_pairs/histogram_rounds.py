@@ -15,8 +15,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.histogram_rounds import noisy_round
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["rounds_contribution", "rounds_outputs"]
-
 Floats = NDArray[np.float64]
 
 

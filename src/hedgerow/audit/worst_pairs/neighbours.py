@@ -45,8 +45,6 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["Neighbours", "Record", "contribution", "worst_pairs"]
-
 Floats = NDArray[np.float64]
 Moments = MomentsGaussian | MomentsGeometric | AveragedLaplaceMoments
 _BRUTE = 1024  # grids up to here are searched over all pairs; finer ones over pairs that touch an end

@@ -42,8 +42,6 @@ from hedgerow.release.draw.draw_cells import noisy_cell_totals
 from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["chunks", "draw_outputs"]
-
 _CHUNK = 1_000_000
 _NUMBERS = 8_000_000  # numbers in hand at once: 64 MB of doubles
 

@@ -14,8 +14,6 @@ from hedgerow.mechanisms.randomised_records import RandomisedRecords
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.randomised_records import as_bits
 
-__all__ = ["record_change", "record_outputs"]
-
 Floats = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.mechanisms.resample import drawn_losses
 from hedgerow.testset.mechanisms.smoothed_resample import smoothed_successes
 
-__all__ = ["resample_outputs"]
-
 
 def resample_outputs(
     mechanism: Resample | SmoothedResample, successes: int, size: int, noise: NoiseSource

@@ -43,8 +43,6 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
 )
 
-__all__ = ["HistogramScore", "Score", "likelihood_ratio", "summed"]
-
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 _TABLE = 20_000

@@ -19,8 +19,6 @@ from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.sparse_vector import SparseVectorRuns
 
-__all__ = ["Questions", "log_chances", "sparse_vector_outputs", "sparse_vector_ratio", "texts", "worst_loss"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _NOT_ASKED = -1

@@ -35,8 +35,6 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.resampling.statistic import mean, sum
 
-__all__ = ["Specimen", "bootstrap", "mean_with_private_count", "specimens"]
-
 _REACH = 1000
 
 

@@ -11,8 +11,6 @@ from hedgerow.cli import options
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
 
-__all__ = ["apply"]
-
 
 def apply(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that `hedgerow multicalibrate` wrote.")],

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hedgerow.audit.campaign import Campaign
     from hedgerow.audit.verdict import Verdict
 
-__all__ = ["audit"]
-
 _RUNS, _CAMPAIGN_RUNS = 1_000_000, 50_000
 _BAR = 30
 

@@ -8,8 +8,6 @@ import typer
 
 from hedgerow.cli.terminal import say
 
-__all__ = ["demo"]
-
 
 def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the survey and the results.")] = "hedgerow-demo",

@@ -10,8 +10,6 @@ import typer
 from hedgerow.cli.terminal import say
 from hedgerow.errors import ParameterError
 
-__all__ = ["explain", "load_registry", "page"]
-
 _PARTS = (
     ("meaning", "What it means"),
     ("why", "Why the rule exists"),

@@ -11,8 +11,6 @@ import typer
 from hedgerow.cli.terminal import say
 from hedgerow.errors import ParameterError
 
-__all__ = ["init"]
-
 
 def init(
     source: Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .parquet or .duckdb file.")],

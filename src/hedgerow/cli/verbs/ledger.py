@@ -16,8 +16,6 @@ from hedgerow.interrupts import held_back, price_is_spent
 if TYPE_CHECKING:
     from hedgerow.ledger.store import Ledger
 
-__all__ = ["ledger"]
-
 ledger = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="Create, show, verify the record of spending; reserve in it."
 )

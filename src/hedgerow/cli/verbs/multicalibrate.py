@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hedgerow.facts.facts import Scalar
     from hedgerow.multicalibration.fit import FitResult
 
-__all__ = ["multicalibrate"]
-
 
 def multicalibrate(
     source: Annotated[

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Planner = Callable[..., Plan]
 
-__all__ = ["plan"]
-
 
 def plan(
     source: Annotated[str | None, typer.Argument(metavar="[SOURCE]", help="To check names and count records.")] = None,

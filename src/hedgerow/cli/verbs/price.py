@@ -15,8 +15,6 @@ from hedgerow.errors import ParameterError
 if TYPE_CHECKING:
     from hedgerow.release.forecast.price import Price, PriceOfErrors
 
-__all__ = ["price"]
-
 
 def price(
     mechanism: Annotated[

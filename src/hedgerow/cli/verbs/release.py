@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hedgerow.release.result.folder import ReleaseFolder
     from hedgerow.release.result.result import Release
 
-__all__ = ["release"]
-
 
 def release(
     source: Annotated[

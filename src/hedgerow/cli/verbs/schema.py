@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hedgerow.cli.terminal import say_json
 
-__all__ = ["schema"]
-
 
 def schema() -> None:
     """Print the JSON Schema of a facts file (hedgerow.toml), for editors and other checkers."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hedgerow.survey import Survey
     from hedgerow.tables.protected import ProtectedTable
 
-__all__ = ["table"]
-
 # Beyond this many cells JSON is put together line by line: as objects it would take gigabytes.
 _LARGE = 20_000
 

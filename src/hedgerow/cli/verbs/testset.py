@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hedgerow.testset.from_file import FileTestSet
     from hedgerow.testset.looks.score import Score
 
-__all__ = ["testset"]
-
 testset = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="Score models on a test set that stays fit to judge."
 )

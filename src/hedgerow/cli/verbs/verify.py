@@ -14,8 +14,6 @@ from hedgerow.cli.terminal import say, say_json
 if TYPE_CHECKING:
     from hedgerow.reports.verify.verification import CheckedPoint, Verification
 
-__all__ = ["verify"]
-
 _WIDTH, _INDENT = 100, "  "
 
 

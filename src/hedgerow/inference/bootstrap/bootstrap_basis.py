@@ -10,8 +10,6 @@ from hedgerow.inference.bootstrap import calibrated, conservative, file_target, 
 from hedgerow.inference.bootstrap.bootstrap_variance import StandardErrorParts, standard_error_parts
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
-__all__ = ["INTERVALS", "BootstrapBasis"]
-
 INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
     "calibrated": calibrated.interval,
     "conservative": conservative.interval,

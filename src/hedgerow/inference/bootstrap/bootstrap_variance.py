@@ -15,16 +15,6 @@ from dataclasses import dataclass
 
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 
-__all__ = [
-    "StandardErrorParts",
-    "brawner_honaker_sampling_variance",
-    "brawner_honaker_total_variance",
-    "chi_square_share",
-    "mean_of_root",
-    "sampling_variance",
-    "standard_error_parts",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StandardErrorParts:

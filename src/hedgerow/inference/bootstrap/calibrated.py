@@ -25,8 +25,6 @@ from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, Criti
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import parse_level
 
-__all__ = ["critical_curve", "interval"]
-
 _GUARD = 2.0  # standard errors by which the offset is kept low where it sharpens the cap
 
 

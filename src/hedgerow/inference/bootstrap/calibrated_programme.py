@@ -26,8 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CAPS", "RATES", "CriticalCurve", "coverage", "knots", "solve"]
-
 Floats = NDArray[np.float64]
 
 # Ladder of caps on the variance ratio R = λkν (sampling over privacy variance); beyond the last a cap changes nothing

@@ -12,8 +12,6 @@ from hedgerow.inference.bootstrap import bootstrap_variance
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import normal_quantile
 
-__all__ = ["ALPHA", "interval"]
-
 ALPHA = 0.05  # α' of the paper: how often the spread of the noise alone is smaller than what is subtracted
 
 

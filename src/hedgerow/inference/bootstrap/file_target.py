@@ -13,8 +13,6 @@ from hedgerow.inference.bootstrap.bootstrap_variance import StandardErrorParts, 
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import parse_level
 
-__all__ = ["interval", "standard_error_parts"]
-
 
 def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     """Return m* ± t_{k−1} s/√k, which covers the statistic of the file's own records at `level`.

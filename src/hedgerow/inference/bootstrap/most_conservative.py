@@ -12,8 +12,6 @@ from hedgerow.inference.bootstrap import bootstrap_variance
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import normal_quantile
 
-__all__ = ["interval"]
-
 
 def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     """Return m* ± z √(λ s² + σ₁²/k); wide, and still a little short for small k.

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["Replicates", "Weights"]
-
 Weights = Literal["poisson", "multinomial"]
 
 

@@ -13,8 +13,6 @@ from hedgerow.inference.bootstrap import bootstrap_variance
 from hedgerow.inference.bootstrap.replicate_summary import Replicates
 from hedgerow.inference.level import normal_quantile
 
-__all__ = ["interval"]
-
 
 def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     """Return m* ± z √(v̂ + σ₁²/k), v̂ = max(0, λ(s² − a)), a = σ₁² + (m* − c)²/(λn); coverage NOT held at `level`.

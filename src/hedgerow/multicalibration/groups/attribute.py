@@ -23,8 +23,6 @@ from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.facts import Scalar
 from hedgerow.multicalibration.groups.cells import as_numbers, places_of
 
-__all__ = ["Attribute", "Categories", "Column", "Columns", "Cuts", "Disjoint", "Predicate", "as_flags"]
-
 Column = str | int
 Codes = NDArray[np.int64]
 

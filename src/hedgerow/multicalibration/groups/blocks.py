@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from hedgerow.multicalibration.groups.family import Family
 
-__all__ = ["Block", "blocks_of", "group_classes", "members_of", "spread_to_patterns", "sum_by_group"]
-
 Integers = NDArray[np.int64]
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from hedgerow.resampling.user_code import quietly
 
-__all__ = ["as_entries", "as_numbers", "cells_of", "places_of"]
-
 _NUMERIC = "biuf"
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 

@@ -19,8 +19,6 @@ from hedgerow.multicalibration.groups.attribute import Column, as_flags
 from hedgerow.multicalibration.groups.cells import as_entries, cells_of
 from hedgerow.resampling.user_code import quietly, silence
 
-__all__ = ["RecordColumns", "records_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:

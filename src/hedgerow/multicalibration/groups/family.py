@@ -19,8 +19,6 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.numbers import whole
 from hedgerow.multicalibration.groups.attribute import Attribute, Columns
 
-__all__ = ["MOST_GROUPS", "Family", "Group"]
-
 MOST_GROUPS = 20_000
 
 

@@ -23,8 +23,6 @@ from hedgerow.facts.numbers import plain
 from hedgerow.multicalibration.groups.attribute import Attribute, Categories, Column, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.groups.family import Family
 
-__all__ = ["cuts", "family_of", "masks"]
-
 
 def cuts(*points: float) -> Callable[[Column], Cuts]:
     """Return cut points for a numeric column, declared: ``groups={"age": cuts(30, 50)}``.

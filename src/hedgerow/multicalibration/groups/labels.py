@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from hedgerow.errors import ParameterError
 from hedgerow.multicalibration.groups.cells import cells_of
 
-__all__ = ["check_labels_can_be", "labels_of"]
-
 
 def labels_of(X: Any, y: Any, *, private: bool) -> NDArray[Any]:
     """Return the labels as cells, one a record of X.

@@ -21,8 +21,6 @@ from hedgerow.multicalibration.model.score_bins import HIGH, LOW, ScoreBins
 from hedgerow.multicalibration.model.score_grid import STEPS
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["PLACED", "BinMeans", "exact_places", "means_of"]
-
 PLACED = ("placed",)
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

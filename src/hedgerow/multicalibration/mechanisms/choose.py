@@ -8,8 +8,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.given import kind_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism
 
-__all__ = ["MECHANISMS", "mechanism_named"]
-
 # Loaded on use: the mechanisms import what they need, and a fit needs one of them.
 MECHANISMS = {
     "table": "hedgerow.multicalibration.mechanisms.table:Table",

@@ -36,8 +36,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.randomised_records import NOWHERE, choose_views, count_ones, debiased
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["InputPerturbation"]
-
 Floats = NDArray[np.float64]
 _BINARY = ("label=0", "label=1")
 

@@ -37,8 +37,6 @@ from hedgerow.multicalibration.model.residuals import Residuals
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["CalibrationMechanism", "Fitted", "Setting", "least_noise_for"]
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

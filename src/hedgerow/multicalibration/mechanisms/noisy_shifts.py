@@ -22,8 +22,6 @@ from hedgerow.multicalibration.groups.blocks import group_classes, spread_to_pat
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.model.calibration import Patch
 
-__all__ = ["UNRELEASED", "NoisyCells", "patch_of", "shifts_of", "shrunk_step"]
-
 Floats = NDArray[np.float64]
 UNRELEASED = 1e30
 _RATE = 0.005  # a bucket's label rate is taken to be at least this far from 0 and 1 when its binomial noise is judged

@@ -25,8 +25,6 @@ from hedgerow.multicalibration.model.score_bins import HIGH, LOW
 from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of, from_grid
 from hedgerow.noise.source import NoiseSource
 
-__all__ = ["NoPrivacy", "exact_residuals"]
-
 Integers = NDArray[np.int64]
 
 

@@ -38,8 +38,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.sparse_vector import SparseVectorRun
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["NumericSparse"]
-
 Integers = NDArray[np.int64]
 
 

@@ -26,8 +26,6 @@ from hedgerow.multicalibration.model.residuals import Loss, Residuals
 from hedgerow.multicalibration.model.score_bins import HIGH, LOW, ScoreBins
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["BINARY", "read_table"]
-
 BINARY = ("label=0", "label=1")
 SWEEPS = 20
 

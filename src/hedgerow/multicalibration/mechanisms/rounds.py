@@ -35,8 +35,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.histogram_rounds import noisy_round
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["FEATURES", "Rounds", "exact_cells"]
-
 Integers = NDArray[np.int64]
 FEATURES = ("residual", "count")
 

@@ -31,8 +31,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["MOST_CELLS", "Table"]
-
 # Atoms × bins: above, a cell holds less than its noise for any data of common size, and bins are made coarser.
 FINE_CELLS = 20_000
 MOST_CELLS = 200_000

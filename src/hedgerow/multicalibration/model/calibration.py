@@ -22,8 +22,6 @@ from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.model.records import fold_classes
 from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of, to_grid
 
-__all__ = ["Calibration", "Patch", "Patches", "Shifts"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -19,8 +19,6 @@ from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.model.calibration import Calibration
 from hedgerow.multicalibration.model.residuals import Residuals
 
-__all__ = ["Model"]
-
 
 @dataclass(frozen=True)
 class Model:

@@ -12,8 +12,6 @@ from hedgerow.multicalibration.model.model import Model
 from hedgerow.multicalibration.model.model_record import model_from_text, model_text
 from hedgerow.release.result.write_file import can_be_written, written_whole
 
-__all__ = ["check_destination", "is_model", "read_model", "write_model"]
-
 _LARGEST = 64 * 2**20
 
 

@@ -20,8 +20,6 @@ from hedgerow.multicalibration.model.calibration import Calibration, Patches, Sh
 from hedgerow.multicalibration.model.model import Model
 from hedgerow.multicalibration.model.residuals import Loss, Residuals
 
-__all__ = ["VERSION", "family_record", "model_from_text", "model_text"]
-
 VERSION = 1
 _FIELDS = {
     "hedgerow_model",

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.model.score_grid import STEPS, from_grid, to_grid
 
-__all__ = ["Records", "fold_classes"]
-
 Integers = NDArray[np.int64]
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HIGH", "LOW", "ScoreBins"]
-
 # Scores are not told apart, nor given out, beyond these: one wrong score of exactly 0 or 1 has an infinite log loss.
 LOW, HIGH = 0.001, 0.999
 

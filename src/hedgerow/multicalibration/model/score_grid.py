@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEPS", "bucket_of", "from_grid", "to_grid"]
-
 STEPS = 1_000_000
 
 

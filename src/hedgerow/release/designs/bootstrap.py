@@ -30,8 +30,6 @@ from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count
 
-__all__ = ["BootstrapDesign"]
-
 RATE = 1.0
 
 

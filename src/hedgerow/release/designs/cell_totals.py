@@ -37,8 +37,6 @@ from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Sum
 
-__all__ = ["CellTotalsDesign", "Scaled"]
-
 Scaled = Literal["per-cell", "whole-table"]
 Floats = NDArray[np.float64]
 _OMEGA = {"gaussian": 0.4, "geometric": 0.3}

@@ -23,8 +23,6 @@ from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
 
-__all__ = ["choose_design", "count_families"]
-
 ASKED = "asked for"
 _REASONS: dict[str, str] = {
     "geometric": "plain counts: two-sided geometric noise is the least that meets this budget",

@@ -24,8 +24,6 @@ from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Proportion
 
-__all__ = ["CountsDesign", "Family"]
-
 Family = Literal["geometric", "gaussian", "averaged-laplace"]
 
 

@@ -16,8 +16,6 @@ from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Statistic
 
-__all__ = ["Design", "PlannedStatistic", "PublicFacts"]
-
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:

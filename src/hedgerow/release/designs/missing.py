@@ -6,8 +6,6 @@ from hedgerow.errors import SpentError
 from hedgerow.facts.facts import Missing
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["apply_policy", "complete"]
-
 
 def complete(histogram: Histogram, missing: Missing) -> None:
     """Refuse a missing value in a column that was declared complete.

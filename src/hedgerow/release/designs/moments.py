@@ -39,8 +39,6 @@ from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Statistic, Sum
 
-__all__ = ["MomentsDesign", "check_membership"]
-
 Family = Literal["gaussian", "geometric", "averaged-laplace"]
 # (κ, ω) by situation; None is not released.
 _PUBLIC = (None, 1.6)

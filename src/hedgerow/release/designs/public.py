@@ -7,8 +7,6 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.wording import PUBLIC_COUNT
 
-__all__ = ["public_count"]
-
 
 def public_count(facts: PublicFacts) -> Estimate:
     """Return n, labelled as what it is."""

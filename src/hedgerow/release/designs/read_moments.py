@@ -26,8 +26,6 @@ from hedgerow.release.draw.table import AdditiveTable
 if TYPE_CHECKING:
     from hedgerow.release.designs.moments import MomentsDesign
 
-__all__ = ["noisy_moments_of", "read_means", "read_sums"]
-
 Floats = NDArray[np.float64]
 
 

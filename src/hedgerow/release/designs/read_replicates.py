@@ -13,8 +13,6 @@ from hedgerow.release.designs.resampled_statistic import ReadCell
 from hedgerow.release.designs.wording import HIDDEN, MIDPOINT, NOT_RELIABLE, SMALL_COUNT, covers
 from hedgerow.resampling.statistic import Count, Statistic
 
-__all__ = ["bootstrap_estimate"]
-
 
 def bootstrap_estimate(
     read: ReadCell,

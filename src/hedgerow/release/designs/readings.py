@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import ScoreArrays
 
-__all__ = ["Readings"]
-
 Floats = NDArray[np.float64]
 
 

@@ -19,8 +19,6 @@ from hedgerow.release.designs.resampled_statistic import RELIABLE_SDS, ReadCell,
 from hedgerow.resampling.smooth_statistic import COUNT, Feature, Smooth
 from hedgerow.resampling.user_code import quietly, silence
 
-__all__ = ["ResampledSmooth"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # A feature that is a function of columns is rounded to this many steps either side of its midpoint.

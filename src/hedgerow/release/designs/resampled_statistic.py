@@ -29,8 +29,6 @@ from hedgerow.mechanisms.mechanism import Presence, Shape
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
 
-__all__ = ["ReadCell", "Resampled", "ResampledCount", "ResampledMean"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 RELIABLE_SDS = 2.0

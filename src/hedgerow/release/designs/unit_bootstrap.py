@@ -46,8 +46,6 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
 
-__all__ = ["UnitBootstrapDesign", "choose_unit_resamples", "unit_design"]
-
 RATE = 1.0
 _MEAN_WEIGHT = 0.7
 _SUM_WEIGHTS = (0.3, 3.0)

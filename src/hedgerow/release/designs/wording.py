@@ -6,19 +6,6 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
 
-__all__ = [
-    "HIDDEN",
-    "END_PAIR",
-    "LEFT_OUT",
-    "MIDPOINT",
-    "NOT_RELIABLE",
-    "PUBLIC_COUNT",
-    "PUBLIC_MEMBERSHIP",
-    "SMALL_COUNT",
-    "covers",
-    "declared_complete",
-]
-
 HIDDEN = "The noise hides the sampling error: 0 stands for too small to see, and the interval allows for it."
 LEFT_OUT = "Records outside the declared categories are left out."
 NOT_RELIABLE = "The noisy count of this cell is under 2 sd of its noise: nothing is said beyond what is possible."

@@ -24,8 +24,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["MomentsMechanism", "counts_law", "moments_spread", "noisy_counts", "noisy_moments"]
-
 Cells = Sequence[Mapping[str, Any]]
 MomentsMechanism = MomentsGaussian | MomentsGeometric | AveragedLaplaceMoments
 _AT_ONCE = 2**22

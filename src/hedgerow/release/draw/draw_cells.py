@@ -16,8 +16,6 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["cell_spread", "noisy_cell_totals"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

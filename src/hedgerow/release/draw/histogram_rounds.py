@@ -9,8 +9,6 @@ from hedgerow.mechanisms.histogram_rounds import HistogramRounds
 from hedgerow.noise.lattice import on_lattice
 from hedgerow.noise.source import NoiseSource
 
-__all__ = ["noisy_round"]
-
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

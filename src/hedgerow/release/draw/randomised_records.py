@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
 from hedgerow.noise.source import NoiseSource
 
-__all__ = ["NOWHERE", "as_bits", "choose_views", "count_ones", "debiased"]
-
 Integers = NDArray[np.int64]
 NOWHERE = -1  # the cell of a record that lies in none of a view's
 _BITS = 8_000_000  # numbers in hand at once: 32 MB

@@ -15,8 +15,6 @@ from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.replicates import poisson_replicates
 
-__all__ = ["noisy_replicates"]
-
 
 def noisy_replicates(
     histogram: Histogram,

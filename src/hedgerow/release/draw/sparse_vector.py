@@ -18,8 +18,6 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.noise.source import NoiseSource
 
-__all__ = ["RunState", "SparseVectorRun", "SparseVectorRuns"]
-
 Integers = NDArray[np.int64]
 _AHEAD = 1024  # numbers of question noise drawn at a time: they do not depend on the questions
 

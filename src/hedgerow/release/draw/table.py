@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AdditiveTable"]
-
 
 @dataclass(frozen=True, slots=True)
 class AdditiveTable:

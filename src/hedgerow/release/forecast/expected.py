@@ -34,8 +34,6 @@ from hedgerow.release.draw.draw import MomentsMechanism, counts_law, moments_spr
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.forecast.guess import law_on_grid
 
-__all__ = ["Reading", "expected_counts", "expected_moments", "expected_replicates", "mean_law", "smooth_law"]
-
 Floats = NDArray[np.float64]
 _LAWS = 40_000
 _NODES = {"count": 3}

@@ -36,8 +36,6 @@ from hedgerow.release.forecast.guess import Guess, parse_guesses
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
 
-__all__ = ["Expected", "Forecast", "forecast"]
-
 # An interval of this part of what is possible says next to nothing.
 WASTE = 0.9
 _ASSUMED = 1.0 / math.sqrt(12.0)

@@ -17,8 +17,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.facts import Grid
 from hedgerow.facts.numbers import real
 
-__all__ = ["Guess", "law_on_grid", "parse_guesses"]
-
 _EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18}, "employed": {"share": 0.6}}.'
 
 

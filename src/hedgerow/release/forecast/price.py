@@ -47,8 +47,6 @@ from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.request.noise import AVERAGED_LAPLACE, N_DRAWS, parse_draws
 from hedgerow.resampling.statistic import mean
 
-__all__ = ["PRICED", "Price", "PriceOfErrors", "build_mechanism", "price_of", "price_of_errors"]
-
 _RANGE = 1.0
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
 _NOISE_SD = (1e-4, 1e9)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from hedgerow.errors import ParameterError
 from hedgerow.release.forecast.forecast import Expected, Forecast
 
-__all__ = ["ErrorTarget", "epsilon_needed"]
-
 _LEAST, _MOST = 1e-3, 1e2
 _TOLERANCE = 0.01
 

@@ -11,8 +11,6 @@ from hedgerow.mechanisms.averaged_laplace import MOST_DRAWS
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Statistic
 
-__all__ = ["AVERAGED_LAPLACE", "N_DRAWS", "parse_draws", "parse_noise"]
-
 AVERAGED_LAPLACE: Literal["averaged-laplace"] = "averaged-laplace"
 N_DRAWS = 10
 """From ten draws on a sample of a hundred can hardly be told from a normal one (Brawner & Honaker, Figure 3)."""

@@ -7,8 +7,6 @@ from typing import Any, TypedDict
 
 from hedgerow.facts.facts import Scalar
 
-__all__ = ["By", "PlanOptions", "ReleaseOptions", "TableOptions"]
-
 By = Mapping[str, Sequence[Scalar] | None] | Sequence[str]
 
 

@@ -15,10 +15,9 @@ from hedgerow.facts.numbers import real, whole
 from hedgerow.inference.bootstrap.bootstrap_basis import INTERVALS
 from hedgerow.release.request.noise import parse_noise
 from hedgerow.release.request.resolve import Resolver
+from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import STATISTICS, Asked, Awaiting, Statistic
-
-__all__ = ["METHODS", "MOST_RESAMPLES", "Request", "parse_n_resamples", "parse_request", "usual_delta"]
+from hedgerow.resampling.statistic import STATISTICS, Asked, Statistic
 
 MOST_RESAMPLES = 10_000
 # A cell is a line of the result: beyond this nothing would be left of memory after the price was paid.

@@ -12,8 +12,6 @@ from hedgerow.resampling import smooth_statistic as smooth
 from hedgerow.resampling import statistic as additive
 from hedgerow.resampling.statistic import Asked
 
-__all__ = ["Requested", "requested"]
-
 _GRID = {"bounds", "step"}
 # Of each kind, the fields that it needs and those that it takes beside them.
 _FIELDS: dict[str, tuple[set[str], set[str]]] = {

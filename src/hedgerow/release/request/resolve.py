@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.facts import Category, Grid, Missing, Scalar, checked_column
+from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Asked, Awaiting, Count, Proportion, Statistic
-
-__all__ = ["Resolver"]
+from hedgerow.resampling.statistic import Asked, Count, Proportion, Statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ from hedgerow.facts.declared import Facts
 from hedgerow.facts.relation import Relation, Target, parse_relation, parse_target, parse_unit
 from hedgerow.facts.unit import UnitLimit
 
-__all__ = ["Told", "told_facts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Told:

@@ -13,8 +13,6 @@ from hedgerow.keywords import takes
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.result.result import Release
 
-__all__ = ["combine", "composed_certificate"]
-
 
 @takes()
 def combine(releases: Sequence[Release]) -> Release:

@@ -25,8 +25,6 @@ from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
 from hedgerow.release.result.result import Release
 
-__all__ = ["FILES", "ReleaseFolder", "prepared_folder"]
-
 _PICTURES = ("estimates.png", "estimates.svg")
 FILES = ("estimates.csv", "release.json", "certificate.json", *_PICTURES, "report.html")
 

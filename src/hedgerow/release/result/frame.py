@@ -7,8 +7,6 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 
-__all__ = ["BACKENDS", "build_frame"]
-
 BACKENDS = {"polars": "DataFrame", "pandas": "DataFrame", "pyarrow": "table"}
 
 

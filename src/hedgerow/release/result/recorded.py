@@ -12,8 +12,6 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.recorded import RecordedBasis
 from hedgerow.release.result.result import Release
 
-__all__ = ["release_from_record"]
-
 _ESTIMATE = (
     "statistic", "column", "cell", "estimate", "sampling_error", "bootstrap_error", "privacy_error",
     "method", "n_resamples", "reliable", "note",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.error_bars import ErrorBar
 
-__all__ = ["REPLAYED", "Release"]
-
 REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
 _NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error")
 _TAIL = ("method", "n_resamples", "reliable", "note")

@@ -11,8 +11,6 @@ from itertools import chain
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result.result import Release
 
-__all__ = ["text_table"]
-
 _LEFT = ("statistic", "cell")
 _WIDTH = 100
 

@@ -12,8 +12,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.inputs import why_kept
 from hedgerow.interrupts import undone
 
-__all__ = ["can_be_written", "kept_apart", "write_bytes", "write_lines", "written_whole"]
-
 
 def kept_apart(path: str | Path) -> None:
     """Refuse to write over what is read or kept; any other file of that name is replaced.

@@ -15,8 +15,6 @@ from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import parts_of
 
-__all__ = ["Answered", "InLedger", "NoLedger", "Reservation", "Spending", "spending_in"]
-
 
 class Reservation(Protocol):
     """A price that is spent from here on, whatever happens."""

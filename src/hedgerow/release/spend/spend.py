@@ -20,8 +20,6 @@ from hedgerow.interrupts import held_back, price_is_spent
 from hedgerow.ledger.guarantee import Price
 from hedgerow.release.spend.reservation import Answered, Spending
 
-__all__ = ["Spent", "not_on_record", "spend", "whatever_fails_is_spent"]
-
 T = TypeVar("T")
 
 

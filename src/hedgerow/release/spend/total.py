@@ -12,8 +12,6 @@ from hedgerow.facts.budget import Budget
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.plan import Plan
 
-__all__ = ["price_together", "price_within", "within_total"]
-
 
 def price_together(plans: Sequence[Plan], delta: float) -> float:
     """Return an upper bound on ε at δ of all the releases together: their privacy-loss distributions are composed.

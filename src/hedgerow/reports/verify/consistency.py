@@ -32,8 +32,6 @@ from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, con
 from hedgerow.reports.verify.noisy_record import contradictions_of_noisy_numbers
 from hedgerow.reports.verify.priced_errors import Facts, cells_of, possible_error, same_worth
 
-__all__ = ["NOT_CHECKED", "contradictions"]
-
 NOT_CHECKED = (
     "Whether a row is what the unit says (a person, a household), and whether the unit was another one: a text that "
     "was changed wherever it stands looks as if it had been written so.",

@@ -28,8 +28,6 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.multicalibration.model.model_record import model_from_text
 from hedgerow.multicalibration.model.score_grid import STEPS
 
-__all__ = ["contradictions_of_a_model", "contradictions_of_a_score"]
-
 _LOOKS: dict[str, tuple[type, ...]] = {
     "gaussian": (MomentsGaussian,),
     "laplace": (GeometricCounts, MomentsGeometric),

@@ -26,8 +26,6 @@ from hedgerow.release.draw.draw import moments_spread
 from hedgerow.release.draw.draw_cells import cell_spread
 from hedgerow.reports.verify.priced_errors import cells_of
 
-__all__ = ["contradictions_of_noisy_numbers"]
-
 
 def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
     """Yield where the number of cells, or the noise, is not that of the one mechanism of a table."""

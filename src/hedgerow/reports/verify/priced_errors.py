@@ -26,8 +26,6 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.release.draw.draw import moments_spread
 
-__all__ = ["Facts", "cells_of", "possible_error", "same_worth"]
-
 Counts = GeometricCounts | GaussianCounts | AveragedLaplaceCounts
 Moments = MomentsGaussian | MomentsGeometric | AveragedLaplaceMoments
 Replicated = ResampledGaussian | ResampledUnits

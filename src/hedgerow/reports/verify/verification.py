@@ -24,8 +24,6 @@ from hedgerow.reports.statement import refuse_statement
 from hedgerow.reports.verify.consistency import NOT_CHECKED, contradictions
 from hedgerow.version import __version__
 
-__all__ = ["CheckedPoint", "Verification", "read_record", "verify_record"]
-
 _LARGEST = 64 * 2**20
 _MOST_POINTS = 100  # a certificate has four, and pricing each takes time
 

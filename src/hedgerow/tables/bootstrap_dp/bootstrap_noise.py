@@ -29,8 +29,6 @@ from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     split_sensitivities,
 )
 
-__all__ = ["choose_option", "count_widths", "draw", "extremes_of", "least_scale", "total_widths"]
-
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _FEWEST = 4

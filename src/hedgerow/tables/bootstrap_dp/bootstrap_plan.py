@@ -18,8 +18,6 @@ from hedgerow.tables.dp.choice import MOST_CELLS, NOISES, OPTIONS
 from hedgerow.tables.opened import Opened
 from hedgerow.version import __version__
 
-__all__ = ["BootstrapPlan", "bootstrap_plan"]
-
 _FIXED = "D is the table that was read, n rows of it, and n is public"
 _GRID = "values are clamped to the declared bounds and counted on the declared grid, both public"
 _SECRET = "the custodian keeps the scale of the noise confidential, and everything computed from it or from the data"

@@ -35,8 +35,6 @@ from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.totals.margins import ConsistentTable
 
-__all__ = ["BootstrapTable", "bootstrap_table"]
-
 Floats = NDArray[np.float64]
 METHOD = "bootstrap-geometric"
 

@@ -31,17 +31,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
 
-__all__ = [
-    "count_sensitivity",
-    "maximum_sensitivity",
-    "mean_sensitivity",
-    "median_sensitivity",
-    "minimum_sensitivity",
-    "quantile_sensitivity",
-    "total_sensitivity",
-    "variance_sensitivity",
-]
-
 
 def count_sensitivity(satisfied: ArrayLike) -> float:
     """Return Δ_D of the number of rows with a property: 1, or 0 where every row or no row of D has it.

@@ -18,8 +18,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.inference.level import parse_level
 from hedgerow.tables.accuracy import geometric_half_width
 
-__all__ = ["CustodianFigures", "Token", "figures_of", "keep"]
-
 Floats = NDArray[np.float64]
 
 

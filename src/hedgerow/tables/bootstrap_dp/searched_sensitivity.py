@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 
-__all__ = ["SensitivityBound", "bootstrap_sensitivity", "global_sensitivity", "local_sensitivity"]
-
 Function = Callable[[NDArray[Any]], ArrayLike]
 _REVERSED = 32
 

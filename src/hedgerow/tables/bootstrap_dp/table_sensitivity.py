@@ -29,15 +29,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
 
-__all__ = [
-    "CellExtremes",
-    "cell_total_sensitivities",
-    "contingency_table_sensitivity",
-    "magnitude_table_sensitivity",
-    "public_membership_sensitivities",
-    "split_sensitivities",
-]
-
 Floats = NDArray[np.float64]
 
 

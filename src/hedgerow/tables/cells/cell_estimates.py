@@ -11,8 +11,6 @@ from hedgerow.inference.score import ScoreBasis
 from hedgerow.release.designs.wording import SMALL_COUNT
 from hedgerow.tables.cells.cells import TableCells
 
-__all__ = ["CellEstimates"]
-
 NEGATIVE = "This number lies below what is possible: noise was added, and nothing was cut, so that totals add up."
 WITHHELD = (
     "No error is given: under bootstrap-dp, which is NOT differential privacy, "

@@ -22,8 +22,6 @@ from hedgerow.inference.score import Quadratics, ScoreArrays
 from hedgerow.tables.cells.resampled_cells import ResampledCells
 from hedgerow.tables.cells.shape import TableShape
 
-__all__ = ["TableCells"]
-
 Floats = NDArray[np.float64]
 
 

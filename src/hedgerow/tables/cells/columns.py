@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from hedgerow.tables.cells.cells import TableCells
 
-__all__ = ["Columns", "columns_of"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.facts import Scalar
 from hedgerow.tables.cells.shape import Axis
 
-__all__ = ["AxisMap", "Hierarchy"]
-
 Floats = NDArray[np.float64]
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.tables.cells.cells import TableCells
 
-__all__ = ["STATISTICS_CANADA", "ReliabilityBands", "coefficient_of_variation", "reliability_letters"]
-
 Floats = NDArray[np.float64]
 
 

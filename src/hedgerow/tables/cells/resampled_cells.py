@@ -12,8 +12,6 @@ from hedgerow.inference.estimate import Estimate, IntervalBasis
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.draw.table import AdditiveTable
 
-__all__ = ["ResampledCells"]
-
 Floats = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from itertools import product
 from hedgerow.errors import ParameterError
 from hedgerow.facts.facts import Category, Scalar
 
-__all__ = ["OTHER", "Axis", "TableShape"]
-
 OTHER = "other"
 
 

@@ -18,8 +18,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.facts import Category, Grid
 from hedgerow.tables.cells.shape import TableShape
 
-__all__ = ["CellLimits", "bounds_of_cells", "bounds_told"]
-
 CellLimits = tuple[tuple[int, int], ...]
 _IN_SHELL = "For example --cell-bounds north:0:500, or --cell-bounds north,female:0:500."
 _EXAMPLE = 'For example {"region": {"north": (0, 500)}}, or {("north", "female"): (0, 500)} by ["region", "sex"].'

@@ -34,8 +34,6 @@ from hedgerow.release.request.noise import AVERAGED_LAPLACE
 from hedgerow.release.request.told import Told
 from hedgerow.resampling.statistic import Asked
 
-__all__ = ["MOST_CELLS", "NOISES", "OPTIONS", "Choice", "check_names", "choose"]
-
 # A cell is a few numbers of a few arrays here, not an object of its own.
 MOST_CELLS = 5_000_000
 MOST_UNIT_CELLS = 100_000

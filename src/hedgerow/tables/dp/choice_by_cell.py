@@ -33,8 +33,6 @@ from hedgerow.resampling.statistic import Asked, Sum
 from hedgerow.tables.dp.cell_bounds import CellLimits, bounds_of_cells, bounds_told
 from hedgerow.tables.dp.choice import Choice, check_names
 
-__all__ = ["choose_by_cell"]
-
 Law = Literal["gaussian", "geometric"]
 _NAMES = {"geometric": "two-sided geometric (Laplace) noise", "gaussian": "discrete Gaussian noise"}
 _OPTIONS: dict[str, str] = {

@@ -17,8 +17,6 @@ from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.resampled_cells import ResampledCells
 from hedgerow.tables.cells.shape import TableShape
 
-__all__ = ["estimates_of"]
-
 Floats = NDArray[np.float64]
 
 

@@ -31,8 +31,6 @@ from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.totals.margins import ConsistentTable
 
-__all__ = ["protected_table", "read_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Made:

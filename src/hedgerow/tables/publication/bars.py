@@ -16,8 +16,6 @@ from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.layout import Layout
 from hedgerow.tables.publication.publication import Publication
 
-__all__ = ["Bar", "Bars"]
-
 _LENGTH = 100.0
 # What is thinner cannot be seen.
 _THINNEST = 1.5

@@ -17,8 +17,6 @@ from hedgerow.tables.cells.shape import Axis
 from hedgerow.tables.publication.publication import Publication
 from hedgerow.tables.totals.margins import ConsistentTable
 
-__all__ = ["MOST_SHOWN", "TOTAL", "Entry", "Layout", "Span", "arrange", "can_be_shown", "check_can_be_shown"]
-
 TOTAL = "Total"
 MOST_SHOWN = 100_000
 

@@ -16,8 +16,6 @@ from hedgerow.tables.totals.margins import ConsistentTable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PictureKind", "draw_publication"]
-
 PictureKind = Literal["heat", "bar"]
 
 

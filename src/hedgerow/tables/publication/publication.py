@@ -18,8 +18,6 @@ from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.letters import STATISTICS_CANADA, ReliabilityBands, coefficient_of_variation
 from hedgerow.tables.totals.margins import ConsistentTable
 
-__all__ = ["Publication"]
-
 _RAW_COUNTS = (
     "Counts carry noise that protects the people in them, so they can be negative or fractional; they were left so, "
     "since cut or rounded numbers would no longer add up without bias."

@@ -18,8 +18,6 @@ from hedgerow.tables.cells.columns import columns_of
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.publication import Publication
 
-__all__ = ["csv_rows", "csv_text", "write_csv"]
-
 _PART = 10_000
 _NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _ERRORS = (*_NUMBERS, "reliable", "level", "letter")

@@ -26,8 +26,6 @@ from hedgerow.tables.publication.publication import Publication
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["html_page", "html_table", "write_html"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Heading:

@@ -15,8 +15,6 @@ from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.layout import Entry, Layout, arrange
 from hedgerow.tables.publication.publication import Publication
 
-__all__ = ["text_of"]
-
 _WIDTH = 100
 _LABEL = 28
 _MOST_ACROSS = 40

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from openpyxl.chart import BarChart
     from openpyxl.worksheet.worksheet import Worksheet
 
-__all__ = ["write_xlsx", "xlsx_bytes"]
-
 _LONGEST = 1000
 _MOST_BARS = 300
 # Centimetres.

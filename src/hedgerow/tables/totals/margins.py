@@ -25,8 +25,6 @@ from hedgerow.tables.cells.hierarchy import AxisMap, Hierarchy
 from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.totals.projection import LevelRelease, project
 
-__all__ = ["ConsistentTable", "ReleasedMargin", "add_up", "consistent_table"]
-
 Floats = NDArray[np.float64]
 Levels = tuple[str | None, ...]
 _MOST_MARGINS = 5000

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from hedgerow.tables.totals.margins import ConsistentTable, add_up
 
-__all__ = ["nearest_non_negative", "non_negative"]
-
 Floats = NDArray[np.float64]
 NON_NEGATIVE = (
     "Cells below zero are shown as zero, and what they lacked is taken off the others, so that the grand total is "

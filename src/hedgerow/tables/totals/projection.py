@@ -37,8 +37,6 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.tables.cells.hierarchy import AxisMap
 
-__all__ = ["LevelRelease", "Projected", "project"]
-
 Floats = NDArray[np.float64]
 _MOST_ATOMS = 2048
 _AGREE = 1e-6

@@ -18,8 +18,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.numbers import real
 from hedgerow.tables.totals.margins import ConsistentTable, add_up
 
-__all__ = ["rounded_in_turn", "whole_numbers"]
-
 Floats = NDArray[np.float64]
 
 

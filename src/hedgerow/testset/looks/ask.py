@@ -18,8 +18,6 @@ from hedgerow.testset.looks.settings import Settings
 from hedgerow.testset.mechanisms.mechanism import Answer, Question
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
 
-__all__ = ["ask"]
-
 
 def ask(
     settings: Settings,

@@ -25,15 +25,6 @@ from hedgerow.inference.noise_law import averaged_law, quantiles_of
 from hedgerow.testset.looks.score import LEVEL, Score
 from hedgerow.testset.mechanisms.conditions import Conditions
 
-__all__ = [
-    "best_of",
-    "critical_difference",
-    "critical_value",
-    "distinguishable",
-    "minimum_detectable_difference",
-    "said_of_differences",
-]
-
 _POWER = 0.8
 _LAPLACE = ("laplace", "thresholdout")  # whose answers have noise of Laplace's tails
 

@@ -32,8 +32,6 @@ from hedgerow.release.spend.reservation import Answered, Reservation
 from hedgerow.testset.looks.score import Score, score_from_record
 from hedgerow.testset.looks.secret import Secret, secret_path
 
-__all__ = ["LedgerLooks", "Looks", "LooksInMemory", "Past", "not_copied"]
-
 FIRST = "testset"
 
 

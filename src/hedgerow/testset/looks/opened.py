@@ -26,8 +26,6 @@ from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
 from hedgerow.testset.records.metric import Metric
 
-__all__ = ["opened_looks", "threshold_noise"]
-
 
 def opened_looks(
     path: Path,

@@ -13,8 +13,6 @@ from hedgerow.errors import VerificationError
 from hedgerow.inference.estimate import Estimate, Interval
 from hedgerow.inference.recorded import RecordedBasis
 
-__all__ = ["LEVEL", "Score", "replayed", "score_from_record"]
-
 LEVEL = 0.95
 
 

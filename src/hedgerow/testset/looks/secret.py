@@ -14,8 +14,6 @@ from pathlib import Path
 
 from hedgerow.errors import LedgerError
 
-__all__ = ["Secret", "secret_path"]
-
 
 def secret_path(ledger: Path) -> Path:
     """Return where the secret of a ledger lies.

@@ -16,8 +16,6 @@ from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options
 from hedgerow.testset.records.metric import Metric
 
-__all__ = ["Settings", "other_settings", "settings_from_record"]
-
 _RECORDS = "a record's prediction and loss depend on no other record of the test set"
 _PLACES = "which prediction belongs to which record does not change where another record comes or goes"
 _KEYS = "which records the test set has, by their keys, is public"

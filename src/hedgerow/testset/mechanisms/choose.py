@@ -17,8 +17,6 @@ from hedgerow.testset.mechanisms.resample_gaussian import ResampleGaussianLook
 from hedgerow.testset.mechanisms.smoothed_resample import SmoothedResampleLook
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
 
-__all__ = ["MECHANISMS", "Compared", "choose", "compare", "mechanism_of"]
-
 _KINDS: dict[str, Any] = {
     kind.name: kind
     for kind in (

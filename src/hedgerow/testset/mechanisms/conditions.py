@@ -10,8 +10,6 @@ from hedgerow.facts.facts import Grid
 from hedgerow.facts.numbers import whole
 from hedgerow.facts.relation import Relation
 
-__all__ = ["Conditions"]
-
 MOST_LOOKS = 10_000
 
 

@@ -26,8 +26,6 @@ from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, Single, SmoothedResample
 from hedgerow.testset.mechanisms.conditions import Conditions
 
-__all__ = ["all_looks", "excess", "fit", "fits"]
-
 _ROUND_UP = 1.0 + 1e-12
 _SHAVINGS = 12
 

@@ -28,8 +28,6 @@ from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
 from hedgerow.testset.mechanisms.plain_noise import counts_design, draw_and_read, moments_design, read_table
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
-__all__ = ["GaussianLook"]
-
 
 @dataclass(frozen=True, slots=True)
 class GaussianLook:

@@ -19,8 +19,6 @@ from hedgerow.testset.mechanisms.fit import fit
 from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
 from hedgerow.testset.mechanisms.plain_noise import counts_design, draw_and_read, moments_design
 
-__all__ = ["LaplaceLook"]
-
 
 @dataclass(frozen=True, slots=True)
 class LaplaceLook:

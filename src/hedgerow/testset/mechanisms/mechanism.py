@@ -24,8 +24,6 @@ from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
-__all__ = ["Answer", "LookMechanism", "Options", "Question", "checked_options"]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

@@ -25,8 +25,6 @@ from hedgerow.resampling.statistic import Mean, Proportion
 from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.reading import COVERS
 
-__all__ = ["counts_design", "draw_and_read", "moments_design", "read_table"]
-
 _COLUMN, _REASON = "loss", "the score of a test set"
 
 

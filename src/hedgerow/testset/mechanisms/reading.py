@@ -12,8 +12,6 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic, ScoreBasis
 from hedgerow.testset.mechanisms.conditions import Conditions
 
-__all__ = ["COVERS", "estimate_of_mean"]
-
 COVERS = "the expected score on records drawn as the test set was; sampling and privacy noise are counted"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from hedgerow.errors import UncertifiedError
 from hedgerow.testset.mechanisms.conditions import Conditions
 
-__all__ = ["replace_one_only"]
-
 
 def replace_one_only(name: str, conditions: Conditions) -> int:
     """Return n, or refuse a mechanism whose size shows it (HG431)."""

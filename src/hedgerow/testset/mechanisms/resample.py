@@ -24,8 +24,6 @@ from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 from hedgerow.testset.mechanisms.refusal import replace_one_only
 
-__all__ = ["ResampleLook", "drawn_losses"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResampleLook:

@@ -26,8 +26,6 @@ from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 from hedgerow.testset.mechanisms.refusal import replace_one_only
 
-__all__ = ["SmoothedResampleLook", "smoothed_successes"]
-
 _MADE_UP = 5.0  # a/n: there the error is 1.05 times its limit
 _MOST_DRAWS = 2**20  # a million draws take 10 ms
 

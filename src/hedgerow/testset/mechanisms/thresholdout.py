@@ -26,8 +26,6 @@ from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
 from hedgerow.testset.mechanisms.refusal import replace_one_only
 
-__all__ = ["ThresholdoutLook", "checked_training"]
-
 _AGREES = "The training score, which agrees with the test set's: nothing else was told, and no answer was used up."
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from hedgerow.testset.records.entries import Entries
 
-__all__ = ["digest_of", "digest_of_file"]
-
 
 def digest_of(key: bytes, *columns: Entries) -> str:
     """Return 32 hexadecimal digits for columns, entry by entry in their order.

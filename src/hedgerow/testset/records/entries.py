@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from hedgerow.resampling.user_code import quietly
 
-__all__ = ["Entries", "entries_of", "number_in"]
-
 Floats = NDArray[np.float64]
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 _PLAIN = frozenset((bool, int, float, np.bool_, np.float64, np.int64, Decimal, Fraction))

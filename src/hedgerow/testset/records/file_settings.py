@@ -24,8 +24,6 @@ from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.kinds import checked_kind
 from hedgerow.testset.records.metric import Metric, parse_metric
 
-__all__ = ["FileColumns"]
-
 _CHANCES = Grid.from_bounds("chance", (0, 1))
 
 

@@ -16,8 +16,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.testset.records.entries import Entries
 
-__all__ = ["check_covered", "check_distinct", "joined", "require_key"]
-
 
 def require_key(relation: Relation, key: str | None) -> None:
     """Refuse files without a key under add-remove (HG436)."""

@@ -17,8 +17,6 @@ from hedgerow.errors import ParameterError
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.metric import Metric
 
-__all__ = ["checked_kind", "checked_labels"]
-
 _ROUNDING = 1e-6  # chances of 32 bits may exceed 1 by their last digit
 
 

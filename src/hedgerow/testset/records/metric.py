@@ -30,8 +30,6 @@ from hedgerow.facts.numbers import real
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.own_function import own_losses
 
-__all__ = ["Metric", "accuracy", "brier", "from_function", "log_loss", "parse_metric", "zero_one"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Needs = Literal["labels", "chances"]

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from hedgerow.resampling.user_code import quietly, silence
 
-__all__ = ["one_by_one"]
-
 
 def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray[np.object_]:
     """Return what `call(start, end)` returns for records 0 to n − 1, `nothing` for those for which it fails.

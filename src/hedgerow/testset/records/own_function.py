@@ -19,8 +19,6 @@ from hedgerow.resampling.user_code import quietly
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.one_by_one import one_by_one
 
-__all__ = ["own_losses", "rehearse"]
-
 Floats = NDArray[np.float64]
 Function = Callable[[Any, Any], Any]
 _WHOLE = 2.0**53

@@ -19,8 +19,6 @@ from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.metric import Metric
 from hedgerow.testset.records.one_by_one import one_by_one
 
-__all__ = ["is_model", "predicted", "told_of_model"]
-
 
 def is_model(given: object) -> bool:
     """Return whether something can be asked for predictions.

@@ -9,8 +9,6 @@ import numpy as np
 from hedgerow.errors import ParameterError
 from hedgerow.testset.records.entries import Entries, entries_of
 
-__all__ = ["as_predictions", "checked_length", "labels_of", "one_a_record"]
-
 
 def labels_of(y: object) -> Entries:
     """Return the labels as entries, of which none depends on another (HG170 where they are no column).
