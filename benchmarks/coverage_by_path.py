@@ -21,10 +21,9 @@ import numpy as np
 import openpyxl
 
 import hedgerow as hg
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.declared import Protection
+from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.request.told import Told
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
@@ -81,7 +80,7 @@ class Small:
         counted = "count" in self.kind
         asked = hg.count() if counted else hg.sum("v", bounds=(0, TOP), step=1)
         unit = UnitLimit("id", ROWS) if self.kind.startswith("units") else "row"
-        told = Told(Relation(self.relation), unit, Target.POPULATION, ())
+        told = Protection(Relation(self.relation), unit, Target.POPULATION, ())
         options = {"n": N if self.fixed else None, "by": BY, "epsilon": self.epsilon, "delta": 1e-6}
         if self.kind == "count of n":
             # The last category of each column is the rest: every record is in a cell.

@@ -25,7 +25,7 @@ from hedgerow.inference.score import Quadratic
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

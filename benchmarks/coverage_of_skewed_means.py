@@ -22,7 +22,7 @@ from hedgerow.inference.score import ScoreArrays
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import hedgerow as hg
+from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.request.told import Told
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import choose
 from hedgerow.tables.dp.release_table import read_table
@@ -89,7 +89,7 @@ def simulate(setting: Setting, runs: int, rng: np.random.Generator, *, sampling_
     """Return how often each cell's interval covers; sabotaged, it is computed from the sampling error alone."""
     summed = setting.statistic == "sum"
     asked = hg.sum("value", bounds=(0, TOP), step=1) if summed else hg.count()
-    told = Told(Relation(setting.relation), "row", Target(setting.target), ())
+    told = Protection(Relation(setting.relation), "row", Target(setting.target), ())
     fixed = setting.relation == "replace-one"
     delta = 0.0 if setting.noise == "geometric" else 1e-6
     options = {"by": BY, "epsilon": setting.epsilon, "delta": delta, "noise": setting.noise}

@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "intervals of means leave out the noise on the total",
-        "release/designs/read_moments.py",
+        "release/designs/moments.py",
         'total_sd=table.sd("total") / reach,',
         "total_sd=0.0,",
         "tests/unit/release/test_release.py tests/statistical/test_coverage.py",
@@ -237,7 +237,7 @@ MUTANTS = (
     ),
     Mutant(
         "Poisson weights have a rate 2 % too low",
-        "resampling/weights.py",
+        "resampling/replicates.py",
         "    means = rate * count\n",
         "    means = 0.98 * rate * count\n",
         "tests/statistical/test_resampling.py tests/unit/resampling",

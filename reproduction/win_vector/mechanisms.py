@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Grid
+from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.testset.mechanisms.choose import compare
 from hedgerow.testset.mechanisms.conditions import Conditions

@@ -14,22 +14,19 @@ from typing import Any, Unpack
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_delta
-from hedgerow.facts.declared import Allowance, Facts
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
+from hedgerow.facts.declared import Allowance, Facts, Protection, protection_of
 from hedgerow.facts.facts_nearby import naming_facts_nearby
-from hedgerow.facts.numbers import real
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.given import real
+from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import certificate_of, run_reserved
-from hedgerow.release.plan import Plan
-from hedgerow.release.planned import planned
-from hedgerow.release.request.options import By, PlanOptions, ReleaseOptions, TableOptions
-from hedgerow.release.request.request import usual_delta
-from hedgerow.release.request.told import Told, told_facts
+from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions
+from hedgerow.release.plan import Plan, planned
+from hedgerow.release.request import usual_delta
 from hedgerow.release.result.frame import BACKENDS
 from hedgerow.release.result.recorded import release_from_record
 from hedgerow.release.result.result import Release
@@ -101,7 +98,7 @@ def open(
     """
     declared = None if facts is None else facts if isinstance(facts, Facts) else Facts.read(facts)
     with naming_facts_nearby(facts, source):
-        told = told_facts(declared, relation=relation, unit=unit, target=target)
+        told = protection_of(declared, relation=relation, unit=unit, target=target)
         _check_source(source, declared)
     if source is None and declared is not None and declared.data is not None:
         source, table = declared.data_path, declared.data.table if table is None else table
@@ -212,7 +209,7 @@ class Survey:
         >>> plan.forecast({"age": {"mean": 40, "sd": 10}})[0].half_width > 0
         True
         """
-        told = Told(self.relation, self.unit, self.target, self.overrides)
+        told = Protection(self.relation, self.unit, self.target, self.overrides)
         with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
             plan = planned(statistics, told, self.facts, n=self.n, **options)
         for item in plan.items:
@@ -373,7 +370,7 @@ class Survey:
         return self._table(statistic.count(), guarantee=guarantee, by=by, **options)
 
     def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
-        told = Told(self.relation, self.unit, self.target, self.overrides)
+        told = Protection(self.relation, self.unit, self.target, self.overrides)
         opened = Opened(self.source, told, self.facts, self.n, self.ledger, self._backend())
         if guarantee == "dp":
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])

@@ -26,7 +26,7 @@ from hedgerow.engines import frames
 from hedgerow.engines.query import Indicator, JointGrid, Query, ValueOnGrid
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 
 Columns = dict[str, list[Any]]
 TYPES = {"x": pa.float64(), "y": pa.float64(), "text": pa.string(), "code": pa.int32()}

@@ -23,8 +23,8 @@ from scipy import stats
 from hedgerow.engines.query import Indicator, Query, ValueOnGrid
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
-from hedgerow.facts.facts import Category, Grid, Missing
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.facts.relation import UnitLimit
 
 Opener = Callable[[pa.Table], Source]
 MAKERS: dict[str, Callable[[pa.Table, Path], Any]] = {

@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.ledger.store import Ledger
 
 # A number, so that it can stand in a numeric column, and a text that every form of escaping would change.

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
 from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
@@ -14,7 +15,6 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
 
-pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")  # not yet built for Python 3.15
 RNG = np.random.default_rng(20261120)
 
 

@@ -16,7 +16,7 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.law import Law, simulated_means
 from hedgerow.testing.sample import sample

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
+from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.request.told import Told
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
 from hedgerow.testing.simulated import SimulatedNoise
@@ -29,7 +29,7 @@ TOPS = {"a": TOP, "b": 60, "c": 25}
 
 def covered(relation: str, target: str, noise: str, epsilon: float, *, sabotage: bool = False, seed: int = 1) -> Any:
     """Return how often each of twelve cells was covered; sabotaged, with the narrowest privacy error for all."""
-    told, fixed = Told(Relation(relation), "row", Target(target), ()), relation == "replace-one"
+    told, fixed = Protection(Relation(relation), "row", Target(target), ()), relation == "replace-one"
     options: dict[str, Any] = {"by": BY, "epsilon": epsilon, "noise": noise, "method": "per-cell"}
     options |= {
         "delta": 0.0 if noise == "geometric" else 1e-6,

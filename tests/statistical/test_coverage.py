@@ -15,7 +15,7 @@ from hedgerow.facts.relation import Relation, Target
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -21,6 +21,7 @@ from scipy.signal import fftconvolve
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.mechanism import (
@@ -50,7 +51,6 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.draw.randomised_records import NOWHERE, count_ones
 from hedgerow.release.draw.sparse_vector import SparseVectorRuns
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.release.request.told import Told
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.testset import TestSet
 
@@ -189,7 +189,7 @@ def test_totals_with_bounds_by_cell(noise: str) -> None:
     mechanism = table.certificate.mechanism
     cells = mechanism.cells()
     assert len(mechanism.kinds) == 2 and cells.square is not None
-    plan = choose_by_cell(asked, Told(opened.relation, "row", opened.target, ()), None, n=ROWS, **options).plan
+    plan = choose_by_cell(asked, Protection(opened.relation, "row", opened.target, ()), None, n=ROWS, **options).plan
     assert plan.mechanism == mechanism
     histograms = read_histograms(plan, opened.source)
     found = [table.values.ravel() / table.unit_value / cells.total]

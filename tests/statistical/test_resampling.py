@@ -8,8 +8,7 @@ from scipy import stats
 
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.replicates import poisson_replicates, replicate_sums
-from hedgerow.resampling.weights import multinomial_weights, poisson_weights
+from hedgerow.resampling.replicates import multinomial_weights, poisson_replicates, poisson_weights, replicate_sums
 
 ACCEPT, REJECT = 1e-6, 1e-12
 RNG = np.random.default_rng(20261120)

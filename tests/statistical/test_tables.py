@@ -13,11 +13,11 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
+from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.counts import counts_with_errors, proportions_with_errors
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.execute import draw_tables
-from hedgerow.release.request.told import Told
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import choose
 from hedgerow.testing.simulated import SimulatedNoise
@@ -81,7 +81,7 @@ def test_whole_numbers_cover_whatever_the_width_of_their_noise(of: str, law: str
 
 def table_of(cells: list[int], values: list[int], seed: int) -> AdditiveTable:
     """Draw a table of totals whose cells are declared public, from records given by cell and value."""
-    told = Told(Relation.REPLACE_ONE, "row", Target.FILE, ())
+    told = Protection(Relation.REPLACE_ONE, "row", Target.FILE, ())
     options = {"method": "public-membership", "missing": "error-if-declared-complete", "epsilon": 1.0}
     asked = hg.sum("value", bounds=(80, 100), step=1)
     choice = choose(asked, told, None, n=len(cells), by={"cell": [0, 1, 2]}, delta=0, **options)

@@ -15,7 +15,7 @@ from scipy import stats
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.audit.worst_pairs.resample import resample_outputs
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Grid
+from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.mechanism import (

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.facts.facts import Category, Missing
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.resampled_statistic import ResampledMean
+from hedgerow.release.designs.resampled import ResampledMean
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Sum, mean, sum

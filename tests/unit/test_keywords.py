@@ -14,8 +14,8 @@ import pytest
 import hedgerow as hg
 from hedgerow.keywords import takes
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.release.request.options import PlanOptions, ReleaseOptions, TableOptions
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.options import PlanOptions, ReleaseOptions, TableOptions
+from hedgerow.release.request import parse_request
 from hedgerow.testset import TestSet
 
 METHODS = ("plan", "release", "mean", "sum", "proportion", "count", "magnitude_table", "contingency_table")

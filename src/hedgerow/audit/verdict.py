@@ -17,7 +17,7 @@ from hedgerow.audit.worst_pairs.neighbours import Neighbours, worst_pairs
 from hedgerow.audit.worst_pairs.outputs import chunks, draw_outputs
 from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
-from hedgerow.facts.numbers import whole
+from hedgerow.facts.given import whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism, as_record
 from hedgerow.noise.source import NoiseSource

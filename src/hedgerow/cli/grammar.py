@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 
 Number = int | float
 

@@ -36,7 +36,7 @@ from hedgerow.cli.verbs.schema import schema
 from hedgerow.cli.verbs.table import table
 from hedgerow.cli.verbs.testset import testset
 from hedgerow.cli.verbs.verify import verify
-from hedgerow.facts.unicode_text import check_texts
+from hedgerow.facts.given import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
 
 

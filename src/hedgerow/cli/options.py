@@ -12,7 +12,7 @@ from hedgerow.errors import FactsError, ParameterError
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
-    from hedgerow.release.request.requested import Requested
+    from hedgerow.release.requested import Requested
     from hedgerow.resampling.statistic import Asked
 
 _ON_GRID = "COL[:LO:HI[:STEP]]"
@@ -111,7 +111,7 @@ def requests_of(
     FactsError
         HG703: the facts hold no such request, or several of the name.
     """
-    from hedgerow.release.request.requested import Requested, requested
+    from hedgerow.release.requested import Requested, requested
 
     if asked and name is None:
         return (Requested("", tuple(asked), options),)

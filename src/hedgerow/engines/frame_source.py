@@ -44,7 +44,7 @@ class FrameSource:
     --------
     >>> import pyarrow
     >>> from hedgerow.engines.query import Query, ValueOnGrid
-    >>> from hedgerow.facts.facts import Category, Grid
+    >>> from hedgerow.facts.columns import Category, Grid
     >>> people = recognised(pyarrow.table({"age": [18, 93, None], "sex": [0, 1, 1]}))
     >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
     >>> h = people.histogram(Query(age, by=(Category.declared("sex", [0, 1]),)))

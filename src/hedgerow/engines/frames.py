@@ -18,14 +18,14 @@ from hedgerow.engines.query import Indicator, Query
 from hedgerow.engines.read_out import read_out
 from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables
 from hedgerow.errors import DataError
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
 from hedgerow.resampling.histogram import Histogram, Integers
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
     from hedgerow.engines.schema import Comparable
-    from hedgerow.facts.facts import Category, Grid
+    from hedgerow.facts.columns import Category, Grid
 
 # Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
 _CHAIN = 8

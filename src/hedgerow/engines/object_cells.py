@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from hedgerow.resampling.user_code import quietly, silence
+from hedgerow.user_code import quietly, silence
 
 _ESCAPE = "\uffff"
 """A code point that is no character: no text begins with it, and one that does is escaped too."""

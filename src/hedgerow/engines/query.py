@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.facts import Category, Grid, Missing, Scalar
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Grid, Missing, Scalar
+from hedgerow.facts.relation import UnitLimit
 
 # A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
 _PLACES = 2**62

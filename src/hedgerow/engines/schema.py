@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.facts import Category, Scalar
-from hedgerow.facts.unicode_text import check_text
+from hedgerow.facts.columns import Category, Scalar
+from hedgerow.facts.given import check_text
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import DataError
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.inputs import note_input
 from hedgerow.resampling.histogram import Histogram
 

@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 
 from hedgerow.errors import HedgerowWarning, ParameterError
-from hedgerow.facts.numbers import real
+from hedgerow.facts.given import real
 
 DEFAULT_DELTA = 1e-6
 MOST_DELTA = 1e-3

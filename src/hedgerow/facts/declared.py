@@ -1,7 +1,8 @@
 """What a custodian declares about a table, once for all releases: whom it protects, its columns, what may be spent.
 
 Everything here is public and comes from a codebook, a law or a decision; nothing is ever read off values. `Facts` is
-made in Python, or read from a file by `Facts.read`; the file's fields are described in `facts_file`.
+made in Python, or read from a file by `Facts.read`; the file's fields are described in `facts_file`. `Protection` is
+what is in force for one survey: an argument of the call where it was given, else the fact, else the default.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from typing import Any, Literal
 
 from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Category, Grid, Missing, Scalar, checked_column, parse_missing
-from hedgerow.facts.relation import Relation, Target, parse_relation, parse_target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column, parse_missing
+from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
 
 # The statistics that facts may allow or leave out; "bootstrap" is any function of a user's own.
 KINDS = ("mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap")
@@ -241,3 +241,46 @@ class Facts:
     def _located(self, path: str) -> str:
         # pathlib would rewrite a URL such as s3://… into a path that may exist; it is refused as it was written.
         return path if "://" in path or self.folder is None else str(self.folder / path)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Relation, unit and target in force, and in sentences which of the facts the call overrides."""
+
+    relation: Relation
+    unit: str | UnitLimit
+    target: Target
+    notes: tuple[str, ...]
+
+
+def protection_of(
+    facts: Facts | None, *, relation: object = None, unit: object = None, target: object = None
+) -> Protection:
+    """Return what is in force: an argument where it was given, else the fact, else the default.
+
+    Raises
+    ------
+    ParameterError
+        HG103 no relation from anywhere, HG115 if unit or target is invalid.
+    UncertifiedError
+        HG402: a unit of too many rows.
+
+    Examples
+    --------
+    >>> protection_of(Facts(relation="add-remove"), target="file").notes
+    ('target: file in this call, not population as in the facts',)
+    """
+    declared = Facts() if facts is None else facts
+    told = {
+        "relation": (relation, declared.relation),
+        "unit": (unit, declared.unit),
+        "target": (target, declared.target),
+    }
+    chosen = {name: fact if given is None else given for name, (given, fact) in told.items()}
+    parsed = parse_relation(chosen["relation"]), parse_unit(chosen["unit"]), parse_target(chosen["target"])
+    notes = tuple(
+        f"{name}: {given} in this call, not {fact} as in the facts"
+        for name, (given, fact) in told.items()
+        if facts is not None and given is not None and fact is not None and given != fact
+    )
+    return Protection(*parsed, notes)

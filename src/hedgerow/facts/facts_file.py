@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import FactsError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.inputs import note_input
 
 SCHEMA_ID = "urn:hedgerow:schema:facts:1"

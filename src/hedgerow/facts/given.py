@@ -1,6 +1,25 @@
-"""What a caller gave, in the words of a message. For arguments only: nothing read from data is ever shown."""
+"""What a caller gave: as a number, as text, and in the words of a message. For arguments only, never for data.
+
+==========  ==================================================================================
+`exact`     the number as it prints, a `Fraction`: for bounds and steps
+`real`      a finite float: for budgets, levels, shares
+`whole`     an int: for counts of things; a float such as 50.0 is refused
+`plain`     NumPy's scalar as Python's own, which JSON keeps; anything else as it is
+==========  ==================================================================================
+
+Numbers may be Python's, NumPy's, `Decimal` or `Fraction`; a boolean is not a number. Texts must be Unicode, since no
+engine and no ledger stores others.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.errors import ParameterError
 
 
 def shown(given: object) -> str:
@@ -20,3 +39,105 @@ def kind_of(given: object) -> str:
     """
     name = type(given).__name__
     return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy, or an array without dimensions, as Python's own; anything else as it is.
+
+    >>> import numpy as np
+    >>> plain(np.int64(3)), plain(np.array(0.5)), plain(np.bool_(True)), plain("a")
+    (3, 0.5, True, 'a')
+    """
+    # Known by its dtype, so that NumPy need not be imported. A date, a duration and a masked value are no numbers.
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind not in ("b", "i", "u", "f", "U") or getattr(value, "ndim", None) != 0 or hasattr(value, "mask"):
+        return value
+    found = value.item()
+    # A long double has no type of Python's, and stays what it is.
+    return found if isinstance(found, (bool, int, float, str)) else float(found)
+
+
+def exact(value: object) -> Fraction | None:
+    """Return a number as the decimal that it prints as; None where it is no finite number.
+
+    >>> exact(0.1), exact(Fraction(1, 3)), exact(Decimal("0.1")), exact(True), exact(float("nan"))
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 10), None, None)
+    """
+    number = plain(value)
+    if isinstance(number, bool):
+        return None
+    if isinstance(number, int):
+        return Fraction(int(number))
+    if isinstance(number, Fraction):
+        return number
+    if isinstance(number, Decimal):
+        # An exponent of millions would fill the memory with digits.
+        sensible = number.is_finite() and (number == 0 or abs(number.adjusted()) <= _MOST_DIGITS)
+        return Fraction(number) if sensible and len(number.as_tuple().digits) <= _MOST_DIGITS else None
+    if isinstance(number, float) and math.isfinite(number):
+        # A subclass may print as another number than it is.
+        return Fraction(float.__repr__(number))
+    return None
+
+
+_MOST_DIGITS = 400
+
+
+def real(value: object) -> float | None:
+    """Return a number as a float; None where it is no number, not finite, or too large for one.
+
+    >>> real(Fraction(1, 4)), real(1), real("1"), real(10**400)
+    (0.25, 1.0, None, None)
+    """
+    number = exact(value)
+    if number is None:
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return None
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number as an int; None where it is none. A float is none, whatever it holds.
+
+    >>> import numpy as np
+    >>> whole(np.int32(50)), whole(Decimal(50)), whole(50.0), whole(True)
+    (50, 50, None, None)
+    """
+    number = plain(value)
+    if isinstance(number, float):
+        return None
+    found = exact(number)
+    return None if found is None or found.denominator != 1 else int(found)
+
+
+def check_text(text: str, what: str) -> None:
+    r"""Check that a text can be written as UTF-8 (HG211); a lone surrogate, as for a stray byte of a shell, can not.
+
+    >>> check_text("größe", "A declared value")
+    >>> check_text("gr\udcf6sse", "A declared value")
+    Traceback (most recent call last):
+        ...
+    hedgerow.errors.ParameterError: HG211: Texts are Unicode. A declared value is not. Write it as UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return
+    raise ParameterError("HG211", rule="Texts are Unicode.", finding=f"{what} is not.", remedy="Write it as UTF-8.")
+
+
+def check_texts(found: object, what: str) -> None:
+    """Check every text of plain data: mappings, their keys included, lists and tuples (HG211)."""
+    if isinstance(found, str):
+        check_text(found, what)
+    elif isinstance(found, Mapping):
+        for key, value in found.items():
+            check_texts(key, what)
+            check_texts(value, what)
+    elif isinstance(found, (list, tuple)):
+        for value in found:
+            check_texts(value, what)

@@ -1,4 +1,4 @@
-"""Who is protected: the neighbouring relation and the unit of protection.
+"""Who is protected: the neighbouring relation and the unit of protection; and the target of intervals.
 
 A guarantee without its relation is not a guarantee. Two data sets are neighbours when
 
@@ -6,14 +6,99 @@ A guarantee without its relation is not a guarantee. Two data sets are neighbour
 * ``add-remove``: one record is there in one and not in the other; n is private.
 
 The two strings are the same in Python, on the command line and in JSON (docs/language.md).
+
+A guarantee about rows says little to a person with a hundred of them. With a limit L (`UnitLimit`) every unit counts
+with at most L rows, whatever it holds, and neighbours differ in all the rows of one unit: under add-remove the unit and
+its rows are there or not, and the number of units is private; under replace-one its rows are any other rows, and the
+number of units, not of rows, is public. A row that names no unit is not counted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
-from hedgerow.errors import ParameterError
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.columns import checked_column
+from hedgerow.facts.given import whole
+
+MOST_ROWS = 12
+"""Largest limit: a price is the maximum over all ways of spreading the rows over cells, of which 12 have 77."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLimit:
+    """At most `max_rows` rows of each value of `column` count; its text is what a certificate states.
+
+    Attributes
+    ----------
+    column : str
+        Names the unit of each row: a person, a household, a device.
+    max_rows : int
+        L, from 1 to 12. A unit with more rows keeps a uniformly random choice of L.
+
+    Raises
+    ------
+    ParameterError
+        HG203 no column; HG115 a limit that is no positive whole number.
+    UncertifiedError
+        HG402: a limit above 12.
+
+    Examples
+    --------
+    >>> str(UnitLimit("person_id", 4))
+    'person_id, at most 4 rows'
+    """
+
+    column: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        checked_column(self.column)
+        most = whole(self.max_rows)
+        if most is None or most < 1:
+            raise ParameterError(
+                "HG115",
+                rule="A unit's limit of rows is a whole number of at least 1.",
+                finding=f"Found {self.max_rows!r}.",
+                remedy=f'For example unit={{"column": "{self.column}", "max_rows": 4}}.',
+            )
+        object.__setattr__(self, "max_rows", most)
+        if most > MOST_ROWS:
+            raise UncertifiedError(
+                "HG402",
+                rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",
+                finding=f"Found {self.max_rows}.",
+                remedy="Noise grows with the limit: take a lower one, or bring the data to fewer rows a unit first.",
+            )
+
+    def __str__(self) -> str:
+        return f"{self.column}, at most {self.max_rows} row{'s' if self.max_rows > 1 else ''}"
+
+    @classmethod
+    def parse(cls, unit: object) -> UnitLimit | None:
+        """Return the limit that a user wrote, None for ``"row"`` (HG115 for anything else).
+
+        >>> UnitLimit.parse("row"), UnitLimit.parse({"column": "person_id", "max_rows": 4})
+        (None, UnitLimit(column='person_id', max_rows=4))
+        >>> UnitLimit.parse(("person_id", 1))
+        UnitLimit(column='person_id', max_rows=1)
+        """
+        if isinstance(unit, UnitLimit):
+            return unit
+        if isinstance(unit, str) and unit == "row":
+            return None
+        if isinstance(unit, Mapping) and set(unit) == {"column", "max_rows"}:
+            return cls(unit["column"], unit["max_rows"])
+        if isinstance(unit, Sequence) and not isinstance(unit, str) and len(unit) == 2:
+            return cls(unit[0], unit[1])
+        raise ParameterError(
+            "HG115",
+            rule='`unit` must be "row", or a column and a limit of rows per unit.',
+            finding=f"Found {unit!r}.",
+            remedy='For example unit={"column": "person_id", "max_rows": 4}.',
+        )
 
 
 class Relation(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import NormalDist
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.numbers import real
+from hedgerow.facts.given import real
 
 
 def parse_level(level: object) -> float:

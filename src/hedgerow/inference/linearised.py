@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.resampling.user_code import quietly
+from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.unit import MOST_ROWS
+from hedgerow.facts.relation import MOST_ROWS
 from hedgerow.mechanisms.averaged_laplace import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
 from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds

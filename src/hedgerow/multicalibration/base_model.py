@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.multicalibration.base_origin import CONSENT, BaseOrigin
 from hedgerow.multicalibration.groups.columns import RecordColumns
-from hedgerow.resampling.user_code import quietly
+from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]
 # These choose columns by name, or leave the question to others, and pass over columns that they do not know.

@@ -17,7 +17,7 @@ from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget, warn_about_delta
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 from hedgerow.mechanisms.mechanism import Composition, Single, as_record
 from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.multicalibration.groups.attribute import Column, Predicate
@@ -30,7 +30,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend.reservation import spending_in
 from hedgerow.release.spend.spend import spend
 from hedgerow.release.spend.total import price_within
-from hedgerow.resampling.user_code import silence
+from hedgerow.user_code import silence
 
 _REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
 _PREDICATES = "Predicates of groups keep nothing of one record for another: each is shown one record at a time."

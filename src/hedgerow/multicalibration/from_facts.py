@@ -12,10 +12,9 @@ from pathlib import Path
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.declared import Facts
+from hedgerow.facts.declared import Facts, protection_of
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism
-from hedgerow.release.request.told import told_facts
 
 # What each mechanism releases: counts of records by group, score and label, or sums of label minus score as well.
 _KINDS = {"rounds": ("count", "sum"), "numeric_sparse": ("count", "sum")}
@@ -67,7 +66,7 @@ def governed(
     >>> governed(Facts(relation="add-remove", ledger="people.ledger"), mechanism_named("table")).ledger
     'people.ledger'
     """
-    told = told_facts(facts, relation=relation)
+    told = protection_of(facts, relation=relation)
     if told.unit != "row":
         raise UncertifiedError(
             "HG402",

@@ -18,7 +18,7 @@ from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import Source
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Category, Grid, Scalar
+from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.multicalibration.fit import FitResult, fit_model
 from hedgerow.multicalibration.groups.attribute import Categories

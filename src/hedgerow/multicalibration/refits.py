@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.numbers import whole
+from hedgerow.facts.given import whole
 from hedgerow.ledger.store import Ledger
 
 PREFIX = "multicalibrate:"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.multicalibration.metrics import error_of
 from hedgerow.multicalibration.model.model import Model

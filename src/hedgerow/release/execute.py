@@ -10,13 +10,34 @@ from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.engines.query import Query
 from hedgerow.engines.source import Source, count_units
 from hedgerow.errors import SpentError
+from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.designs.public import public_count
+from hedgerow.release.designs.design import PUBLIC_COUNT, PublicFacts
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.plan import Plan
 from hedgerow.release.spend.spend import whatever_fails_is_spent
 from hedgerow.resampling.histogram import Histogram
+
+
+def public_count(facts: PublicFacts) -> Estimate:
+    """Return n, labelled as what it is."""
+    basis = exact_count(facts.n or 0)
+    return Estimate(
+        statistic="count",
+        column=None,
+        cell={},
+        estimate=basis.a,
+        sampling_error=0.0,
+        bootstrap_error=0.0,
+        privacy_error=0.0,
+        method="public",
+        n_resamples=None,
+        reliable=True,
+        note=PUBLIC_COUNT,
+        covers="the number of records of this file, which replace-one makes public",
+        basis=basis,
+    )
 
 
 def certificate_of(plan: Plan) -> Certificate:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
-from hedgerow.facts.facts import Missing
-from hedgerow.facts.relation import Relation
+from hedgerow.facts.columns import Missing
+from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single
 from hedgerow.release.designs.choice import choose_design, count_families
 from hedgerow.release.designs.counts import Family
-from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
-from hedgerow.release.designs.wording import END_PAIR, LEFT_OUT, PUBLIC_MEMBERSHIP, declared_complete
-from hedgerow.release.request.noise import AVERAGED_LAPLACE
-from hedgerow.release.request.request import Request
+from hedgerow.release.designs.design import (
+    END_PAIR,
+    LEFT_OUT,
+    PUBLIC_MEMBERSHIP,
+    PlannedStatistic,
+    PublicFacts,
+    declared_complete,
+)
+from hedgerow.release.request import AVERAGED_LAPLACE, Request, parse_request
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic
 
@@ -220,3 +226,23 @@ def _code_of(function: Callable[..., Any] | None) -> str | None:
     inner = [_code_of(part) if callable(part) else repr(part) for part in closure]
     parts = (code.co_code.hex(), repr(code.co_consts), code.co_names, inner, repr(function.__defaults__))
     return sha256(repr(parts).encode()).hexdigest()
+
+
+def planned(statistics: object, told: Protection, facts: Facts | None, *, n: int | None, **options: Any) -> Plan:
+    """Return the plan of a release: `options` as in `Survey.release`, the rest from the facts. No source is needed.
+
+    Raises
+    ------
+    HedgerowError
+        As `parse_request` and `make_plan`.
+
+    Examples
+    --------
+    >>> from hedgerow.facts.declared import protection_of
+    >>> from hedgerow.resampling.statistic import count
+    >>> planned(count(), protection_of(None, relation="add-remove"), None, n=None, epsilon=1.0)
+    <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
+    """
+    request = parse_request(statistics, facts=facts, units=isinstance(told.unit, UnitLimit), **options)
+    request = replace(request, notes=(*told.notes, *request.notes))
+    return make_plan(request, PublicFacts(told.relation, told.unit, told.target, n))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow.facts.facts import Grid
+from hedgerow.facts.columns import Grid
 
 NamedGrid = tuple[str, Grid]
 

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Grid, checked_column
-from hedgerow.facts.given import kind_of, shown
-from hedgerow.facts.numbers import real
+from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.facts.given import kind_of, real, shown
 from hedgerow.keywords import takes
 from hedgerow.resampling.awaiting import Awaiting, NamedGrid
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, overload
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Grid, Scalar, checked_column
-from hedgerow.facts.numbers import plain
+from hedgerow.facts.columns import Grid, Scalar, checked_column
+from hedgerow.facts.given import plain
 from hedgerow.keywords import takes
 from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hedgerow.release.designs.wording import MIDPOINT
+from hedgerow.release.designs.design import MIDPOINT
 
 if TYPE_CHECKING:
     from hedgerow.tables.protected import ProtectedTable

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.engines.source import Source
-from hedgerow.facts.declared import Facts
-from hedgerow.release.request.told import Told
+from hedgerow.facts.declared import Facts, Protection
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class Opened:
     ----------
     source : Source
         Where histograms are counted.
-    told : Told
+    told : Protection
         Relation, unit and target in force.
     facts : Facts or None
         What is declared about the source.
@@ -31,7 +30,7 @@ class Opened:
     """
 
     source: Source
-    told: Told
+    told: Protection
     facts: Facts | None
     n: int | None
     ledger: Path | None

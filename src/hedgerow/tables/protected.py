@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.level import parse_level
 from hedgerow.release.result.frame import build_frame

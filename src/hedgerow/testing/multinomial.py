@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import positive_number
-from hedgerow.resampling.weights import multinomial_weights
+from hedgerow.resampling.replicates import multinomial_weights
 from hedgerow.testing.published import brawner_honaker_noise_sd
 
 

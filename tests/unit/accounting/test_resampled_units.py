@@ -13,8 +13,7 @@ from scipy import stats
 from hedgerow.accounting.resampled.mixture import Pair, PairKind, release_curve
 from hedgerow.accounting.resampled.resampled_units import partitions, units_curve
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.relation import Relation
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
 
 

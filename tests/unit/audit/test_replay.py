@@ -16,13 +16,12 @@ from hedgerow.audit.replay.replay import excess, public_functions, replay, repla
 from hedgerow.audit.replay.trace import RecordedNoise, Trace, recording
 from hedgerow.audit.worst_pairs.specimens import bootstrap, mean_with_private_count
 from hedgerow.engines.query import Query
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.missing import complete
+from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.plan import Plan, make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import mean
 

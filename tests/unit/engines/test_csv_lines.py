@@ -13,7 +13,7 @@ from hedgerow.engines import encoding
 from hedgerow.engines.encoding import plain_csv
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import open_source
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 
 AGE = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
 

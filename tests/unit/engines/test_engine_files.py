@@ -16,7 +16,7 @@ import pytest
 from hedgerow.engines.query import Indicator, Query, ValueOnGrid
 from hedgerow.engines.source import count_units, open_source
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 
 CANARY = "SECRET-4711"
 TENS = Grid.from_bounds("v", (0, 10), 1)
@@ -330,7 +330,7 @@ sys.meta_path.insert(0, Absent())
 import hedgerow.engines.source as source
 assert not {"duckdb", "narwhals", "scipy"} & set(sys.modules), "a vendor was imported too early"
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 query = Query(ValueOnGrid("v", Grid.from_bounds("v", (0, 10), 1)), (Category.declared("g", ["a", "b"]),))
 for path in sys.argv[1:]:
     print(source.open_source(path).histogram(query).total())

@@ -12,7 +12,7 @@ import pytest
 from hedgerow.engines.query import Indicator, Query, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 
 CANARY = "SECRET-4711"
 TENS = Grid.from_bounds("v", (0, 10), 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hedgerow.engines.query import Indicator, JointGrid, Query, ValueOnGrid
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 
 
 def on(column: str, steps: int) -> ValueOnGrid:

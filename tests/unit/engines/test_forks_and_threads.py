@@ -20,7 +20,7 @@ import hedgerow as hg
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Grid
+from hedgerow.facts.columns import Grid
 from hedgerow.ledger.store import Ledger
 
 PEOPLE = pa.table({f"c{place}": [float((place * row) % 10) for row in range(200)] for place in range(4)})

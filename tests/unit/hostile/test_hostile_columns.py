@@ -15,7 +15,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.facts.facts import Grid
+from hedgerow.facts.columns import Grid
 
 CANARY = "424242.125"
 NAMES = {

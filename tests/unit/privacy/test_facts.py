@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category, Grid, parse_missing
+from hedgerow.facts.columns import Category, Grid, parse_missing
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.cli.verbs.init import facts_template
 from hedgerow.errors import FactsError, ForbiddenError, HedgerowError
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import ColumnFacts, Facts
-from hedgerow.facts.facts import Missing
 from hedgerow.facts.facts_file import json_schema
-from hedgerow.facts.facts_template import facts_template
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.relation import Relation, Target, UnitLimit
 
 WHOLE = """
 relation = "add-remove"

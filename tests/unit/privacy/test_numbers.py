@@ -10,16 +10,15 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget, Mu, Rho
-from hedgerow.facts.facts import Category, Grid
-from hedgerow.facts.numbers import exact, real, whole
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Grid
+from hedgerow.facts.given import exact, real, whole
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.level import parse_level
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.release.forecast.guess import Guess, parse_guesses
 from hedgerow.release.forecast.price import price_of
-from hedgerow.release.request.noise import parse_draws
-from hedgerow.release.request.request import parse_n_resamples
+from hedgerow.release.request import parse_draws, parse_n_resamples
 from hedgerow.reports.release_page import report_html
 from hedgerow.resampling.smooth_statistic import quantile
 

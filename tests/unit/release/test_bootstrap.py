@@ -16,11 +16,10 @@ from hedgerow.accounting.resampled.resampled import resampled_pairs
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
 from hedgerow.noise.lattice import lattice_noise
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.wording import HIDDEN
+from hedgerow.release.designs.design import HIDDEN, PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.release.result.recorded import release_from_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
@@ -369,7 +368,7 @@ def test_quantiles_cover(n: int, probability: float) -> None:
 
 def test_large_counts_are_drawn_in_parts_of_the_same_law() -> None:
     """A row of a million records: 2,000 replicates, mean and spread of Poisson(10⁶), and whole rows left whole."""
-    from hedgerow.resampling.weights import LARGEST_MEAN, poisson_weights
+    from hedgerow.resampling.replicates import LARGEST_MEAN, poisson_weights
 
     weights = poisson_weights(np.array([10**6, 3, 0]), rate=1.0, n_resamples=2000, generator=np.random.default_rng(1))
     big = weights[:, 0]

@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.request.requested import requested
+from hedgerow.release.requested import requested
 from hedgerow.release.spend.total import price_together
 
 RNG = np.random.default_rng(4)

@@ -10,10 +10,10 @@ import pyarrow
 import pytest
 
 import hedgerow as hg
-from hedgerow.facts.facts import Grid
+from hedgerow.facts.columns import Grid
 from hedgerow.release.execute import draw_estimates, read_histograms
+from hedgerow.release.forecast.forecast import ErrorTarget, epsilon_needed
 from hedgerow.release.forecast.guess import Guess, law_on_grid
-from hedgerow.release.forecast.target import ErrorTarget, epsilon_needed
 from hedgerow.release.plan import Plan
 from hedgerow.testing.simulated import SimulatedNoise
 

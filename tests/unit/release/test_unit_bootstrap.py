@@ -12,9 +12,8 @@ from hedgerow.accounting.resampled.resampled_units import units_curve
 from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Category, Missing
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design

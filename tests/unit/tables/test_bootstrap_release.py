@@ -227,9 +227,9 @@ def test_refusals_before_anything_is_read(change: dict, code: str) -> None:
 
 
 def hg_told(**told: object):
-    from hedgerow.release.request.told import told_facts
+    from hedgerow.facts.declared import protection_of
 
-    return told_facts(None, **({"relation": "replace-one"} | told))
+    return protection_of(None, **({"relation": "replace-one"} | told))
 
 
 def test_refusals_of_the_survey() -> None:

@@ -16,12 +16,11 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.declared import ColumnFacts, Facts
+from hedgerow.facts.declared import ColumnFacts, Facts, Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import CellTotals
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.release.request.told import Told
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.dp.choice import Choice
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
@@ -51,7 +50,7 @@ def survey(relation: str = "replace-one", **options: Any) -> hg.Survey:
 
 
 def chosen(relation: str = "replace-one", target: str = "population", **options: Any) -> Choice:
-    told = Told(Relation(relation), "row", Target(target), ())
+    told = Protection(Relation(relation), "row", Target(target), ())
     given = {"by": BY, "epsilon": 1.0, "cell_bounds": BY_STATUS} | options
     return choose_by_cell(hg.sum("output", **OUTPUT), told, None, n=N if relation == "replace-one" else None, **given)
 
@@ -180,7 +179,7 @@ def test_whole_table_noise_is_for_the_two_largest_reaches_not_twice_the_largest(
     ],
 )
 def test_bounds_are_named_by_cell_or_by_category(cell_bounds: Any, by: Any, expected: dict[int, Any]) -> None:
-    told = Told(Relation.REPLACE_ONE, "row", Target.FILE, ())
+    told = Protection(Relation.REPLACE_ONE, "row", Target.FILE, ())
     asked = hg.sum("output", bounds=(-500, 2000), step=1)
     other = "other" in cell_bounds
     choice = choose_by_cell(asked, told, None, n=N, cell_bounds=cell_bounds, by=by, other=other, epsilon=1.0)

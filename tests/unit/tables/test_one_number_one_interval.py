@@ -20,12 +20,11 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.facts.relation import Relation, Target
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.declared import Protection
+from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inference.estimate import Estimate, Interval
-from hedgerow.release.designs.wording import HIDDEN
+from hedgerow.release.designs.design import HIDDEN
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.release.request.told import Told
 from hedgerow.tables.dp.choice import choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
@@ -81,7 +80,7 @@ def simulated(setting: str, **given: Any) -> tuple[ProtectedTable, Sequence[Esti
     options = {"by": BY, "epsilon": 2.0, "relation": "replace-one", "unit": "row", "target": "population"}
     options |= SETTINGS[setting] | given
     asked, unit = options.pop("asked"), options.pop("unit")
-    told = Told(Relation(options.pop("relation")), unit, Target(options.pop("target")), ())
+    told = Protection(Relation(options.pop("relation")), unit, Target(options.pop("target")), ())
     limit = None if unit == "row" else (unit.column, unit.max_rows)
     opened = hg.open(PEOPLE, relation=str(told.relation), unit=limit)
     choosing = choose_by_cell if "cell_bounds" in options else choose

@@ -17,12 +17,11 @@ import hedgerow as hg
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.declared import ColumnFacts, Facts
+from hedgerow.facts.declared import ColumnFacts, Facts, Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric
 from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
-from hedgerow.release.request.told import Told
 from hedgerow.release.result.folder import prepared_folder
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.dp.choice import Choice, choose
@@ -49,7 +48,7 @@ def survey(relation: str = "replace-one", **options: Any) -> hg.Survey:
 
 
 def chosen(asked: Any, relation: str, target: str, **options: Any) -> Choice:
-    told = Told(Relation(relation), "row", Target(target), ())
+    told = Protection(Relation(relation), "row", Target(target), ())
     given = {"by": BY, "epsilon": 1.0} | options
     return choose(asked, told, None, n=N if relation == "replace-one" else None, **given)
 

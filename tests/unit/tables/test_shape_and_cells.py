@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category
+from hedgerow.facts.columns import Category
 from hedgerow.inference.counts import counts_with_errors
 from hedgerow.inference.moments import NoisyMoments, sum_variance
 from hedgerow.tables.cells.cells import TableCells

@@ -19,12 +19,12 @@ from hedgerow.audit.worst_pairs.outputs import draw_outputs
 from hedgerow.audit.worst_pairs.specimens import mean_with_private_count
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
-from hedgerow.release.request.request import parse_request
+from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import mean
 from hedgerow.testing.simulated import SimulatedNoise

@@ -20,7 +20,7 @@ from hedgerow.audit.worst_pairs.score import Score, likelihood_ratio, summed
 from hedgerow.audit.worst_pairs.specimens import bootstrap, mean_with_private_count
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import LatticeNoise, MomentsNoise, Resample
-from hedgerow.resampling.weights import multinomial_weights
+from hedgerow.resampling.replicates import multinomial_weights
 from hedgerow.testing.published import brawner_honaker_noise_sd
 from hedgerow.testing.simulated import SimulatedNoise
 

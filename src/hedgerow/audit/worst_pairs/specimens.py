@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,

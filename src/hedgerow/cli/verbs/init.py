@@ -1,8 +1,11 @@
-"""`hedgerow init`: a facts file with blanks, from the names of the columns alone."""
+"""`hedgerow init`: a facts file with blanks: the names of the columns, and a question for every fact that is needed."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +13,84 @@ import typer
 
 from hedgerow.cli.terminal import say
 from hedgerow.errors import ParameterError
+
+_HEAD = """\
+#:schema ./hedgerow.schema.json
+# The public facts of a table, for hedgerow. Lines that begin with # are questions: answer them and take the # away.
+# Answer from a codebook, a law or a decision, never from the data: whatever stands here is public.
+# (hedgerow schema > hedgerow.schema.json lets an editor check this file while you write.)
+
+# Who is protected? "replace-one": what a record says; the number of records is public.
+#                   "add-remove": whether a record is there at all; their number is private.
+# relation = "replace-one"
+
+# What are intervals about? "population": the people these records were drawn from. "file": these records, a census.
+# target = "population"
+
+# Does a person own one row, or several? Then name the column that says whose they are, and how many may count.
+# unit = { column = "person_id", max_rows = 4 }
+
+# Which statistics may be released? Left out: all.
+# statistics = ["mean", "sum", "proportion", "count"]
+
+# Which file keeps count of what was spent?
+# ledger = "hedgerow.ledger"
+
+[data]
+path = @PATH@
+@TABLE@
+# What may be spent in all, ever?
+# [budget]
+# epsilon = 2.0
+# delta = 1e-6
+
+# What is known about each column? Fill in what a release will need, and where it is known from.
+#   bounds      the lowest and the highest value that are possible; needed for means and sums
+#   step        how finely values count, e.g. 1 for whole numbers; divides high - low exactly
+#   categories  every value that makes a group; other = true makes one more of the rest
+#   missing     "drop", "midpoint" or "error-if-declared-complete"
+#   source      where all this is known from; a fact without one is flagged on every certificate
+"""
+_COLUMN = """
+[columns.@NAME@]
+# bounds = [ , ]
+# step =
+# categories = [ ]
+# missing = "drop"
+# source = ""
+"""
+_TAIL = """
+# What will be released? hedgerow plan --facts tells the price and the expected errors, before any value is read.
+# [[release]]
+# name = "a first look"
+# statistics = [
+#   { statistic = "mean", column = "" },
+#   { statistic = "count" },
+# ]
+# by = [""]
+# epsilon = 0.5
+"""
+
+
+def facts_template(path: str, columns: Iterable[str], *, table: str | None = None) -> str:
+    r"""Return the text of a facts file for the table at `path`: valid TOML, every fact left to be answered.
+
+    >>> import tomllib
+    >>> tomllib.loads(facts_template("people.csv", ["age", 'x"]\n[data']))["columns"]
+    {'age': {}, 'x"]\n[data': {}}
+    """
+    named = "" if table is None else f"table = {_quoted(table)}\n"
+    head = _HEAD.replace("@TABLE@\n", named + "\n").replace("@PATH@", _quoted(path))
+    return head + "".join(_COLUMN.replace("@NAME@", _key(name)) for name in columns) + _TAIL
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's, but for one control character that JSON leaves as it is.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def init(
@@ -22,7 +103,6 @@ def init(
     A file that is there is never overwritten.
     """
     from hedgerow.engines.source import open_source
-    from hedgerow.facts.facts_template import facts_template
 
     columns = list(open_source(source, table=table).columns)
     target = Path(out)

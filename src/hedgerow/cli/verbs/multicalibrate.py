@@ -16,8 +16,8 @@ from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError, UncertifiedError
 
 if TYPE_CHECKING:
+    from hedgerow.facts.columns import Scalar
     from hedgerow.facts.declared import Facts
-    from hedgerow.facts.facts import Scalar
     from hedgerow.multicalibration.fit import FitResult
 
 

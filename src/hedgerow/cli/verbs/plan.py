@@ -18,10 +18,9 @@ from hedgerow.errors import FactsError, ParameterError
 if TYPE_CHECKING:
     from hedgerow.facts.budget import Budget
     from hedgerow.facts.declared import Facts
-    from hedgerow.release.forecast.forecast import Forecast
-    from hedgerow.release.forecast.target import ErrorTarget
+    from hedgerow.release.forecast.forecast import ErrorTarget, Forecast
     from hedgerow.release.plan import Plan
-    from hedgerow.release.request.requested import Requested
+    from hedgerow.release.requested import Requested
 
     Planner = Callable[..., Plan]
 
@@ -70,10 +69,9 @@ def plan(
 
     Plans what the options ask for, else every [[release]] of the facts.
     """
-    from hedgerow.facts.declared import Facts
+    from hedgerow.facts.declared import Facts, protection_of
     from hedgerow.facts.facts_nearby import naming_facts_nearby
     from hedgerow.inference.level import parse_level
-    from hedgerow.release.request.told import told_facts
 
     level, guesses = parse_level(level), parse_guess(guess or ())
     given = options.options_of(
@@ -92,7 +90,7 @@ def plan(
     declared = None if facts is None else Facts.read(facts)
     made: list[tuple[Requested, Plan, Forecast]] = []
     with naming_facts_nearby(facts, source):
-        told = told_facts(declared, relation=relation, target=target)
+        told = protection_of(declared, relation=relation, target=target)
         asked_for = options.asked_of(mean, sum_, proportion, count)
         wanted = options.requests_of(asked_for, given, declared, request) or _nothing()
         planner = _planner(source, declared, told, n, table)
@@ -110,7 +108,7 @@ def plan(
 def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, table: str | None) -> Planner:
     """Return what plans a request: with the file, whose names are then checked and records counted, or without."""
     from hedgerow.facts.relation import Relation
-    from hedgerow.release.planned import planned
+    from hedgerow.release.plan import planned
     from hedgerow.survey import Survey
     from hedgerow.survey import open as open_survey
 
@@ -134,7 +132,7 @@ def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, 
 
 
 def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: float | None) -> list[ErrorTarget]:
-    from hedgerow.release.forecast.target import ErrorTarget
+    from hedgerow.release.forecast.forecast import ErrorTarget
 
     made = [ErrorTarget(*parse_target("--target-se", text)) for text in absolute]
     made += [ErrorTarget(*parse_target("--target-rse", text), relative=True) for text in relative]
@@ -156,7 +154,7 @@ def _needed(
     guesses: dict[str, dict[str, float]],
     n: int | None,
 ) -> float:
-    from hedgerow.release.forecast.target import epsilon_needed
+    from hedgerow.release.forecast.forecast import epsilon_needed
 
     rest = {name: value for name, value in asked.items() if name != "epsilon"}
     return epsilon_needed(
@@ -210,7 +208,7 @@ def _balance(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None,
 
 
 def _tell(made: list[tuple[Requested, Plan, Forecast]], balance: _Balance | None, aimed: bool, as_json: bool) -> None:
-    from hedgerow.release.forecast_table import forecast_table
+    from hedgerow.release.forecast.forecast import forecast_table
 
     if as_json:
         budget = None if balance is None else balance.record()

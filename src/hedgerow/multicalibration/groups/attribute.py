@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 from hedgerow.multicalibration.groups.cells import as_numbers, places_of
 
 Column = str | int

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.resampling.user_code import quietly
+from hedgerow.user_code import quietly
 
 _NUMERIC = "biuf"
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))

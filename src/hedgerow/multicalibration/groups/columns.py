@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import DataError
 from hedgerow.multicalibration.groups.attribute import Column, as_flags
 from hedgerow.multicalibration.groups.cells import as_entries, cells_of
-from hedgerow.resampling.user_code import quietly, silence
+from hedgerow.user_code import quietly, silence
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.numbers import whole
+from hedgerow.facts.given import whole
 from hedgerow.multicalibration.groups.attribute import Attribute, Columns
 
 MOST_GROUPS = 20_000

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.numbers import plain
+from hedgerow.facts.given import plain
 from hedgerow.multicalibration.groups.attribute import Attribute, Categories, Column, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.groups.family import Family
 

@@ -27,7 +27,7 @@ from typing import Protocol
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.numbers import real, whole
+from hedgerow.facts.given import real, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, Single
 from hedgerow.multicalibration.groups.family import Family

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.numbers import real, whole
+from hedgerow.facts.given import real, whole
 from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
 from hedgerow.multicalibration.groups.blocks import spread_to_patterns, sum_by_group
 from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, least_noise_for

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import DataError
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 from hedgerow.multicalibration.groups.attribute import Column, Columns
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.model.calibration import Calibration

@@ -9,26 +9,72 @@ the same weights, so that a ratio does not move with the size of a resample.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hedgerow.engines.query import Query
-from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.inference.bootstrap.bootstrap_basis import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.missing import apply_policy, complete
-from hedgerow.release.designs.read_replicates import bootstrap_estimate
-from hedgerow.release.designs.resampled_statistic import Resampled
+from hedgerow.release.designs.design import (
+    HIDDEN,
+    MIDPOINT,
+    NOT_RELIABLE,
+    SMALL_COUNT,
+    PublicFacts,
+    apply_policy,
+    complete,
+    covers,
+)
+from hedgerow.release.designs.resampled import ReadCell, Resampled
 from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Count
+from hedgerow.resampling.statistic import Count, Statistic
+
+
+def bootstrap_estimate(
+    read: ReadCell,
+    statistic: Statistic,
+    *,
+    cell: Mapping[str, Any],
+    facts: PublicFacts,
+    missing: Missing,
+    n_resamples: int,
+    interval: str,
+    notes: Sequence[str] = (),
+) -> Estimate:
+    """Return the estimate of one cell; `notes` come after what is said of every bootstrap."""
+    basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, interval, facts.census, read.margin)
+    parts = basis.parts() if read.defined else None
+    counted = isinstance(statistic, Count)
+    said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]
+    said += [HIDDEN] if parts and parts.sampling_error == 0.0 and not facts.census else []
+    said += [MIDPOINT] if missing is Missing.MIDPOINT and not counted else []
+    return Estimate(
+        statistic=statistic.name,
+        column=statistic.column,
+        cell=cell,
+        estimate=read.value,
+        sampling_error=parts.sampling_error if parts else None,
+        bootstrap_error=parts.bootstrap_error if parts else None,
+        privacy_error=parts.privacy_error if parts else None,
+        method="bootstrap",
+        n_resamples=n_resamples,
+        reliable=read.reliable,
+        note=" ".join([*said, *notes]) or None,
+        covers=covers(statistic, facts),
+        basis=basis,
+        replicates=read.replicates.estimates or None,
+    )
+
 
 RATE = 1.0
 

@@ -22,16 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.columns import Category, Missing
 from hedgerow.inference.moments import NoisyMoments, sum_interval_basis, sum_skewness, sum_variance
 from hedgerow.mechanisms.cell_totals import BoundedCells, CellKind, CellTotals
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.missing import apply_policy
+from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
 from hedgerow.release.designs.readings import Readings
-from hedgerow.release.designs.wording import NOT_RELIABLE, covers
 from hedgerow.release.draw.draw_cells import noisy_cell_totals
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram

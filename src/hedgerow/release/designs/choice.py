@@ -8,17 +8,15 @@ from dataclasses import replace
 
 from hedgerow.accounting.calibrate import gaussian_mu
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign, Family
 from hedgerow.release.designs.design import Design, PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
-from hedgerow.release.designs.resampled_smooth import ResampledSmooth
-from hedgerow.release.designs.resampled_statistic import Resampled, ResampledCount, ResampledMean
+from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
 from hedgerow.release.designs.unit_bootstrap import unit_design
-from hedgerow.release.request.noise import AVERAGED_LAPLACE
-from hedgerow.release.request.request import Request
+from hedgerow.release.request import AVERAGED_LAPLACE, Request
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum

@@ -10,15 +10,13 @@ import numpy as np
 
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category, Missing
+from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.missing import complete
+from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, PublicFacts, complete, covers
 from hedgerow.release.designs.readings import Readings
-from hedgerow.release.designs.wording import NOT_RELIABLE, SMALL_COUNT, covers
 from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram

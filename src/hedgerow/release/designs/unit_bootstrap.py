@@ -2,7 +2,7 @@
 
 A unit enters a cell with its number of rows N and its total S = Σ q, q = 2t − m. A replicate adds up r·(S, N) over the
 units, r ~ Poisson(1) per unit and cell, so the spread of the replicates is that of clustered data: rows of one person
-move together. Read as in `resampled_statistic`:
+move together. Read as in `resampled`:
 
 =================  ===========================================
 mean, proportion   c + h·S/N over all rows, by its tangent
@@ -29,17 +29,15 @@ from hedgerow.accounting.calibrate import gaussian_mu
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Category, Missing
-from hedgerow.facts.relation import Relation
-from hedgerow.facts.unit import UnitLimit
+from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.missing import complete
-from hedgerow.release.designs.read_replicates import bootstrap_estimate
-from hedgerow.release.designs.resampled_statistic import ReadCell, ResampledCount, ResampledMean
+from hedgerow.release.designs.bootstrap import bootstrap_estimate
+from hedgerow.release.designs.design import PublicFacts, complete
+from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram

@@ -28,8 +28,7 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.designs.resampled_smooth import ResampledSmooth
-from hedgerow.release.designs.resampled_statistic import ReadCell, ResampledMean
+from hedgerow.release.designs.resampled import ReadCell, ResampledMean, ResampledSmooth
 from hedgerow.release.draw.draw import MomentsMechanism, counts_law, moments_spread
 from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.forecast.guess import law_on_grid

@@ -1,28 +1,30 @@
-"""A forecast: the errors that a planned release may be expected to have, from public facts and a guess.
+"""A forecast: the errors that a planned release may be expected to have, and the ε that a wanted error needs.
 
-Reads no data and spends nothing. Cells are taken to be equally large; what is not guessed is taken at its worst.
+It uses public facts and a guess, reads no data and spends nothing. Cells are taken to be equally large; what is not
+guessed is taken at its worst.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from hedgerow.accounting.certificate import round_up
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Missing
-from hedgerow.facts.numbers import whole
+from hedgerow.facts.columns import Missing
+from hedgerow.facts.given import whole
 from hedgerow.inference.level import parse_level
 from hedgerow.mechanisms.mechanism import ResampledGaussian, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.designs.resampled_smooth import ResampledSmooth
-from hedgerow.release.designs.resampled_statistic import ResampledMean
+from hedgerow.release.designs.resampled import ResampledMean, ResampledSmooth
 from hedgerow.release.draw.draw import MomentsMechanism, moments_spread
 from hedgerow.release.forecast.expected import (
     Reading,
@@ -35,6 +37,9 @@ from hedgerow.release.forecast.expected import (
 from hedgerow.release.forecast.guess import Guess, parse_guesses
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
+
+if TYPE_CHECKING:
+    from hedgerow.release.plan import Plan
 
 # An interval of this part of what is possible says next to nothing.
 WASTE = 0.9
@@ -314,3 +319,191 @@ def _possible(statistic: Statistic, records: float) -> float | None:
         return statistic.high - statistic.low if math.isfinite(statistic.high - statistic.low) else None
     low, high = statistic.grid.as_bounds()
     return records * (max(high, 0.0) - min(low, 0.0)) if isinstance(statistic, Sum) else high - low
+
+
+_LEAST, _MOST = 1e-3, 1e2
+_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorTarget:
+    """A standard error that is wanted of every statistic of a column; ``"count"`` stands for counts.
+
+    `relative` takes it as a part of the value that is guessed.
+    """
+
+    column: str
+    standard_error: float
+    relative: bool = False
+
+    def excess(self, expected: Expected) -> float | None:
+        """Return how many times the target the expected error is; None where this statistic is not meant."""
+        if (expected.column or "count") != self.column:
+            return None
+        if expected.standard_error is None:
+            return math.inf
+        if not self.relative:
+            return expected.standard_error / self.standard_error
+        if not expected.value:
+            raise ParameterError(
+                "HG707",
+                rule="A relative error is a part of a guessed value, which must not be 0.",
+                finding=f"That of {self.column!r} is not guessed, or is 0.",
+                remedy="Guess its mean (or its share), or give an absolute error.",
+            )
+        return expected.standard_error / abs(self.standard_error * expected.value)
+
+
+def epsilon_needed(forecast_at: Callable[[float], Forecast], targets: Sequence[ErrorTarget]) -> float:
+    """Return an ε at which the forecast meets every target, within 2 % of the least.
+
+    Parameters
+    ----------
+    forecast_at : callable
+        ε → the forecast of the release at this total price.
+    targets : list of ErrorTarget
+
+    Raises
+    ------
+    ParameterError
+        HG707: a target of a column that is not released; HG708: no ε up to 100 meets them, since sampling error alone,
+        which no budget buys off, exceeds one.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> guess, asked = {"age": {"mean": 40, "sd": 10}}, [hg.mean("age", bounds=(0, 100), step=1)]
+    >>> wanted = [ErrorTarget("age", 0.54)]
+    >>> 0.9 < epsilon_needed(lambda e: survey.plan(asked, epsilon=e).forecast(guess), wanted) < 1.1
+    True
+    """
+
+    def worst(epsilon: float) -> float:
+        forecast = forecast_at(epsilon)
+        excesses: list[float] = []
+        for target in targets:
+            found = [excess for one in forecast if (excess := target.excess(one)) is not None]
+            if not found:
+                raise _not_released(target)
+            excesses += found
+        return max(excesses)
+
+    low, high = _bracket(worst)
+    while high / low > 1.0 + _TOLERANCE:
+        middle = math.sqrt(low * high)
+        if worst(middle) <= 1.0:
+            high = middle
+        else:
+            low = middle
+    # Three digits, rounded up: the error falls as ε rises, so the target is still met.
+    unit = 10.0 ** (math.floor(math.log10(high)) - 2)
+    return min(round(math.ceil(high / unit - 1e-9) * unit, 12), _MOST)
+
+
+def _bracket(worst: Callable[[float], float]) -> tuple[float, float]:
+    """Return (ε that fails, ε that meets), within a factor of 4 of each other."""
+    at = 1.0
+    if worst(at) <= 1.0:
+        while at > _LEAST:
+            lower = max(at / 4.0, _LEAST)
+            if worst(lower) > 1.0:
+                return lower, at
+            at = lower
+        return _LEAST, _LEAST
+    while at < _MOST:
+        higher = min(at * 4.0, _MOST)
+        if worst(higher) <= 1.0:
+            return at, higher
+        at = higher
+    raise ParameterError(
+        "HG708",
+        rule="Some ε up to 100 must reach the error that is wanted.",
+        finding="None does: the sampling error alone, which no budget buys off, is larger.",
+        remedy="Ask for a larger error, for fewer and larger cells, or for more records.",
+    )
+
+
+def _not_released(target: ErrorTarget) -> ParameterError:
+    return ParameterError(
+        "HG707",
+        rule="A target is of a column that is released.",
+        finding=f"Nothing of {target.column!r} is.",
+        remedy='Counts are called "count".',
+    )
+
+
+_HEAD = ("statistic", "method", "noise sd", "s.e.", "sampling", "privacy")
+_WIDTH = 100
+WASTED = "would say next to nothing: its interval is as wide as what is possible, or its cells drown in noise"
+
+
+def forecast_table(plan: Plan, forecast: Forecast) -> str:
+    """Return the price of a plan, the errors to be expected, why each method was chosen, and what would be wasted.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> plan = survey.plan([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
+    >>> print(forecast_table(plan, plan.forecast({"age": {"mean": 40, "sd": 10}})).splitlines()[0])
+    Price: ε ≤ 0.999458 at δ = 1e-06, replace-one, unit row. Nothing was read or spent.
+    """
+    level = forecast[0].level
+    rows = [[*_HEAD, f"{100 * level:.6g} % interval"], *(_row(one) for one in forecast)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    said = [_price(plan), "", *lines, ""]
+    return "\n".join(_printable(line) for line in [*said, *_remarks(plan, forecast)])
+
+
+def _price(plan: Plan) -> str:
+    facts = plan.facts
+    price = f"ε ≤ {round_up(plan.epsilon):.6g} at δ = {plan.delta:.3g}, {facts.relation}, unit {facts.unit}"
+    return f"Price: {price}. Nothing was read or spent."
+
+
+def _row(one: Expected) -> list[str]:
+    errors = [_number(error) for error in (one.standard_error, one.sampling_error, one.privacy_error)]
+    half = "everything possible" if one.half_width is None and one.records is not None else _number(one.half_width)
+    width = half if one.half_width is None else f"± {half}"
+    return [one.statistic + (f" {one.column}" if one.column else ""), one.method, _number(one.noise_sd), *errors, width]
+
+
+def _remarks(plan: Plan, forecast: Forecast) -> list[str]:
+    remarks = []
+    if plan.cells > 1:
+        size = forecast[0].records
+        each = "" if size is None else f", each taken to hold {size:,.6g} records"
+        remarks.append(f"{plan.cells:,} cells{each}.")
+    for one in forecast:
+        name = one.statistic + (f" of {one.column}" if one.column else "")
+        remarks.append(f"{name}: {one.guess}.")
+    for method, reason in dict.fromkeys((one.method, one.reason) for one in forecast):
+        remarks.append(f"{method}: {reason}.")
+    if any(one.bootstrap_error for one in forecast):
+        resamples = sorted({one.n_resamples for one in forecast if one.n_resamples})
+        remarks.append(f"Replicates of a bootstrap: {', '.join(map(str, resamples))}; s.e. counts their error too.")
+    for one in forecast:
+        if one.wasteful:
+            name = one.statistic + (f" of {one.column}" if one.column else "")
+            remarks.append(f"WASTE: {name} {WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
+    remarks += [f"The certificate will say: {text}." for text in plan.assumptions()]
+    return [textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False) for text in remarks]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _printable(text: str) -> str:
+    """Return a text without what would steer a terminal: names come from the user's files."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

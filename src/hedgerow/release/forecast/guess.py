@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Grid
-from hedgerow.facts.numbers import real
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.given import real
 
 _EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18}, "employed": {"share": 0.6}}.'
 

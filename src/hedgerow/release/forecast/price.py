@@ -26,8 +26,8 @@ from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
-from hedgerow.facts.facts import Missing
-from hedgerow.facts.numbers import whole
+from hedgerow.facts.columns import Missing
+from hedgerow.facts.given import whole
 from hedgerow.facts.relation import Relation, Target, parse_relation
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceNoise,
@@ -44,7 +44,7 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.request.noise import AVERAGED_LAPLACE, N_DRAWS, parse_draws
+from hedgerow.release.request import AVERAGED_LAPLACE, N_DRAWS, parse_draws
 from hedgerow.resampling.statistic import mean
 
 _RANGE = 1.0

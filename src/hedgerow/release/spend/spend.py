@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hedgerow.errors import HedgerowWarning, SpentError
-from hedgerow.facts.unicode_text import check_texts
+from hedgerow.facts.given import check_texts
 from hedgerow.interrupts import held_back, price_is_spent
 from hedgerow.ledger.guarantee import Price
 from hedgerow.release.spend.reservation import Answered, Spending

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from hedgerow.accounting.certificate import Certificate
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
@@ -27,7 +27,7 @@ from hedgerow.mechanisms.mechanism import (
     Single,
     parts_of,
 )
-from hedgerow.release.designs.wording import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
+from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
 from hedgerow.reports.verify.noisy_record import contradictions_of_noisy_numbers
 from hedgerow.reports.verify.priced_errors import Facts, cells_of, possible_error, same_worth

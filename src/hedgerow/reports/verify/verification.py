@@ -16,7 +16,7 @@ from hedgerow.accounting.certificate import Certificate, Point, holds
 from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.record_text import check_numbers, record_of, unreadable_record
 from hedgerow.errors import ParameterError, VerificationError
-from hedgerow.facts.facts import MAX_STEPS
+from hedgerow.facts.columns import MAX_STEPS
 from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
 from hedgerow.multicalibration.base_origin import NOT_PROTECTED
 from hedgerow.reports.protection import Protection, protection_of

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.facts import Category, Grid, Missing
+from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
-from hedgerow.release.designs.wording import LEFT_OUT
-from hedgerow.release.request.request import Request, parse_request
+from hedgerow.release.designs.design import LEFT_OUT
+from hedgerow.release.request import Request, parse_request
 from hedgerow.resampling.statistic import Asked, Count, Sum
 from hedgerow.tables.bootstrap_dp.bootstrap_noise import choose_option
 from hedgerow.tables.dp.choice import MOST_CELLS, NOISES, OPTIONS

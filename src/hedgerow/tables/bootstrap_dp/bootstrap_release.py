@@ -21,7 +21,7 @@ from hedgerow.errors import SpentError, VerificationError
 from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.designs.missing import apply_policy
+from hedgerow.release.designs.design import apply_policy
 from hedgerow.release.spend.reservation import spending_in
 from hedgerow.release.spend.spend import spend
 from hedgerow.resampling.statistic import Asked, Sum

@@ -8,7 +8,7 @@ from typing import overload
 
 from hedgerow.inference.estimate import Estimate, IntervalBasis
 from hedgerow.inference.score import ScoreBasis
-from hedgerow.release.designs.wording import SMALL_COUNT
+from hedgerow.release.designs.design import SMALL_COUNT
 from hedgerow.tables.cells.cells import TableCells
 
 NEGATIVE = "This number lies below what is possible: noise was added, and nothing was cut, so that totals add up."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 from hedgerow.tables.cells.shape import Axis
 
 Floats = NDArray[np.float64]

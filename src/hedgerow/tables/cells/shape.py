@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category, Scalar
+from hedgerow.facts.columns import Category, Scalar
 
 OTHER = "other"
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category, Grid
+from hedgerow.facts.columns import Category, Grid
 from hedgerow.tables.cells.shape import TableShape
 
 CellLimits = tuple[tuple[int, int], ...]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.declared import Facts
+from hedgerow.facts.declared import Facts, Protection
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
@@ -28,10 +28,8 @@ from hedgerow.mechanisms.mechanism import (
     MomentsGaussian,
     MomentsGeometric,
 )
-from hedgerow.release.plan import Plan
-from hedgerow.release.planned import planned
-from hedgerow.release.request.noise import AVERAGED_LAPLACE
-from hedgerow.release.request.told import Told
+from hedgerow.release.plan import Plan, planned
+from hedgerow.release.request import AVERAGED_LAPLACE
 from hedgerow.resampling.statistic import Asked
 
 # A cell is a few numbers of a few arrays here, not an object of its own.
@@ -62,7 +60,7 @@ class Choice:
 
 def choose(
     asked: Asked,
-    told: Told,
+    told: Protection,
     facts: Facts | None,
     *,
     n: int | None,

@@ -19,16 +19,15 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
-from hedgerow.facts.declared import Facts
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
+from hedgerow.facts.declared import Facts, Protection
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.designs.choice import count_families
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
 from hedgerow.release.draw.draw_cells import cell_spread
 from hedgerow.release.plan import Plan
-from hedgerow.release.request.request import Request, parse_request
-from hedgerow.release.request.told import Told
+from hedgerow.release.request import Request, parse_request
 from hedgerow.resampling.statistic import Asked, Sum
 from hedgerow.tables.dp.cell_bounds import CellLimits, bounds_of_cells, bounds_told
 from hedgerow.tables.dp.choice import Choice, check_names
@@ -43,7 +42,7 @@ _OPTIONS: dict[str, str] = {
 
 def choose_by_cell(
     asked: Asked,
-    told: Told,
+    told: Protection,
     facts: Facts | None,
     *,
     n: int | None,
@@ -119,7 +118,7 @@ def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -
     return f"{said}: at this budget, in the root mean square over cells, {' and '.join(against)}"
 
 
-def _check_served(told: Told, method: object, noise: object) -> None:
+def _check_served(told: Protection, method: object, noise: object) -> None:
     if not isinstance(told.unit, str):
         raise _unserved("a unit of several rows")
     if method == "public-membership":

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
-from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.designs.read_moments import noisy_moments_of
+from hedgerow.release.designs.moments import MomentsDesign, noisy_moments_of
 from hedgerow.release.designs.readings import Readings
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.draw.table import AdditiveTable

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.numbers import real
+from hedgerow.facts.given import real
 from hedgerow.tables.totals.margins import ConsistentTable, add_up
 
 Floats = NDArray[np.float64]

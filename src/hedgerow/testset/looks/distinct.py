@@ -96,7 +96,7 @@ def minimum_detectable_difference(
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> round(minimum_detectable_difference(facts, 0.006), 3)
@@ -114,7 +114,7 @@ def said_of_differences(least: float, conditions: Conditions) -> str:
     """Return what is said of the minimum detectable difference before the first look.
 
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 100, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> said_of_differences(0.07, facts), said_of_differences(1.4, facts)

@@ -9,7 +9,7 @@ from typing import Any
 from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.errors import LedgerError
 from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, as_record
-from hedgerow.release.designs.wording import END_PAIR
+from hedgerow.release.designs.design import END_PAIR
 from hedgerow.testset.looks.distinct import minimum_detectable_difference
 from hedgerow.testset.mechanisms.choose import mechanism_of
 from hedgerow.testset.mechanisms.conditions import Conditions

@@ -79,7 +79,7 @@ def compare(conditions: Conditions, options: Options | None = None) -> tuple[Com
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> for row in compare(facts)[:3]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.facts import Grid
-from hedgerow.facts.numbers import whole
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.given import whole
 from hedgerow.facts.relation import Relation
 
 MOST_LOOKS = 10_000

@@ -36,7 +36,7 @@ def all_looks(mechanism: Single, conditions: Conditions) -> Profile:
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 4, 1000, Grid.from_bounds("accuracy", (0, 1), 1))

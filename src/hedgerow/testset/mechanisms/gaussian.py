@@ -36,7 +36,7 @@ class GaussianLook:
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> round(GaussianLook.fitted(facts, Options()).expected_error(), 4)
     0.006

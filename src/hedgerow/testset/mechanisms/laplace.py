@@ -27,7 +27,7 @@ class LaplaceLook:
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0, 0.0), 1, 1000, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> round(LaplaceLook.fitted(facts, Options()).expected_error(), 5)

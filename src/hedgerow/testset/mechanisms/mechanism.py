@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.numbers import real, whole
+from hedgerow.facts.given import real, whole
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource

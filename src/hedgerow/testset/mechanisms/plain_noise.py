@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hedgerow.facts.facts import Missing
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single

@@ -38,7 +38,7 @@ def estimate_of_mean(
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 1, 2500, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> found = estimate_of_mean(0.6, facts, mechanism="example", resampling=Quadratic(), noise_variance=1e-4)

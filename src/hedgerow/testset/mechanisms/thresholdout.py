@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.numbers import real, whole
+from hedgerow.facts.given import real, whole
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.level import normal_quantile
 from hedgerow.inference.score import Quadratic
@@ -36,7 +36,7 @@ class ThresholdoutLook:
     Examples
     --------
     >>> from hedgerow.facts.budget import Budget
-    >>> from hedgerow.facts.facts import Grid
+    >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 500, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
     >>> look = ThresholdoutLook.fitted(facts, Options(threshold=0.02, n_answers=10))

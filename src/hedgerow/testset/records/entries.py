@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.resampling.user_code import quietly
+from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)

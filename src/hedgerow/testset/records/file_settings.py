@@ -19,7 +19,7 @@ from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.schema import OTHER, check_present, comparables
 from hedgerow.engines.source import OrderedSource
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Category, Grid, Scalar
+from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.kinds import checked_kind
 from hedgerow.testset.records.metric import Metric, parse_metric

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.facts import Grid
-from hedgerow.facts.numbers import real
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.given import real
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.own_function import own_losses
 

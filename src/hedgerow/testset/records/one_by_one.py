@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.resampling.user_code import quietly, silence
+from hedgerow.user_code import quietly, silence
 
 
 def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray[np.object_]:

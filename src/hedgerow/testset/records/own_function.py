@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.resampling.user_code import quietly
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.one_by_one import one_by_one
+from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]
 Function = Callable[[Any, Any], Any]

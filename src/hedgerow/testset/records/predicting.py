@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.resampling.user_code import quietly, silence
 from hedgerow.testset.records.entries import Entries, entries_of
 from hedgerow.testset.records.metric import Metric
 from hedgerow.testset.records.one_by_one import one_by_one
+from hedgerow.user_code import quietly, silence
 
 
 def is_model(given: object) -> bool:

@@ -16,8 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
-from hedgerow.facts.numbers import exact, plain
+from hedgerow.facts.given import exact, plain, shown
 
 DEFAULT_STEPS = 1024
 MAX_STEPS = 2**24

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from hedgerow.facts.facts import Scalar
+from hedgerow.facts.columns import Scalar
 
 By = Mapping[str, Sequence[Scalar] | None] | Sequence[str]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hedgerow.errors import FactsError, ParameterError
+from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column
 from hedgerow.facts.declared import Facts
-from hedgerow.facts.facts import Category, Grid, Missing, Scalar, checked_column
 from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Asked, Count, Proportion, Statistic

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hg
-from hedgerow.resampling.user_code import quietly, silence
+from hedgerow.user_code import quietly, silence
 
 
 def _warns() -> int:

@@ -1,1 +1,0 @@
-"""What is asked for, checked before anything is priced."""
