@@ -11,6 +11,7 @@ import typer
 from hedgerow.cli.shell import sentences_in_shell
 from hedgerow.cli.terminal import OutputClosed, tell_as_it_is
 from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.facts.printed import for_terminal
 from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
 
 INTERRUPTED = 130
@@ -65,7 +66,7 @@ def wording(refused: HedgerowError) -> str:
     rule, finding, remedy = sentences_in_shell(refused)
     said = [f"{refused.code}: {rule}", finding, remedy]
     lines = "\n".join(line for line in [*said, f"More: hedgerow explain {refused.code}"] if line)
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in lines)
+    return for_terminal(lines)
 
 
 def as_record(refused: HedgerowError) -> dict[str, Any]:

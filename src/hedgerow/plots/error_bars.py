@@ -6,22 +6,20 @@ Numbers in, axes out; matplotlib is imported when something is drawn.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.plots.figure import new_figure
-from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
+from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, drawn_with, label_text, new_figure, wrapped_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_ROWS = 300
-_LABEL = 24
+_LABEL, _LONGEST = 24, 48
 # Inches. A phone shows 5.4 inches of picture at a third of its size, where 10 points can still be read.
 _WIDTH, _ROW, _PANEL, _HEAD, _FOOT = 5.4, 0.34, 0.78, 0.12, 0.48
 _STYLE: Any = drawn_with()
@@ -83,7 +81,12 @@ def draw_error_bars(bars: Sequence[ErrorBar], *, level: float, ax: Axes | None =
         if ax is not None:
             panels = {bar.panel for bar in bars}
             _draw_panel(ax, [(_full_label(bar, len(panels)), bar) for bar in bars], level)
-            ax.set_title(_plain(panels.pop()) if len(panels) == 1 else "", loc="left", fontsize=11, fontweight="bold")
+            ax.set_title(
+                label_text(panels.pop(), longest=_LONGEST) if len(panels) == 1 else "",
+                loc="left",
+                fontsize=11,
+                fontweight="bold",
+            )
             return ax
         return _new_figure(bars, level)
 
@@ -112,14 +115,23 @@ def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
     total = _HEAD + _FOOT + sum(heights)
     figure = new_figure(_WIDTH, total)
     # Labels of all panels start at one line, so their axes must too.
-    widest = max((len(line) for bar in shown for line in _two_lines(bar.label).split("\n")), default=0)
+    widest = max(
+        (len(line) for bar in shown for line in wrapped_label(bar.label, _LABEL, longest=_LONGEST).split("\n")),
+        default=0,
+    )
     left = min(0.45, (0.3 + 0.083 * widest) / _WIDTH)
     top, drawn = total - _HEAD, []
     for (name, listed), height in zip(panels.items(), heights, strict=True):
         below, above = 0.38, height - 0.30
         axes = figure.add_axes((left, (top - above - 0.30 + below) / total, 0.95 - left, (above - below) / total))
-        axes.set_title(_plain(name), loc="left", x=-left / (0.95 - left) + 0.1 / _WIDTH, fontsize=11, fontweight="bold")
-        _draw_panel(axes, [(_two_lines(bar.label), bar) for bar in listed], level)
+        axes.set_title(
+            label_text(name, longest=_LONGEST),
+            loc="left",
+            x=-left / (0.95 - left) + 0.1 / _WIDTH,
+            fontsize=11,
+            fontweight="bold",
+        )
+        _draw_panel(axes, [(wrapped_label(bar.label, _LABEL, longest=_LONGEST), bar) for bar in listed], level)
         drawn.append(axes)
         top -= height
     _legend(figure, shown, level, total)
@@ -148,7 +160,7 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.set_ylim(len(rows) - 0.45, -0.55)
     axes.set_xlim(edges)
-    _quiet(axes)
+    _style_axes(axes)
 
 
 def _edges(bars: Sequence[ErrorBar]) -> tuple[float, float]:
@@ -163,7 +175,7 @@ def _edges(bars: Sequence[ErrorBar]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _quiet(axes: Axes) -> None:
+def _style_axes(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_axisbelow(True)
@@ -215,15 +227,4 @@ def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float
 
 
 def _full_label(bar: ErrorBar, panels: int) -> str:
-    return _plain(bar.label if panels == 1 else f"{bar.panel} {bar.label}".strip())
-
-
-def _two_lines(label: str) -> str:
-    """Return a label that fits beside its bar: broken at a space, once, and cut where even that is too long."""
-    return "\n".join(textwrap.wrap(_plain(label), _LABEL, max_lines=2, placeholder="…")) or ""
-
-
-def _plain(text: str) -> str:
-    """Show names as they are: no mathematics between dollar signs, no control characters, no endless lines."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return (shown if len(shown) <= 48 else shown[:47] + "…").replace("$", r"\$")
+    return label_text(bar.label if panels == 1 else f"{bar.panel} {bar.label}".strip(), longest=_LONGEST)

@@ -1,15 +1,22 @@
-"""New figures: shown below the cell of a notebook that asks for one, and registered nowhere otherwise."""
+"""What all pictures share: colours, fonts, texts, and new figures.
+
+A notebook shows a new figure below the cell that asks for one; elsewhere only the caller has it.
+"""
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.facts.printed import printable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 _SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
 
@@ -67,3 +74,45 @@ def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     running = ipython.get_ipython() if ipython is not None else None
     return getattr(running, "kernel", None) is not None
+
+
+# Okabe and Ito's blue, pale and full: told apart by lightness alone, so in grey and by every kind of eye.
+PALE, BLUE = "#9ecae1", "#0072b2"
+INK, QUIET, RULE = "#1a1a1a", "#6b6b6b", "#e4e4e4"
+
+
+def drawn_with(*, size: int = 10) -> dict[str, Any]:
+    """Return matplotlib's settings for a picture with letters of `size` points.
+
+    Text stays text in SVG, and the same numbers give the same file.
+
+    >>> drawn_with(size=9)["font.size"]
+    9
+    """
+    return {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],
+        "font.size": size,
+        "text.usetex": False,
+        "axes.unicode_minus": True,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "hedgerow",
+        "hatch.linewidth": 0.8,
+    }
+
+
+def label_text(text: str, *, longest: int | None = None) -> str:
+    r"""Return a text that matplotlib draws as it is: no mathematics between dollar signs, no control characters.
+
+    Cut to `longest` characters where that is given.
+
+    >>> label_text("a$b\x1b"), label_text("abcd", longest=3)
+    ('a\\$b?', 'ab…')
+    """
+    shown = text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
+    return printable(shown, instead="?", keep="").replace("$", r"\$")
+
+
+def wrapped_label(text: str, width: int, *, longest: int | None = None) -> str:
+    """Return a label in at most two lines of `width` characters, cut where that is too little."""
+    return "\n".join(textwrap.wrap(label_text(text, longest=longest), width, max_lines=2, placeholder="…"))

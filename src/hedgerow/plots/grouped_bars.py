@@ -7,15 +7,13 @@ imported when something is drawn.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.plots.error_bars import ErrorBar
-from hedgerow.plots.figure import new_figure
-from hedgerow.plots.style import INK, QUIET, RULE, drawn_with
+from hedgerow.plots.figure import INK, QUIET, RULE, drawn_with, label_text, new_figure, wrapped_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,9 +73,9 @@ def draw_grouped_bars(
         axes = ax if ax is not None else _new_axes(groups, places, few=len(series) <= len(_SERIES))
         _draw_bars(axes, bars, series, places, level)
         _label(axes, groups, series, places)
-        _quiet(axes, bars, places)
-        axes.set_xlabel(_plain(unit), color=QUIET, fontsize=9)
-        axes.set_title(_wrapped(title, 60), loc="left", fontsize=11, fontweight="bold", pad=10)
+        _style_axes(axes, bars, places)
+        axes.set_xlabel(label_text(unit), color=QUIET, fontsize=9)
+        axes.set_title(wrapped_label(title, 60), loc="left", fontsize=11, fontweight="bold", pad=10)
         _legend(axes, bars, series, level)
         return axes
 
@@ -115,16 +113,16 @@ def _label(axes: Axes, groups: dict[str, list[ErrorBar]], series: list[str], pla
         labels = [
             f"{bar.panel}, {bar.label}" if bar.panel else bar.label for listed in groups.values() for bar in listed
         ]
-        axes.set_yticks(places, [_wrapped(label, 30) for label in labels], fontsize=8)
+        axes.set_yticks(places, [wrapped_label(label, 30) for label in labels], fontsize=8)
         return
     middles, start = [], 0
     for listed in groups.values():
         middles.append(sum(places[start : start + len(listed)]) / len(listed))
         start += len(listed)
-    axes.set_yticks(middles, [_wrapped(group, 22) for group in groups])
+    axes.set_yticks(middles, [wrapped_label(group, 22) for group in groups])
 
 
-def _quiet(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> None:
+def _style_axes(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ends = [end for bar in bars for end in (bar.low, bar.estimate, bar.high) if math.isfinite(end)]
@@ -151,7 +149,8 @@ def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: floa
     keys: list[Patch | Line2D] = []
     if 1 < len(series) <= len(_SERIES):
         keys = [
-            Patch(facecolor=colour, label=_wrapped(name, 24)) for name, colour in zip(series, _SERIES, strict=False)
+            Patch(facecolor=colour, label=wrapped_label(name, 24))
+            for name, colour in zip(series, _SERIES, strict=False)
         ]
     if any(bar.high > bar.low for bar in bars):
         keys.append(Line2D([], [], color=INK, lw=1.0, label=f"{100 * level:.6g} % interval"))
@@ -174,18 +173,11 @@ def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: floa
 
 def _new_axes(groups: dict[str, list[ErrorBar]], places: list[float], *, few: bool) -> Axes:
     names = list(groups) if few else [f"{bar.panel}, {bar.label}" for listed in groups.values() for bar in listed]
-    longest = max((len(line) for name in names for line in _wrapped(name, 22 if few else 30).split("\n")), default=0)
+    longest = max(
+        (len(line) for name in names for line in wrapped_label(name, 22 if few else 30).split("\n")), default=0
+    )
     left, right = 0.3 + 0.083 * longest, 1.9
     tall = max(_BAR * (max(places, default=0.0) + 1.8), 1.1)
     figure = new_figure(_WIDTH + left, _HEAD + tall + _FOOT)
     width, height = figure.get_figwidth(), figure.get_figheight()
     return figure.add_axes((left / width, _FOOT / height, (width - left - right) / width, tall / height))
-
-
-def _wrapped(label: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(_plain(label), width, max_lines=2, placeholder="…")) or ""
-
-
-def _plain(text: str) -> str:
-    """Show names as they are: no mathematics between dollar signs, no control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")

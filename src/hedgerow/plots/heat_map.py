@@ -8,7 +8,6 @@ something is drawn.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.plots.figure import new_figure
-from hedgerow.plots.style import INK, QUIET, drawn_with
+from hedgerow.plots.figure import INK, QUIET, drawn_with, label_text, new_figure, wrapped_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,21 +98,21 @@ def _draw(heat: HeatMap, axes: Axes, *, own: bool) -> Axes:
     if heat.values.size <= _MOST_TEXTS:
         _print_numbers(heat, axes, colours, bottom, top)
     _mark_unreliable(heat, axes)
-    axes.set_xticks(range(len(heat.columns)), [_wrapped(label, 12) for label in heat.columns])
-    axes.set_yticks(range(len(heat.rows)), [_wrapped(label, _LABEL) for label in heat.rows])
+    axes.set_xticks(range(len(heat.columns)), [wrapped_label(label, 12) for label in heat.columns])
+    axes.set_yticks(range(len(heat.rows)), [wrapped_label(label, _LABEL) for label in heat.rows])
     axes.xaxis.tick_top()
     axes.tick_params(length=0, labelcolor=INK, pad=5)
-    axes.set_xlabel(_plain(heat.column_title), color=QUIET, labelpad=8)
+    axes.set_xlabel(label_text(heat.column_title), color=QUIET, labelpad=8)
     axes.xaxis.set_label_position("top")
-    axes.set_ylabel(_plain(heat.row_title), color=QUIET, labelpad=8)
+    axes.set_ylabel(label_text(heat.row_title), color=QUIET, labelpad=8)
     figure = axes.get_figure(root=True)
     if own and figure is not None:
         # From the figure's edge, not the map's: beside long row headings a title would not fit above the map alone.
         size = figure.get_size_inches()
-        title = _wrapped(heat.title, _title_width(float(size[0])))
+        title = wrapped_label(heat.title, _title_width(float(size[0])))
         figure.text(0.15 / size[0], 1 - 0.12 / size[1], title, va="top", fontsize=11, fontweight="bold")
     else:
-        axes.set_title(_wrapped(heat.title, 60), loc="left", fontsize=11, fontweight="bold", pad=12)
+        axes.set_title(wrapped_label(heat.title, 60), loc="left", fontsize=11, fontweight="bold", pad=12)
     # White lines between cells: two shades that touch look more different than they are.
     axes.set_xticks(np.arange(1, len(heat.columns)) - 0.5, minor=True)
     axes.set_yticks(np.arange(1, len(heat.rows)) - 0.5, minor=True)
@@ -135,10 +133,10 @@ def _print_numbers(heat: HeatMap, axes: Axes, colours: Colormap, bottom: float, 
         first, _, second = str(text).partition("\n")
         drawn: dict[str, Any] = {"ha": "center", "color": ink, "fontsize": 10, "zorder": 4}
         if second:
-            axes.text(column, row - 0.13, _plain(first), va="center", **drawn)
-            axes.text(column, row + 0.24, _plain(second), va="center", **{**drawn, "fontsize": 7.5})
+            axes.text(column, row - 0.13, label_text(first), va="center", **drawn)
+            axes.text(column, row + 0.24, label_text(second), va="center", **{**drawn, "fontsize": 7.5})
         else:
-            axes.text(column, row, _plain(first), va="center", **drawn)
+            axes.text(column, row, label_text(first), va="center", **drawn)
 
 
 def _mark_unreliable(heat: HeatMap, axes: Axes) -> None:
@@ -169,7 +167,7 @@ def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
     bar.ax.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
     bar.ax.xaxis.set_major_formatter(FuncFormatter(_tick))
     bar.ax.tick_params(length=2, color=_RULE, labelcolor=QUIET, labelsize=8)
-    bar.ax.set_xlabel(_plain(heat.unit), color=QUIET, fontsize=8, loc="left")
+    bar.ax.set_xlabel(label_text(heat.unit), color=QUIET, fontsize=8, loc="left")
     keys = []
     if below:
         keys.append(Patch(facecolor=_BELOW, edgecolor=_RULE, label="below zero: noise"))
@@ -195,15 +193,15 @@ def _tick(value: float, _: object = None) -> str:
 def _new_axes(heat: HeatMap) -> Axes:
     rows, columns = heat.values.shape
     shrink = 1.0 if heat.values.size <= _MOST_TEXTS else 0.25
-    labels = max((len(line) for row in heat.rows for line in _wrapped(row, _LABEL).split("\n")), default=0)
+    labels = max((len(line) for row in heat.rows for line in wrapped_label(row, _LABEL).split("\n")), default=0)
     left = 0.35 + _LETTER * labels + (0.25 if heat.row_title else 0.0)
     longest = max((len(line) for text in heat.texts.flat for line in str(text).split("\n")), default=0)
     wide = shrink * max(_CELL, 0.3 + _LETTER * longest)
     across = min(max(wide * columns, 3.2), _WIDEST)
     down = min(max(shrink * _HEIGHT * rows, 0.6), _TALLEST)
-    lines = 1 + max((_wrapped(column, 12).count("\n") for column in heat.columns), default=0)
+    lines = 1 + max((wrapped_label(column, 12).count("\n") for column in heat.columns), default=0)
     width, foot = left + across + 0.2, _foot(heat)
-    titled = 0.22 * (1 + _wrapped(heat.title, _title_width(width)).count("\n")) if heat.title else 0.0
+    titled = 0.22 * (1 + wrapped_label(heat.title, _title_width(width)).count("\n")) if heat.title else 0.0
     height = 0.25 + titled + 0.17 * lines + (0.25 if heat.column_title else 0.0) + down + foot
     figure = new_figure(width, height)
     return figure.add_axes((left / width, foot / height, across / width, down / height))
@@ -255,12 +253,3 @@ def _from_lab(lightness: float, chroma: float, hue: float) -> tuple[float, float
 def _luminance(shade: Sequence[Any]) -> float:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in map(float, shade)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _wrapped(label: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(_plain(label), width, max_lines=2, placeholder="…")) or ""
-
-
-def _plain(text: str) -> str:
-    """Show names as they are: no mathematics between dollar signs, no control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.plots.figure import new_figure
-from hedgerow.plots.style import BLUE, INK, PALE, QUIET, RULE, drawn_with
+from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, RULE, drawn_with, label_text, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +73,7 @@ def draw_reliability(curves: Sequence[ReliabilityCurve], *, ax: Axes | None = No
         if ax is None:
             every[0].legend(loc="upper left", frameon=False, fontsize=8, labelcolor=INK)
             if note:
-                lines = fill(_plain_text(note), int(_LETTERS * min(len(panels), _ACROSS)))
+                lines = fill(label_text(note), int(_LETTERS * min(len(panels), _ACROSS)))
                 every[0].figure.supxlabel(lines, fontsize=8, color=QUIET)
     return every[0]
 
@@ -100,7 +99,7 @@ def _draw_panel(axes: Axes, group: str, curves: Sequence[ReliabilityCurve]) -> N
         axes.plot(
             curve.score, curve.observed, style, marker="o", ms=3, lw=1.3, color=colour, label=curve.when, zorder=3
         )
-    axes.set_title(_plain(group), loc="left", fontsize=9, fontweight="bold", color=INK)
+    axes.set_title(label_text(group, longest=32), loc="left", fontsize=9, fontweight="bold", color=INK)
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, 1.0)
     axes.set_aspect("equal")
@@ -109,13 +108,3 @@ def _draw_panel(axes: Axes, group: str, curves: Sequence[ReliabilityCurve]) -> N
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(length=3, color=QUIET, labelcolor=QUIET, labelsize=8)
-
-
-def _plain(text: str) -> str:
-    """Show names as they are: no mathematics between dollar signs, no control characters, no endless lines."""
-    shown = text if len(text) <= 32 else text[:31] + "…"
-    return _plain_text(shown)
-
-
-def _plain_text(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")

@@ -34,7 +34,7 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
     >>> "<svg" in verdict_page(verdict, ()), "http:" in verdict_page(verdict, ())
     (True, False)
     """
-    from hedgerow.plots.privacy_bounds import as_svg, draw_privacy_curve
+    from hedgerow.plots.privacy import as_svg, draw_privacy_curve
 
     widest = max(1e-3, 1.3 * min(verdict.epsilon_upper, 100.0))
     epsilons = np.linspace(0.0, widest, _POINTS).tolist()
@@ -63,7 +63,7 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
 
 def campaign_page(campaign: Campaign) -> str:
     """Return the page of a whole campaign."""
-    from hedgerow.plots.privacy_bounds import PrivacyBound, as_svg, draw_privacy_bounds
+    from hedgerow.plots.privacy import PrivacyBound, as_svg, draw_privacy_bounds
 
     audited = [*campaign.audits, *campaign.released]
     bounds = [
@@ -124,7 +124,7 @@ def _mutants(caught: Sequence[Caught]) -> Section:
 
 
 def _mutant_picture(caught: Sequence[Caught]) -> tuple[Figure, ...]:
-    from hedgerow.plots.privacy_bounds import PrivacyBound, as_svg, draw_privacy_bounds
+    from hedgerow.plots.privacy import PrivacyBound, as_svg, draw_privacy_bounds
 
     bounds = [
         PrivacyBound(one.mutant.name, one.found.epsilon_lower, one.found.epsilon_upper)

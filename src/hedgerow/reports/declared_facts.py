@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hedgerow.facts.printed import number
 from hedgerow.release.result.result import Release
 from hedgerow.reports.document import Paragraph, RowGroup, Section, Table
-from hedgerow.reports.numbers import number
 from hedgerow.reports.summary import source_name
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hedgerow.facts.printed import decimals, number, percent, plural
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result.result import Release
 from hedgerow.reports.document import Figure, RowGroup, Table
-from hedgerow.reports.numbers import decimals, number, percent, plural
 from hedgerow.reports.summary import named
 
 
@@ -37,7 +37,7 @@ def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
     Each has a scale of its own, and each fits a printed page by itself.
     """
     from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
-    from hedgerow.plots.privacy_bounds import as_svg
+    from hedgerow.plots.privacy import as_svg
 
     panels: dict[str, list[ErrorBar]] = {}
     for bar in release.error_bars(level):

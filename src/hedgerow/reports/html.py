@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.facts.printed import printable
 from hedgerow.reports.document import Document, Figure
 from hedgerow.reports.picture import inline_svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 _INERT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 
@@ -51,21 +51,14 @@ def json_for_script(record: Mapping[str, Any]) -> Any:
     return Markup(text.translate(_INERT))  # inert as it stands; escaping it would change the record
 
 
-def printable(value: Any) -> Any:
-    r"""Return a text with U+FFFD for every character that is not seen or turns the text around.
-
-    >>> printable("a\u202eb\x00") == "a\ufffdb\ufffd"
-    True
-    """
-    # Markup is a str too, and already what it should be.
-    if type(value) is not str:
-        return value
-    return "".join(sign if sign.isprintable() or sign in _SPACES else "\N{REPLACEMENT CHARACTER}" for sign in value)
-
-
 def _figures(document: Document) -> list[Figure]:
     blocks = [*document.opening, *(block for section in document.sections for block in section.blocks)]
     return [block for block in blocks if isinstance(block, Figure)]
+
+
+def _printable(value: Any) -> Any:
+    # Markup is a str too, and already what it should be.
+    return printable(value) if type(value) is str else value
 
 
 @cache
@@ -76,7 +69,7 @@ def _environment() -> Environment:
         loader=PackageLoader("hedgerow.reports"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=printable,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile, attack_success_upper
 from hedgerow.accounting.trade_off import attack_hits_upper
+from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, parts_of
-from hedgerow.reports.numbers import at_most_percent
 
 FALSE_ALARMS = (0.01, 0.05, 0.1)
 _OPPONENT = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile
+from hedgerow.facts.printed import at_most_percent, percent
 from hedgerow.inference.level import parse_level
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.reports.declared_facts import declared_facts
@@ -25,7 +26,6 @@ from hedgerow.reports.document import (
     Table,
 )
 from hedgerow.reports.estimates import estimates_figures, estimates_table
-from hedgerow.reports.numbers import at_most_percent, percent
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.summary import covered, how_sure, source_name, what_was_released
 
@@ -196,8 +196,7 @@ def _protected(certificate: Certificate | None, curve: Profile | None, told: Pro
 
 
 def _curve_figure(certificate: Certificate, curve: Profile) -> tuple[Figure, ...]:
-    from hedgerow.plots.privacy_bounds import as_svg
-    from hedgerow.plots.privacy_curve import draw_epsilon_of_delta
+    from hedgerow.plots.privacy import as_svg, draw_epsilon_of_delta
 
     least = max(1e-12, certificate.delta / 1e4)
     widest = min(curve.epsilon_upper(least), 4.0 * certificate.epsilon + 1.0)

@@ -6,9 +6,9 @@ import math
 import re
 from statistics import median
 
+from hedgerow.facts.printed import at_most_percent, joined, percent, plural
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result.result import Release
-from hedgerow.reports.numbers import at_most_percent, joined, percent, plural
 
 
 def named(estimate: Estimate) -> str:

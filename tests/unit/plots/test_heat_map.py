@@ -15,7 +15,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.plots.error_bars import ErrorBar
 from hedgerow.plots.grouped_bars import draw_grouped_bars
 from hedgerow.plots.heat_map import HeatMap, _luminance, _shades, draw_heat_map
-from hedgerow.plots.privacy_bounds import as_svg
+from hedgerow.plots.privacy import as_svg
 from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.shape import Axis, TableShape
 from hedgerow.tables.publication.picture import draw_publication

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from hedgerow.plots.privacy_curve import draw_epsilon_of_delta
+from hedgerow.plots.privacy import draw_epsilon_of_delta
 
 
 def test_the_curve_goes_through_what_was_given_and_the_mark_through_what_is_stated() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hg
-from hedgerow.release.result.inert import inert
+from hedgerow.facts.printed import neutralise_formula
 
 UNSEEN = ["", " ", "\u3000", "\u200b", "\ufeff", "\u00a0", "\u202f", "\u2060", "\u202e", "\x00", "\u2028", "\u00ad"]
 SIGNS = ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\ufe66", "\ufb29", "\u207a"]
@@ -27,28 +27,28 @@ def seen(text: str) -> str:
 
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("before", UNSEEN)
-def test_every_form_of_a_formula_is_made_inert(before: str, sign: str) -> None:
+def test_every_form_of_a_formula_is_made_neutralise_formula(before: str, sign: str) -> None:
     text = f"{before}{sign}1+1"
-    assert inert(text) == f"'{text}"
+    assert neutralise_formula(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("before", LEADING)
 def test_a_text_cannot_move_to_the_next_cell(before: str) -> None:
-    assert inert(f"{before}x") == f"'{before}x"
+    assert neutralise_formula(f"{before}x") == f"'{before}x"
 
 
 @given(st.text(max_size=8))
 def test_no_text_starts_a_formula(text: str) -> None:
-    assert seen(str(inert(text))) not in {"=", "+", "-", "@"}
+    assert seen(str(neutralise_formula(text))) not in {"=", "+", "-", "@"}
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N"]), max_size=8))
 def test_words_and_numbers_stay_what_they_are(text: str) -> None:
-    assert inert(text) == text or seen(text) in {"=", "+", "-", "@"}
+    assert neutralise_formula(text) == text or seen(text) in {"=", "+", "-", "@"}
 
 
 def test_numbers_are_never_quoted() -> None:
-    assert [inert(value) for value in (-1.5, 2, None, True)] == [-1.5, 2, None, True]
+    assert [neutralise_formula(value) for value in (-1.5, 2, None, True)] == [-1.5, 2, None, True]
 
 
 def test_every_writer_has_the_guard(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def verify(
 
     Needs the record alone: no data, no network. Says who is protected against what, and what is assumed.
     """
+    from hedgerow.facts.printed import for_terminal
     from hedgerow.reports.verify.verification import read_record, verify_record
 
     found = verify_record(read_record(record))
@@ -36,7 +37,7 @@ def verify(
     else:
         # Whoever altered a record may have put codes into it that steer a terminal.
         page = _page(found).replace("\N{NO-BREAK SPACE}", " ")
-        say("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in page))
+        say(for_terminal(page))
     found.require()
 
 

@@ -18,6 +18,7 @@ from hedgerow.accounting.certificate import round_up
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import whole
+from hedgerow.facts.printed import for_terminal
 from hedgerow.inference.level import parse_level
 from hedgerow.mechanisms.mechanism import ResampledGaussian, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
@@ -460,7 +461,7 @@ def forecast_table(plan: Plan, forecast: Forecast) -> str:
         for row in rows
     ]
     said = [_price(plan), "", *lines, ""]
-    return "\n".join(_printable(line) for line in [*said, *_remarks(plan, forecast)])
+    return "\n".join(for_terminal(line) for line in [*said, *_remarks(plan, forecast)])
 
 
 def _price(plan: Plan) -> str:
@@ -502,8 +503,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _printable(text: str) -> str:
-    """Return a text without what would steer a terminal: names come from the user's files."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.accounting.certificate import Certificate
+from hedgerow.facts.printed import neutralise_formula
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.plan import Plan
 from hedgerow.release.result.frame import build_frame
-from hedgerow.release.result.inert import inert
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Statistic
@@ -183,8 +183,8 @@ class Release(Sequence[Estimate]):
         columns = self.to_columns(level)
         text = io.StringIO(newline="")
         writer = csv.writer(text)
-        writer.writerow([inert(name) for name in columns])
-        writer.writerows([inert(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+        writer.writerow([neutralise_formula(name) for name in columns])
+        writer.writerows([neutralise_formula(cell) for cell in row] for row in zip(*columns.values(), strict=True))
         write_lines(path, [text.getvalue()])
 
     def to_frame(self, backend: str | None = None) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Sequence
 from itertools import chain
 
+from hedgerow.facts.printed import decimals, for_terminal, number, percent
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result.result import Release
 
@@ -55,24 +55,24 @@ def _row(
     estimate: Estimate, level: float, truth: float | None, *, bootstrapped: bool, all_reliable: bool
 ) -> dict[str, str]:
     error = estimate.standard_error
-    places = _places(error)
+    places = decimals(error)
     interval = estimate.confidence_interval(level)
     shown = interval if places is None else interval.outward(places)
     row = {
-        "statistic": _printable(estimate.statistic + (f" {estimate.column}" if estimate.column else "")),
-        "cell": _printable(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all",
-        "estimate": _number(estimate.estimate, places),
-        "s.e.": _number(error, places),
-        "sampling": _number(estimate.sampling_error, places),
+        "statistic": for_terminal(estimate.statistic + (f" {estimate.column}" if estimate.column else "")),
+        "cell": for_terminal(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all",
+        "estimate": _figure(estimate.estimate, places),
+        "s.e.": _figure(error, places),
+        "sampling": _figure(estimate.sampling_error, places),
     }
     if bootstrapped:
-        row["bootstrap"] = _number(estimate.bootstrap_error, places)
+        row["bootstrap"] = _figure(estimate.bootstrap_error, places)
     row |= {
-        "privacy": _number(estimate.privacy_error, places),
-        f"{_percent(level)} interval": f"{_number(shown.low, places)} to {_number(shown.high, places)}",
+        "privacy": _figure(estimate.privacy_error, places),
+        f"{percent(level, space=' ')} interval": f"{_figure(shown.low, places)} to {_figure(shown.high, places)}",
     }
     if truth is not None:
-        row["true value"] = _number(truth, places) + (" " if interval.low <= truth <= interval.high else "*")
+        row["true value"] = _figure(truth, places) + (" " if interval.low <= truth <= interval.high else "*")
     return row if all_reliable else row | {"reliable": "yes" if estimate.reliable else "NO"}
 
 
@@ -99,40 +99,18 @@ def _remarks(release: Release, level: float) -> list[str]:
     said = "; ".join(", ".join(listed) + (f" ({counted})" if counted else "") for counted, listed in targets.items())
     notes = dict.fromkeys(estimate.note for estimate in release if estimate.note)
     return [
-        _paragraph(f"In {_percent(level)} of such releases an interval covers its target: {said}."),
+        _paragraph(f"In {percent(level, space=' ')} of such releases an interval covers its target: {said}."),
         *(_paragraph(note) for note in notes),
         f"Price: {release.price()}.",
     ]
 
 
-def _places(error: float | None) -> int | None:
-    """Decimals that show two digits of an error; none for an exact number."""
-    if error is None or not error > 0 or not math.isfinite(error):
-        return None
-    return max(0, 1 - math.floor(math.log10(error)))
-
-
-def _number(value: float | None, places: int | None) -> str:
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return "∞" if value > 0 else "−∞"
-    if places is None:
-        return f"{value:,.6g}" if abs(value) < 1e5 else f"{value:,.0f}"
-    return f"{value:,.{places}f}"
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:.6g} %"
+def _figure(value: float | None, places: int | None) -> str:
+    return number(value, places, minus="-")
 
 
 def _paragraph(text: str) -> str:
     # A pair of bounds stays on one line: textwrap breaks at plain spaces only.
-    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", _printable(text))
+    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", for_terminal(text))
     filled = textwrap.fill(held, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return filled.replace("\N{NO-BREAK SPACE}", " ")
-
-
-def _printable(text: str) -> str:
-    """Names come from the user's file; none of them may steer a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.release.result.inert import inert
+from hedgerow.facts.printed import neutralise_formula
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.columns import columns_of
@@ -61,7 +61,7 @@ def csv_rows(publication: Publication) -> Iterator[Sequence[Any]]:
     columns = table.interior.shape.columns
     head = [*(f"by_{column}" for column in columns), "summed_over", "estimate"]
     named = ("guarantee",) if publication.guarantee_name else ()
-    yield [inert(name) for name in (*head, *(() if withheld else _ERRORS), *named)]
+    yield [neutralise_formula(name) for name in (*head, *(() if withheld else _ERRORS), *named)]
     for kept, cells in {columns: table.interior, **table.margins}.items():
         yield from _lines(publication, kept, cells)
 
@@ -70,13 +70,13 @@ def _lines(publication: Publication, kept: tuple[str, ...], cells: TableCells) -
     columns = publication.table.interior.shape.columns
     holders = {hierarchy.name: hierarchy.column for hierarchy in publication.table.hierarchies}
     held = {holders.get(level, level): place for place, level in enumerate(kept)}
-    labels = [[_inert(label) for label in axis.labels] for axis in cells.shape.axes]
+    labels = [[neutralise_formula(label) for label in axis.labels] for axis in cells.shape.axes]
     places = np.unravel_index(np.arange(cells.shape.size), cells.shape.shape) if kept else ()
     groups = [
         [labels[held[column]][at] for at in places[held[column]].tolist()] if column in held else repeat("")
         for column in columns
     ]
-    summed = inert(" × ".join(column for column in columns if column not in held))
+    summed = neutralise_formula(" × ".join(column for column in columns if column not in held))
     named = [repeat(publication.guarantee_name)] if publication.guarantee_name else []
     return zip(*groups, repeat(summed), cells.published.tolist(), *_errors(publication, cells), *named, strict=False)
 
@@ -87,7 +87,3 @@ def _errors(publication: Publication, cells: TableCells) -> list[Any]:
     found, letters = columns_of(cells, publication.level), reliability_letters(cells, publication.bands)
     columns: list[Any] = [getattr(found, name).tolist() for name in _NUMBERS]
     return [*columns, [str(one) for one in found.reliable.tolist()], repeat(publication.level), letters.tolist()]
-
-
-def _inert(label: Any) -> Any:
-    return inert(label) if isinstance(label, str) else label

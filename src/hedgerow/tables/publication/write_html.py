@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from hedgerow.release.result.inert import plain
+from hedgerow.facts.printed import printable
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.bars import Bar, Bars
@@ -237,7 +237,7 @@ def _kind(entry: Entry) -> str:
 
 def _shown(value: Any) -> Any:
     # Markup is a str too, and already what it should be.
-    return plain(value) if type(value) is str else value
+    return printable(value) if type(value) is str else value
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hedgerow.release.result.inert import plain
+from hedgerow.facts.printed import printable
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.layout import Entry, Layout, arrange
 from hedgerow.tables.publication.publication import Publication
@@ -57,7 +57,7 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
         layout = arrange(replace(publication, across=()))
     numbers = _numbers(publication, layout, most_rows)
     beside = _beside(layout, len(numbers))
-    title = plain(publication.title) + (f" ({plain(publication.unit)})" if publication.unit else "")
+    title = printable(publication.title) + (f" ({printable(publication.unit)})" if publication.unit else "")
     lines = [title, ""]
     for start, stop in _parts(beside, numbers, layout, width):
         lines += [*_part(publication, layout, beside, numbers, start, stop), ""]
@@ -166,13 +166,13 @@ def _indented(entry: Entry) -> str:
 
 
 def _cut(text: str) -> str:
-    shown = plain(text)
+    shown = printable(text)
     return shown if len(shown) <= _LABEL else shown[: _LABEL - 1] + "…"
 
 
 def _paragraph(text: str, width: int) -> str:
     # A pair of bounds stays on one line, and a number with its sign: textwrap breaks at plain spaces only.
-    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", plain(text))
+    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", printable(text))
     held = held.replace(" %", "\N{NO-BREAK SPACE}%")
     filled = textwrap.fill(held, width, break_long_words=False, break_on_hyphens=False)
     return filled.replace("\N{NO-BREAK SPACE}", " ")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.release.result.inert import inert, plain
+from hedgerow.facts.printed import neutralise_formula, printable
 from hedgerow.release.result.write_file import write_bytes
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.layout import Layout, arrange, check_can_be_shown
@@ -59,7 +59,7 @@ def xlsx_bytes(publication: Publication) -> bytes:
     _fill_cells(book.create_sheet("Cells"), publication)
     if not publication.table.interior.withheld and publication.table.interior.shape.size <= _MOST_BARS:
         _fill_chart(book.create_sheet("Chart"), publication)
-    book.properties.title, book.properties.creator = plain(publication.title)[:_LONGEST], "hedgerow"
+    book.properties.title, book.properties.creator = printable(publication.title)[:_LONGEST], "hedgerow"
     written = io.BytesIO()
     book.save(written)
     return written.getvalue()
@@ -195,7 +195,7 @@ def _fill_footnotes(sheet: Worksheet, publication: Publication, row: int, *, col
 
 def _fill_cells(sheet: Worksheet, publication: Publication) -> None:
     for row in csv_rows(publication):
-        sheet.append([plain(cell)[:_LONGEST] if isinstance(cell, str) else cell for cell in row])
+        sheet.append([printable(cell)[:_LONGEST] if isinstance(cell, str) else cell for cell in row])
     for place, head in enumerate(next(csv_rows(publication)), start=1):
         _widen(sheet, place, min(40, max(12, len(head) + 2)))
     sheet.freeze_panes = "A2"
@@ -208,7 +208,7 @@ def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
     cells = publication.table.interior
     percent = f"{100.0 * publication.level:.6g} %"
     heads = ("cell", publication.heading, "standard error", f"low, {percent}", f"high, {percent}", "below", "above")
-    sheet.append([inert(plain(head)[:_LONGEST]) for head in heads])
+    sheet.append([neutralise_formula(printable(head)[:_LONGEST]) for head in heads])
     (low, high), shown = cells.interval(publication.level), cells.published
     # The shape's own order, in which the first column changes slowest.
     names = [", ".join(map(str, labels)) for labels in product(*(axis.labels for axis in cells.shape.axes))]
@@ -216,7 +216,7 @@ def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
         number, _, lowest, highest = (float(value) for value in numbers)
         known = [float(value) if math.isfinite(value) else None for value in numbers]
         reach = [max(end, 0.0) if math.isfinite(end) else 0.0 for end in (number - lowest, highest - number)]
-        sheet.append([inert(plain(name)[:_LONGEST]), *known, *reach])
+        sheet.append([neutralise_formula(printable(name)[:_LONGEST]), *known, *reach])
     for row in sheet.iter_rows(min_row=2, min_col=2):
         for place, cell in enumerate(row):
             cell.number_format = _number_format(publication.error_decimals if place else publication.decimals)
@@ -239,7 +239,9 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
 
     chart = BarChart()
     chart.type, chart.style, chart.gapWidth, chart.legend = "bar", 2, 60, None
-    chart.title = inert(plain(f"{publication.title}: {100.0 * publication.level:.6g} % intervals")[:_LONGEST])
+    chart.title = neutralise_formula(
+        printable(f"{publication.title}: {100.0 * publication.level:.6g} % intervals")[:_LONGEST]
+    )
     chart.add_data(column(2, 1), titles_from_data=True)
     chart.set_categories(column(1))
     series = chart.series[0]
@@ -255,7 +257,7 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
     series.errBars.spPr.line.solidFill, series.errBars.spPr.line.width = "1A1A1A", 15875
     # The first line on top, as on paper; the scale stays below. Labels keep clear of bars that go below zero.
     chart.x_axis.scaling.orientation, chart.x_axis.tickLblPos = "maxMin", "low"
-    chart.y_axis.crosses, chart.y_axis.title = "max", inert(plain(publication.heading)[:_LONGEST])
+    chart.y_axis.crosses, chart.y_axis.title = "max", neutralise_formula(printable(publication.heading)[:_LONGEST])
     # Without this openpyxl's axes are hidden in current spreadsheets.
     chart.x_axis.delete = chart.y_axis.delete = False
     chart.width, chart.height = _CHART_WIDTH, _CHART_FRAME + _CHART_ROW * lines
@@ -265,7 +267,7 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
 def _put(sheet: Worksheet, row: int, column: int, text: str, *, bold: bool = False, centred: bool = False) -> Any:
     from openpyxl.styles import Alignment, Font
 
-    cell = sheet.cell(row, column, inert(plain(text)[:_LONGEST]))
+    cell = sheet.cell(row, column, neutralise_formula(printable(text)[:_LONGEST]))
     cell.font = Font(bold=bold)
     cell.alignment = Alignment(horizontal="center" if centred else "left", vertical="bottom")
     return cell

@@ -1,4 +1,4 @@
-"""Prices against attacks: how far ε may go, and how far an attack got. Numbers in, axes out.
+"""Pictures of a price: the curve ε(δ), and claimed bounds beside those that an attack certified. Numbers in, axes out.
 
 Matplotlib is imported when something is drawn.
 """
@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.plots.figure import new_figure
-from hedgerow.plots.style import BLUE, INK, PALE, QUIET, drawn_with
+from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, RULE, drawn_with, label_text, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 # A red that differs from the two blues in lightness too.
 _CROSSED = "#b2182b"
 _WIDTH, _ROW, _HEAD, _FOOT = 7.0, 0.30, 0.35, 0.75
 _STYLE: Any = drawn_with(size=9)
+_CURVE_SIZE = 5.4, 2.9
+_CURVE_STYLE: Any = drawn_with()
+_LEAST_DELTA = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,13 @@ def draw_privacy_bounds(bounds: Sequence[PrivacyBound], *, title: str = "", ax: 
             reached, colour = min(bound.lower, right), _CROSSED if bound.crossed else BLUE
             axes.plot([0.0, reached], [place, place], color=colour, lw=2.0)
             axes.plot(reached, place, "D" if bound.crossed else "o", ms=5, color=colour, zorder=3)
-        axes.set_yticks(range(len(bounds)), [_plain(bound.label) for bound in bounds])
+        axes.set_yticks(range(len(bounds)), [label_text(bound.label) for bound in bounds])
         axes.set_ylim(len(bounds) - 0.4, -0.6)
         axes.set_xlim(0.0, right)
         # Two lines that end where the axis ends: beside long labels one would hang out of the figure.
         said = "ε   (bar: claimed at most, mark: certified at least,\nred diamond: refuted)"
         axes.set_xlabel(said, fontsize=8, loc="right")
-        _quiet(axes, title)
+        _style_bounds(axes, title)
         return axes
 
 
@@ -100,7 +103,7 @@ def draw_privacy_curve(
         axes.set_xlabel("ε")
         axes.set_ylabel("δ")
         axes.legend(frameon=False)
-        _quiet(axes, title)
+        _style_bounds(axes, title)
         return axes
 
 
@@ -127,8 +130,8 @@ def _new_axes(height: float) -> Axes:
     return new_figure(_WIDTH, height, layout="constrained").add_subplot()
 
 
-def _quiet(axes: Axes, title: str) -> None:
-    axes.set_title(_plain(title), loc="left", fontsize=10, fontweight="bold")
+def _style_bounds(axes: Axes, title: str) -> None:
+    axes.set_title(label_text(title), loc="left", fontsize=10, fontweight="bold")
     axes.set_axisbelow(True)
     axes.grid(axis="x", color="#e4e4e4", lw=0.8)
     for side in ("top", "right", "left"):
@@ -137,6 +140,82 @@ def _quiet(axes: Axes, title: str) -> None:
     axes.tick_params(axis="x", color="#b8b8b8", labelcolor=QUIET)
 
 
-def _plain(text: str) -> str:
-    """Show text as it is: no mathematics between dollar signs, no control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")
+def draw_epsilon_of_delta(
+    epsilons: Sequence[float], deltas: Sequence[float], *, stated: tuple[float, float], ax: Axes | None = None
+) -> Axes:
+    """Draw ε against δ from points that hold, shade all that holds, and mark the stated (ε, δ).
+
+    Parameters
+    ----------
+    epsilons, deltas : sequence of float
+        Points of an upper bound on a privacy curve; those with δ below 1e-12 are left out.
+    stated : (float, float)
+        The certificate's ε and δ; at δ = 0 a line instead of a mark.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> axes = draw_epsilon_of_delta([0.0, 0.5, 1.0], [0.1, 1e-3, 1e-6], stated=(1.0, 1e-6))
+    >>> axes.get_xscale(), axes.get_xlabel()[0]
+    ('log', 'δ')
+    """
+    import matplotlib
+
+    pairs = zip(epsilons, deltas, strict=True)
+    shown = sorted((delta, epsilon) for epsilon, delta in pairs if delta >= _LEAST_DELTA and math.isfinite(epsilon))
+    across, up = [delta for delta, _ in shown], [epsilon for _, epsilon in shown]
+    with matplotlib.rc_context(_CURVE_STYLE):
+        axes = ax or new_figure(*_CURVE_SIZE, layout="constrained").add_subplot()
+        axes.set_xscale("log")
+        top = 1.18 * max([*up, stated[0] if math.isfinite(stated[0]) else 0.0], default=1.0) or 1.0
+        axes.fill_between(across, up, top, color=PALE, alpha=0.35, lw=0)
+        axes.plot(across, up, color=BLUE, lw=2.0)
+        axes.set_ylim(0.0, top)
+        if across and across[0] < across[-1]:
+            axes.set_xlim(across[0], across[-1])
+        _mark(axes, *stated)
+        _style_curve(axes)
+        return axes
+
+
+def _mark(axes: Axes, epsilon: float, delta: float) -> None:
+    if not math.isfinite(epsilon):
+        return
+    if delta < _LEAST_DELTA:
+        axes.axhline(epsilon, color=INK, lw=1.2, ls=(0, (4, 3)))
+        place = axes.get_xlim()[0]
+    else:
+        axes.plot(delta, epsilon, "o", ms=7, mew=2.0, mec=INK, mfc="white", zorder=3, clip_on=False)
+        place = delta
+    axes.annotate(
+        f"stated: ε = {epsilon:.3g} at δ = {delta:.3g}",
+        (place, epsilon),
+        xytext=(9, 7),
+        textcoords="offset points",
+        color=INK,
+    )
+
+
+def _style_curve(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set_axisbelow(True)
+    axes.grid(axis="y", color=RULE, lw=0.8)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color("#b8b8b8")
+    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    axes.xaxis.set_minor_locator(NullLocator())
+    # Powers as plain text: mathematics would be drawn as paths, which no screen reader can read.
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
+    axes.tick_params(axis="both", length=0, pad=7, labelcolor=QUIET, labelsize=9)
+    axes.set_xlabel("δ", color=QUIET, loc="right")
+    axes.set_ylabel("ε", color=QUIET, rotation=0, labelpad=8, loc="top")
+
+
+def _power(value: float) -> str:
+    return f"{value:.0e}".replace("e-0", "e-").replace("-", "−")

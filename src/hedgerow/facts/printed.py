@@ -1,0 +1,137 @@
+"""Numbers and texts in the form in which they are printed: by every table, page, picture, data file and terminal.
+
+Numbers have as many digits as their error supports, and an upper bound in percent is rounded up. A text from the user's
+files can neither run as a formula in a spreadsheet nor send control characters to a terminal.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+_SPACE = "\N{NO-BREAK SPACE}"
+_SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+_STARTS = frozenset("=+-@")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
+_BREAKS = frozenset("\t\r\n")
+
+
+def decimals(error: float | None) -> int | None:
+    """Return the decimals that show two digits of an error; None where there is no error to go by.
+
+    >>> decimals(0.17678), decimals(317.2), decimals(0.0)
+    (2, 0, None)
+    """
+    if error is None or not error > 0.0 or not math.isfinite(error):
+        return None
+    return max(0, 1 - math.floor(math.log10(error)))
+
+
+def number(value: float | None, places: int | None = None, *, minus: str = "−") -> str:
+    """Return a number with a comma between thousands, to so many decimals or to six digits; a dash where it is None.
+
+    >>> number(36864.2, 0), number(-0.5), number(float("inf")), number(None)
+    ('36,864', '−0.5', '∞', '–')
+    """
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "−∞"
+    if places is None:
+        text = f"{value:,.6g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    else:
+        text = f"{value:,.{places}f}"
+    return text.replace("-", minus)
+
+
+def percent(share: float, *, space: str = _SPACE) -> str:
+    """Return a share as a percentage with up to six digits.
+
+    >>> percent(0.95), percent(0.95, space=" ")
+    ('95\N{NO-BREAK SPACE}%', '95 %')
+    """
+    return f"{100.0 * share:.6g}{space}%"
+
+
+def at_most_percent(share: float) -> str:
+    """Return a share as a percentage, rounded up: whole ones, and tenths just under 100, where they matter.
+
+    >>> at_most_percent(0.7011), at_most_percent(0.9949), at_most_percent(0.0001)
+    ('71\N{NO-BREAK SPACE}%', '99.5\N{NO-BREAK SPACE}%', '1\N{NO-BREAK SPACE}%')
+    """
+    parts = 10 if 0.99 < share < 1.0 else 1
+    # A last digit that only the multiplication made does not raise the figure.
+    return f"{math.ceil(100.0 * share * parts - 1e-9) / parts:g}{_SPACE}%"
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them.
+
+    >>> joined(["a", "b", "c"]), joined(["a"])
+    ('a, b and c', 'a')
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> plural(1, "number"), plural(1200, "number")
+    ('1 number', '1,200 numbers')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def printable(text: str, *, instead: str = "\N{REPLACEMENT CHARACTER}", keep: str = _SPACES) -> str:
+    r"""Return a text with `instead` for every character that is invisible or changes the direction of reading.
+
+    Parameters
+    ----------
+    text : str
+    instead : str
+        One character.
+    keep : str
+        Characters that stay although Python does not call them printable.
+
+    Examples
+    --------
+    >>> printable("a\u202eb") == "a\ufffdb", printable("a\x1bb", instead="?")
+    (True, 'a?b')
+    """
+    return "".join(sign if sign.isprintable() or sign in keep else instead for sign in text)
+
+
+def for_terminal(text: str) -> str:
+    r"""Return a text that cannot control a terminal: only printable characters and ends of lines.
+
+    >>> for_terminal("a\x1b[2J\n")
+    'a?[2J\n'
+    """
+    return printable(text, instead="?", keep="\n")
+
+
+def neutralise_formula(cell: Any) -> Any:
+    r"""Return a cell that no spreadsheet runs as a formula: a text that would start one gets an apostrophe in front.
+
+    Programs differ in what they skip before a formula and in what they take for its first sign. So every invisible
+    character is skipped (spaces, controls, marks of direction and of byte order), and a sign stands for all its widths:
+    a full-width ＝ is an equals sign. A tab or an end of line in front may move a text to another cell.
+
+    >>> [neutralise_formula(cell) for cell in ("=1+1", "north", "\u3000＝1+1", -1.5)]
+    ["'=1+1", 'north', "'\u3000＝1+1", -1.5]
+    """
+    return f"'{cell}" if isinstance(cell, str) and _starts_formula(cell) else cell
+
+
+def _starts_formula(text: str) -> bool:
+    for sign in text:
+        if sign in _BREAKS:
+            return True
+        if unicodedata.category(sign) in _INVISIBLE:
+            continue
+        # Decomposed: ⩵ is two equals signs. A minus sign proper is written for negative numbers, and starts none.
+        seen = unicodedata.normalize("NFKC", sign).lstrip()
+        return seen[:1] in _STARTS
+    return False
