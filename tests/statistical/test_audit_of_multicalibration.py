@@ -20,7 +20,6 @@ from hedgerow.audit.worst_pairs.specimens import Specimen, specimens
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
 from hedgerow.mechanisms.sparse_vector import SparseVector
@@ -31,6 +30,7 @@ from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.testing.simulated import SimulatedNoise
 
 ALPHA = 1e-6

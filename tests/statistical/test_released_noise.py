@@ -23,7 +23,6 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
@@ -47,6 +46,7 @@ from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.draw.randomised_records import NOWHERE, count_ones
 from hedgerow.release.draw.sparse_vector import SparseVectorRuns

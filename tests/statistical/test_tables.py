@@ -16,7 +16,7 @@ import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.counts import counts_with_errors, proportions_with_errors
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.execute import draw_tables
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import choose

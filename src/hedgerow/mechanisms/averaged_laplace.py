@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hedgerow.errors import ParameterError
-from hedgerow.mechanisms.lattice_noise import require_drawable, require_positive
 from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.moments_noise import MomentsNoise
+from hedgerow.noise.lattice import require_drawable, require_positive
 
 MOST_DRAWS = 500
 """More would be as normal and no more private; binomial coefficients of up to twice this many still fit a double."""

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
+from hedgerow.noise.lattice import LatticeNoise
 
 MOST_BOUNDED_CELLS = 10_000
 Floats = NDArray[np.float64]

@@ -30,7 +30,7 @@ from typing import Literal
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.lattice_noise import LatticeNoise, require_positive
+from hedgerow.noise.lattice import LatticeNoise, require_positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class HistogramRounds:
     def mu(self, relation: Relation) -> float:
         """Return √(Σ d_i²/w_i²) of the farthest neighbours over all rounds, up to rounding in the last digits.
 
-        >>> from hedgerow.mechanisms.lattice_noise import LatticeNoise
+        >>> from hedgerow.noise.lattice import LatticeNoise
         >>> ten = LatticeNoise(1000, 0)
         >>> once = HistogramRounds(1, 9, 10, most_groups=4, steps=1000, residual=ten, count=LatticeNoise(1000, 9))
         >>> round(once.mu(Relation.ADD_REMOVE), 3), round(once.mu(Relation.REPLACE_ONE), 3)

@@ -37,13 +37,13 @@ from hedgerow.facts.relation import MOST_ROWS
 from hedgerow.mechanisms.averaged_laplace import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
 from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
-from hedgerow.mechanisms.lattice_noise import require_positive as _positive
 from hedgerow.mechanisms.layout import MomentsLayout, Presence
 from hedgerow.mechanisms.moments_noise import MomentsNoise
 from hedgerow.mechanisms.randomised_records import RandomisedRecords
 from hedgerow.mechanisms.resample import Resample, SmoothedResample
 from hedgerow.mechanisms.sparse_vector import SparseVector
+from hedgerow.noise.lattice import LatticeNoise
+from hedgerow.noise.lattice import require_positive as _positive
 
 __all__ = [
     "AveragedLaplaceCounts",

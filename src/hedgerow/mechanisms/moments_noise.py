@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.layout import Widths
+from hedgerow.noise.lattice import LatticeNoise
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from typing import Literal
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import positive_number
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.lattice_noise import require_drawable, require_positive
+from hedgerow.noise.lattice import require_drawable, require_positive
 
 # A certificate rounds ε up to 1e-6, and a price is rounded up in its last digits: aim below by less than it shows.
 _AIM = 1.0 - 1e-9

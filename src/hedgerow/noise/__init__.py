@@ -1,1 +1,1 @@
-"""Draw: privacy noise as integers on a lattice, from the operating system's entropy."""
+"""Privacy noise: integers on a lattice, drawn from the operating system's entropy, and the table they make noisy."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.mechanisms.lattice_noise import require_drawable
+from hedgerow.noise.lattice import require_drawable
 
 _BATCH = 1 << 16
 

@@ -13,8 +13,8 @@ from hedgerow.errors import SpentError
 from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PUBLIC_COUNT, PublicFacts
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.plan import Plan
 from hedgerow.release.spend.spend import whatever_fails_is_spent
 from hedgerow.resampling.histogram import Histogram

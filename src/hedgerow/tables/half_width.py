@@ -10,7 +10,6 @@ import numpy as np
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import ParameterError
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
@@ -20,6 +19,7 @@ from hedgerow.mechanisms.mechanism import (
     MomentsGaussian,
     MomentsGeometric,
 )
+from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.tables.accuracy import (
     gaussian_half_width,
     geometric_half_width,

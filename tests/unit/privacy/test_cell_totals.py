@@ -17,9 +17,8 @@ from hedgerow.audit.worst_pairs.score import likelihood_ratio
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.noise.lattice import lattice_noise
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE

@@ -14,13 +14,13 @@ from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds, widest_bucket
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.multicalibration.groups.attribute import Categories
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.mechanisms import rounds
 from hedgerow.multicalibration.model import score_grid
 from hedgerow.multicalibration.model.records import Records
+from hedgerow.noise.lattice import LatticeNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 Vectors = np.ndarray

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 def rounds_contribution(mechanism: HistogramRounds, index: int) -> tuple[Floats, Floats]:
     """Return what a record adds to its cells, and the widths of the noise there: residual sums, then counts.
 
-    >>> from hedgerow.mechanisms.lattice_noise import LatticeNoise
+    >>> from hedgerow.noise.lattice import LatticeNoise
     >>> fine = LatticeNoise(1000, 0)
     >>> once = HistogramRounds(1, 9, 10, most_groups=2, steps=100, residual=fine, count=fine)
     >>> rounds_contribution(once, 1)[0].tolist(), rounds_contribution(once, 0)[0].tolist()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_bins import HIGH, LOW, ScoreBins
 from hedgerow.multicalibration.model.score_grid import STEPS
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 
 PLACED = ("placed",)
 Floats = NDArray[np.float64]

@@ -33,8 +33,8 @@ from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_bins import HIGH, LOW
 from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.randomised_records import NOWHERE, choose_views, count_ones, debiased
-from hedgerow.release.draw.table import AdditiveTable
 
 Floats = NDArray[np.float64]
 _BINARY = ("label=0", "label=1")

@@ -35,7 +35,7 @@ from hedgerow.multicalibration.model.calibration import Calibration
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.residuals import Residuals
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_bins import HIGH, LOW
 from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.sparse_vector import SparseVectorRun
-from hedgerow.release.draw.table import AdditiveTable
 
 Integers = NDArray[np.int64]
 

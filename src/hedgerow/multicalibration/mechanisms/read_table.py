@@ -24,7 +24,7 @@ from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
 from hedgerow.multicalibration.model.calibration import Shifts
 from hedgerow.multicalibration.model.residuals import Loss, Residuals
 from hedgerow.multicalibration.model.score_bins import HIGH, LOW, ScoreBins
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 
 BINARY = ("label=0", "label=1")
 SWEEPS = 20

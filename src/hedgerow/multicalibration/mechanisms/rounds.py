@@ -32,8 +32,8 @@ from hedgerow.multicalibration.model.score_bins import HIGH, LOW
 from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.histogram_rounds import noisy_round
-from hedgerow.release.draw.table import AdditiveTable
 
 Integers = NDArray[np.int64]
 FEATURES = ("residual", "count")

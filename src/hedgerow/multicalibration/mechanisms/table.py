@@ -28,8 +28,8 @@ from hedgerow.multicalibration.mechanisms.read_table import BINARY, read_table
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.model.score_bins import ScoreBins
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.draw import noisy_counts
-from hedgerow.release.draw.table import AdditiveTable
 
 # Atoms × bins: above, a cell holds less than its noise for any data of common size, and bins are made coarser.
 FINE_CELLS = 20_000

@@ -23,6 +23,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import (
     HIDDEN,
     MIDPOINT,
@@ -35,7 +36,6 @@ from hedgerow.release.designs.design import (
 )
 from hedgerow.release.designs.resampled import ReadCell, Resampled
 from hedgerow.release.draw.resample import noisy_replicates
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Statistic
 

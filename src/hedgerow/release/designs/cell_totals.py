@@ -28,10 +28,10 @@ from hedgerow.mechanisms.cell_totals import BoundedCells, CellKind, CellTotals
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
 from hedgerow.release.designs.readings import Readings
 from hedgerow.release.draw.draw_cells import noisy_cell_totals
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Sum
 

@@ -15,10 +15,10 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, PublicFacts, complete, covers
 from hedgerow.release.designs.readings import Readings
 from hedgerow.release.draw.draw import noisy_counts
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Proportion
 

@@ -17,7 +17,7 @@ from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum

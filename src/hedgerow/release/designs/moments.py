@@ -41,10 +41,10 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, PublicFacts, apply_policy, covers
 from hedgerow.release.designs.readings import Readings
 from hedgerow.release.draw.draw import noisy_moments
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Statistic, Sum
 

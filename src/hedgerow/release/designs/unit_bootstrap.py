@@ -35,11 +35,11 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
 from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.draw.resample import noisy_replicates
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum

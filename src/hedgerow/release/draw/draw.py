@@ -21,7 +21,7 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.noise.lattice import on_lattice
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
 Cells = Sequence[Mapping[str, Any]]

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.mechanisms.cell_totals import CellTotals
-from hedgerow.mechanisms.lattice_noise import LatticeNoise
-from hedgerow.noise.lattice import on_lattice
+from hedgerow.noise.lattice import LatticeNoise, on_lattice
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
 Floats = NDArray[np.float64]

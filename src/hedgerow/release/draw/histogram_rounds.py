@@ -18,7 +18,7 @@ def noisy_round(
 ) -> tuple[Floats, Floats]:
     """Return residual sums (in grid steps) and counts, of any shape, plus the described noise: from here on public.
 
-    >>> from hedgerow.mechanisms.lattice_noise import LatticeNoise
+    >>> from hedgerow.noise.lattice import LatticeNoise
     >>> from hedgerow.testing.simulated import SimulatedNoise
     >>> fine = LatticeNoise(1000, 0)
     >>> once = HistogramRounds(1, 2, 1, most_groups=1, steps=100, residual=fine, count=fine)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.mechanisms.mechanism import ResampledGaussian, ResampledUnits, Single
 from hedgerow.noise.lattice import on_lattice
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.table import AdditiveTable
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.replicates import poisson_replicates
 

@@ -25,12 +25,12 @@ from hedgerow.mechanisms.mechanism import (
     ResampledGaussian,
     Single,
 )
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ReadCell, ResampledMean, ResampledSmooth
 from hedgerow.release.draw.draw import MomentsMechanism, counts_law, moments_spread
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.forecast.guess import law_on_grid
 
 Floats = NDArray[np.float64]

@@ -174,7 +174,7 @@ def same_worth(part: CellTotals, errors: Sequence[float]) -> bool:
     """Whether the errors of all cells are the noise on record at one worth of its integers.
 
     >>> from hedgerow.mechanisms.cell_totals import CellKind
-    >>> from hedgerow.mechanisms.lattice_noise import LatticeNoise
+    >>> from hedgerow.noise.lattice import LatticeNoise
     >>> kinds = CellKind(0, 10, LatticeNoise(2000, 0), None), CellKind(0, 20, LatticeNoise(4000, 0), None)
     >>> part = CellTotals("gaussian", 0, 1, kinds, (0, 1))
     >>> same_worth(part, [1.0, 2.0]), same_worth(part, [1.0, 1.0])

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.estimate import Estimate, IntervalBasis
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.release.draw.table import AdditiveTable
 
 Floats = NDArray[np.float64]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.moments import MomentsDesign, noisy_moments_of
 from hedgerow.release.designs.readings import Readings
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.plan import Plan
 from hedgerow.tables.cells.cell_estimates import CellEstimates
 from hedgerow.tables.cells.cells import TableCells

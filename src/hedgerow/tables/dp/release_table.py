@@ -16,9 +16,9 @@ from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import VerificationError
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.spend.reservation import spending_in
 from hedgerow.release.spend.spend import spend

@@ -20,8 +20,8 @@ from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.draw import noisy_moments
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.fit import fit
 from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question

@@ -14,12 +14,12 @@ from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.counts import Family as Counts
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import Family as Moments
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.draw.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Proportion
 from hedgerow.testset.mechanisms.conditions import Conditions
