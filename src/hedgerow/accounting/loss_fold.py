@@ -177,6 +177,11 @@ def _folded(parts: Sequence[tuple[LossGrid, int]], pad: int) -> Array:
     return np.minimum(best + beyond, 1.0)
 
 
+def _norm(values: Array) -> float:
+    """√Σv², without linear algebra: on vectors of this length its threads cost more than they give."""
+    return math.sqrt(float(np.square(values).sum()))
+
+
 def _tilted(
     parts: Sequence[tuple[LossGrid, int]], moments: Sequence[float], theta: float, first: int, bins: int, pad: int
 ) -> Array:
@@ -189,11 +194,11 @@ def _tilted(
         )
         wrapped = np.bincount(np.arange(tilted.size) % bins, tilted, bins)
         spectrum *= np.fft.rfft(wrapped) ** times
-        error += times * float(np.linalg.norm(wrapped))
+        error += times * _norm(np.asarray(wrapped, dtype=np.float64))
         origin, log_moment, rounds = origin + times * grid.start, log_moment + times * moment, rounds + times
     folded = np.maximum(np.roll(np.fft.irfft(spectrum, bins), -((first - origin) % bins)), 0.0)
     rounding = 16.0 * _UNIT * math.log2(bins)
-    error = rounding * error + (rounding + 8.0 * _UNIT * rounds) * float(np.linalg.norm(folded))
+    error = rounding * error + (rounding + 8.0 * _UNIT * rounds) * _norm(folded)
     weight = min((2.0 * theta * step) ** -0.5, (4.0 * theta**3 * step) ** -0.5)
     start = max(first, -pad)  # losses under −pad·step add nothing to the δ that are asked for
     losses = np.arange(start, first + bins) * step

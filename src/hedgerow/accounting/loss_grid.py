@@ -62,8 +62,8 @@ class LossGrid:
     def variance(self) -> float:
         """Return the variance of the finite part of the loss."""
         losses, total = self.losses(), max(float(self.mass.sum()), 1e-300)
-        mean = float(losses @ self.mass) / total
-        return float((losses - mean) ** 2 @ self.mass) / total
+        mean = float((losses * self.mass).sum()) / total  # no @: its threads cost more than they give
+        return float(((losses - mean) ** 2 * self.mass).sum()) / total
 
     def __repr__(self) -> str:
         return f"LossGrid(step={self.step:.3g}, bins={self.mass.size}, infinity={self.infinity:.3g})"
