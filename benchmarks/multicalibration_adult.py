@@ -49,8 +49,7 @@ from reproduction.multicalibration.scores import Judged, judge
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import Multicalibrator, family_of
-from hedgerow.multicalibration.mechanisms.choose import mechanism_named
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
 from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise

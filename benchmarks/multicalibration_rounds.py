@@ -18,12 +18,11 @@ import numpy as np
 from hedgerow.accounting.certificate import certify
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.multicalibration.groups.attribute import Categories
 from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.testing.simulated import SimulatedNoise
 

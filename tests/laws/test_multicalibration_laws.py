@@ -9,10 +9,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanisms.bin_means import exact_places
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.model_record import model_from_text, model_text
+from hedgerow.multicalibration.mechanisms.table import Table, exact_places
+from hedgerow.multicalibration.model.model_file import model_from_text, model_text
 from hedgerow.multicalibration.model.records import Records
 
 FAMILY = family_of({"a": [0, 1]})

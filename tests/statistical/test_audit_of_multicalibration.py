@@ -23,13 +23,12 @@ from hedgerow.mechanisms.histogram_rounds import HistogramRounds
 from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
 from hedgerow.mechanisms.sparse_vector import SparseVector
-from hedgerow.multicalibration.groups.attribute import Categories
 from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.testing.simulated import SimulatedNoise
 

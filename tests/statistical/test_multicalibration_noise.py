@@ -13,9 +13,8 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.multicalibration import family_of
-from hedgerow.multicalibration.mechanisms.bin_means import exact_places
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.mechanisms.table import Table, exact_places
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource

@@ -44,8 +44,7 @@ from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.draw.randomised_records import NOWHERE, count_ones

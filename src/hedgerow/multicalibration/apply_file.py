@@ -23,10 +23,9 @@ from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, HedgerowError, ParameterError
-from hedgerow.multicalibration.groups.attribute import Categories
-from hedgerow.multicalibration.groups.cells import as_numbers
-from hedgerow.multicalibration.groups.columns import RecordColumns
+from hedgerow.multicalibration.groups.columns import RecordColumns, as_numbers
 from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.model.model import Model
 from hedgerow.multicalibration.model.model_file import check_destination, is_model
 from hedgerow.release.result.write_file import written_whole

@@ -7,8 +7,11 @@ record holds, a private fit ends in the same way. Without privacy values are che
 
 from __future__ import annotations
 
+import math
+import threading
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,18 +26,68 @@ from hedgerow.errors import HedgerowWarning, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
-from hedgerow.multicalibration.base_model import check_reads, fitted_base, origin_of, scores_of
+from hedgerow.multicalibration.base_model import (
+    check_labels_can_be,
+    check_reads,
+    fitted_base,
+    labels_of,
+    origin_of,
+    scores_of,
+)
 from hedgerow.multicalibration.fit import fit_model
-from hedgerow.multicalibration.fits_so_far import FitsSoFar, count_fit, fits_of
-from hedgerow.multicalibration.groups.attribute import Column
-from hedgerow.multicalibration.groups.cells import as_numbers, places_of
-from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.columns import Column, as_numbers, places_of, records_of
 from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.groups.labels import check_labels_can_be, labels_of
-from hedgerow.multicalibration.mechanisms.choose import mechanism_named
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.report import Report, report_of
+
+
+@dataclass(frozen=True, slots=True)
+class FitsSoFar:
+    """An upper bound of what several fits cost together, by adding up what each was allowed to cost.
+
+    Attributes
+    ----------
+    fits : int
+        How many private fits began to read records.
+    epsilon, delta : float
+        Sums: (ε₁ + ε₂ + …, δ₁ + δ₂ + …)-differential privacy holds for all of them together, on the same records. ε is
+        infinite where fits protect by different relations, which have no common price.
+    relation : Relation or None
+        Whom the fits protect.
+    """
+
+    fits: int = 0
+    epsilon: float = 0.0
+    delta: float = 0.0
+    relation: Relation | None = None
+
+    def plus(self, relation: Relation, budget: Budget) -> FitsSoFar:
+        """Return the sum with one fit more.
+
+        >>> FitsSoFar().plus(Relation.ADD_REMOVE, Budget(1.0, 0.0)).plus(Relation.ADD_REMOVE, Budget(0.5, 0.0))
+        FitsSoFar(fits=2, epsilon=1.5, delta=0.0, relation=<Relation.ADD_REMOVE: 'add-remove'>)
+        """
+        alike = self.relation in (None, relation)
+        epsilon = self.epsilon + budget.epsilon if alike else math.inf
+        return FitsSoFar(self.fits + 1, epsilon, min(1.0, self.delta + budget.delta), relation)
+
+
+_COUNTED: dict[str, FitsSoFar] = {}
+_LOCK = threading.Lock()
+
+
+def fits_of(word: str, known: FitsSoFar) -> FitsSoFar:
+    """Return what is counted under a word, or what an estimator from another process knows, if that is more."""
+    return max(_COUNTED.get(word, known), known, key=lambda one: one.fits)
+
+
+def count_fit(word: str, known: FitsSoFar, relation: Relation, budget: Budget) -> FitsSoFar:
+    """Count one fit more under a word and return the sum."""
+    with _LOCK:
+        _COUNTED[word] = fits_of(word, known).plus(relation, budget)
+        return _COUNTED[word]
+
 
 Floats = NDArray[np.float64]
 

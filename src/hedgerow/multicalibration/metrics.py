@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.multicalibration.groups.attribute import as_flags
-from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.columns import as_flags, records_of
 from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.model.residuals import Residuals
+from hedgerow.multicalibration.model.model import Residuals
 
 Kind = Literal["max", "group-weighted"]
 Floats = NDArray[np.float64]

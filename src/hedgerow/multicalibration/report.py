@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
-from hedgerow.multicalibration.base_origin import BaseOrigin
 from hedgerow.multicalibration.metrics import error_of
-from hedgerow.multicalibration.model.model import Model
-from hedgerow.multicalibration.model.residuals import Loss, Residuals
+from hedgerow.multicalibration.model.model import BaseOrigin, Loss, Model, Residuals
 from hedgerow.release.result.frame import build_frame
 
 if TYPE_CHECKING:

@@ -51,9 +51,9 @@ IN_PYTHON_ONLY = (
     *(
         "multicalibration/estimator.py",
         "multicalibration/model/model_file.py",
-        "multicalibration/model/model_record.py",
+        "multicalibration/model/model_file.py",
     ),
-    *("multicalibration/base_model.py", "multicalibration/base_origin.py", "testset/records/own_function.py"),
+    *("multicalibration/base_model.py", "multicalibration/model/model.py", "testset/records/own_function.py"),
 )
 
 

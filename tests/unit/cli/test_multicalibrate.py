@@ -17,7 +17,7 @@ from hedgerow.errors import DataError
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import family_of, multicalibration_error, read_model
-from hedgerow.multicalibration.from_source import ScoredColumns, records_from
+from hedgerow.multicalibration.fit import ScoredColumns, records_from
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.model.records import Records
 

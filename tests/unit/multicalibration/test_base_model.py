@@ -27,9 +27,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.base_model import scores_of
-from hedgerow.multicalibration.base_origin import CONSENT
 from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.model.model_record import model_from_text, model_text
+from hedgerow.multicalibration.model.model import CONSENT
+from hedgerow.multicalibration.model.model_file import model_from_text, model_text
 from hedgerow.multicalibration.report import report_of
 from hedgerow.reports.verify.verification import verify_record
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.base_origin import CONSENT
+from hedgerow.multicalibration.model.model import CONSENT
 
 NO_WEIGHTS = "a private fit refuses sample weights: no bound on them is certified (HG424)"
 WITH_WEIGHTS = (

@@ -16,9 +16,8 @@ from hedgerow.multicalibration import cuts, family_of, masks, read_model, write_
 from hedgerow.multicalibration.apply_file import apply_to_file
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.calibration import Patch, Patches, Shifts
-from hedgerow.multicalibration.model.model import Model
-from hedgerow.multicalibration.model.score_bins import ScoreBins
+from hedgerow.multicalibration.model.model import Model, Patch, Patches, Shifts
+from hedgerow.multicalibration.model.records import ScoreBins
 
 
 def shifted(family: Family, score: str | None = "p") -> Model:
@@ -135,7 +134,7 @@ def test_everything_but_the_estimator_works_without_scikit_learn() -> None:
 import sys
 sys.modules["sklearn"] = None
 from hedgerow.multicalibration import family_of, multicalibration_error, read_model
-from hedgerow.multicalibration.from_source import fit_from_source
+from hedgerow.multicalibration.fit import fit_from_source
 import hedgerow.cli.main
 try:
     from hedgerow.multicalibration import Multicalibrator

@@ -13,14 +13,11 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.multicalibration import family_of, multicalibration_error
 from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.bin_means import exact_places
-from hedgerow.multicalibration.mechanisms.choose import mechanism_named
-from hedgerow.multicalibration.mechanisms.mechanism import Setting
+from hedgerow.multicalibration.mechanisms.mechanism import Setting, mechanism_named
 from hedgerow.multicalibration.mechanisms.none import NoPrivacy
-from hedgerow.multicalibration.mechanisms.table import Table
-from hedgerow.multicalibration.model.calibration import Patches, Shifts
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_bins import HIGH, LOW, ScoreBins
+from hedgerow.multicalibration.mechanisms.table import Table, exact_places
+from hedgerow.multicalibration.model.model import Patches, Shifts
+from hedgerow.multicalibration.model.records import HIGH, LOW, Records, ScoreBins
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]

@@ -25,8 +25,8 @@ from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator, cuts, masks, multicalibration_error, read_model, write_model
 from hedgerow.multicalibration import fit as fitting
-from hedgerow.multicalibration.base_origin import CONSENT
 from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.model.model import CONSENT
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
 
@@ -200,8 +200,7 @@ def test_a_private_fit_depends_on_the_records_through_the_released_table_alone(
         def __init__(self, X: pd.DataFrame, y: np.ndarray) -> None:
             from hedgerow.multicalibration import family_of
             from hedgerow.multicalibration.groups.columns import records_of
-            from hedgerow.multicalibration.mechanisms.bin_means import exact_places
-            from hedgerow.multicalibration.mechanisms.table import Table
+            from hedgerow.multicalibration.mechanisms.table import Table, exact_places
             from hedgerow.multicalibration.model.records import Records
 
             family = family_of(GROUPS)

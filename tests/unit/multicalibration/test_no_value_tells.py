@@ -31,8 +31,8 @@ from sklearn.linear_model import LogisticRegression
 from hedgerow.cli.main import app
 from hedgerow.multicalibration import Multicalibrator, cuts, masks, read_model, write_model
 from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.groups.attribute import Categories
 from hedgerow.multicalibration.groups.columns import records_of
+from hedgerow.multicalibration.groups.groups import Categories
 
 N = 40
 HUGE = 10**400

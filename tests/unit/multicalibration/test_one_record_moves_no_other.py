@@ -12,10 +12,10 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.from_source import ScoredColumns, records_from
-from hedgerow.multicalibration.groups.attribute import Categories, Disjoint, Predicate
+from hedgerow.multicalibration.fit import ScoredColumns, records_from
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.groups.groups import Categories, Disjoint, Predicate
 from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse

@@ -14,16 +14,14 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import HistogramRounds, SparseVector, parts_of
-from hedgerow.multicalibration.groups.attribute import Categories, Cuts
-from hedgerow.multicalibration.groups.blocks import blocks_of, group_classes, spread_to_patterns, sum_by_group
-from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.groups.family import Family, blocks_of, group_classes, spread_to_patterns, sum_by_group
+from hedgerow.multicalibration.groups.groups import Categories, Cuts
 from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
 from hedgerow.multicalibration.mechanisms.noisy_shifts import NoisyCells, shifts_of
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
+from hedgerow.multicalibration.model.records import STEPS, Records, bucket_of
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -9,10 +9,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.fit import model_of
-from hedgerow.multicalibration.mechanisms.choose import mechanism_named
-from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
+from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, mechanism_named
+from hedgerow.multicalibration.model.model import Residuals
 from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.residuals import Residuals
 from hedgerow.multicalibration.report import Report
 from hedgerow.testing.simulated import SimulatedNoise
 

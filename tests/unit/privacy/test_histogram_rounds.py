@@ -15,10 +15,10 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds, widest_bucket
 from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.multicalibration.groups.attribute import Categories
 from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.mechanisms import rounds
-from hedgerow.multicalibration.model import score_grid
+from hedgerow.multicalibration.model import records as grid
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.noise.lattice import LatticeNoise
 
@@ -50,9 +50,8 @@ def single_records(family: Family, steps: int, buckets: int) -> Vectors:
 def test_the_farthest_neighbours_by_brute_force(
     depth: int, attributes: int, steps: int, buckets: int, wide: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (rounds, score_grid):
+    for module in (rounds, grid):
         monkeypatch.setattr(module, "STEPS", steps)
-    monkeypatch.setattr("hedgerow.multicalibration.model.records.STEPS", steps)
     family = Family(tuple(Categories(f"c{a}", ("x", "y")) for a in range(attributes)), depth)
     vectors = single_records(family, steps, buckets).astype(float)
     k = buckets
@@ -71,7 +70,7 @@ def test_the_farthest_neighbours_by_brute_force(
 
 
 def test_fewer_groups_than_a_record_can_be_in_would_be_a_false_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (rounds, score_grid):
+    for module in (rounds, grid):
         monkeypatch.setattr(module, "STEPS", 4)
     family = Family((Categories("a", ("x",)), Categories("b", ("x",))), 2)
     vectors = single_records(family, 4, 2).astype(float)

@@ -16,7 +16,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
+from hedgerow.multicalibration.fit import ScoredColumns, fit_from_source
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model_file import read_model, write_model
 from hedgerow.release.result.folder import FILES, prepared_folder

@@ -17,9 +17,9 @@ from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
+from hedgerow.multicalibration.fit import ScoredColumns, fit_from_source
 from hedgerow.multicalibration.groups.groups import family_of
-from hedgerow.multicalibration.model.model_record import model_from_text
+from hedgerow.multicalibration.model.model_file import model_from_text
 from hedgerow.testset import TestSet
 
 TABLE = pa.table({"y": [0, 1] * 200, "p": [0.2, 0.9] * 200})

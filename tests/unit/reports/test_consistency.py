@@ -19,7 +19,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration import Multicalibrator
-from hedgerow.multicalibration.model.model_record import model_text
+from hedgerow.multicalibration.model.model_file import model_text
 from hedgerow.reports.verify.consistency import contradictions
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testset import TestSet

@@ -58,10 +58,9 @@ def multicalibrate(
     from hedgerow.engines.source import open_source
     from hedgerow.facts.declared import Facts
     from hedgerow.facts.facts_nearby import naming_facts_nearby
-    from hedgerow.multicalibration.from_facts import governed
-    from hedgerow.multicalibration.from_source import ScoredColumns, fit_from_source
+    from hedgerow.multicalibration.fit import ScoredColumns, fit_from_source, governed
     from hedgerow.multicalibration.groups.groups import family_of
-    from hedgerow.multicalibration.mechanisms.choose import mechanism_named
+    from hedgerow.multicalibration.mechanisms.mechanism import mechanism_named
     from hedgerow.multicalibration.model.model_file import check_destination, is_model
 
     if label is None or score is None or out is None or epsilon is None:
@@ -155,7 +154,7 @@ def _two(text: str) -> tuple[Scalar, Scalar]:
 
 def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -> None:
     """Print what was fitted; where the model could not be written, the model itself, since it was paid for."""
-    from hedgerow.multicalibration.model.model_record import model_text
+    from hedgerow.multicalibration.model.model_file import model_text
     from hedgerow.multicalibration.report import report_of
 
     model, told = result.model, report_of(result.model)

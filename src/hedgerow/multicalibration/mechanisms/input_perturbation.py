@@ -25,13 +25,11 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, RandomisedRecords, Single
 from hedgerow.mechanisms.randomised_records import randomised_records
-from hedgerow.multicalibration.groups.blocks import Block, blocks_of
+from hedgerow.multicalibration.groups.family import Block, blocks_of
 from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
 from hedgerow.multicalibration.mechanisms.noisy_shifts import UNRELEASED, NoisyCells, patch_of, shifts_of
-from hedgerow.multicalibration.model.calibration import Patches
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_bins import HIGH, LOW
-from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
+from hedgerow.multicalibration.model.model import Patches
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.randomised_records import NOWHERE, choose_views, count_ones, debiased

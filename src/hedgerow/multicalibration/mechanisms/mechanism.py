@@ -22,18 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Protocol
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import kind_of, real, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, Single
 from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.calibration import Calibration
+from hedgerow.multicalibration.model.model import Calibration, Residuals
 from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.residuals import Residuals
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 
@@ -147,3 +147,41 @@ def least_noise_for(
 
     found = least_noise(all_models, setting.relation, budget)
     return build(found.precision)
+
+
+# Loaded on use: the mechanisms import what they need, and a fit needs one of them.
+MECHANISMS = {
+    "table": "hedgerow.multicalibration.mechanisms.table:Table",
+    "rounds": "hedgerow.multicalibration.mechanisms.rounds:Rounds",
+    "numeric_sparse": "hedgerow.multicalibration.mechanisms.numeric_sparse:NumericSparse",
+    "input_perturbation": "hedgerow.multicalibration.mechanisms.input_perturbation:InputPerturbation",
+    "none": "hedgerow.multicalibration.mechanisms.none:NoPrivacy",
+}
+
+
+def mechanism_named(mechanism: object) -> CalibrationMechanism:
+    """Return the mechanism of that name, or the object itself where it is one.
+
+    Raises
+    ------
+    ParameterError
+        HG167: neither.
+
+    Examples
+    --------
+    >>> mechanism_named("table").name
+    'table'
+    """
+    if isinstance(mechanism, str) and mechanism in MECHANISMS:
+        module, name = MECHANISMS[mechanism].split(":")
+        made: CalibrationMechanism = getattr(import_module(module), name)()
+        return made
+    if not isinstance(mechanism, (str, type)) and all(hasattr(mechanism, part) for part in ("name", "describe", "run")):
+        return mechanism  # type: ignore[return-value]  # the three parts of the protocol were looked for
+    raise ParameterError(
+        "HG167",
+        rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
+        finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
+        remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
+        shell="The default is table.",
+    )

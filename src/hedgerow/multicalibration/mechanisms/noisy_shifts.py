@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.multicalibration.groups.blocks import group_classes, spread_to_patterns
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.calibration import Patch
+from hedgerow.multicalibration.groups.family import Family, group_classes, spread_to_patterns
+from hedgerow.multicalibration.model.model import Patch
 
 Floats = NDArray[np.float64]
 UNRELEASED = 1e30

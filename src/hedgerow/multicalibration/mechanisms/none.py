@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
-from hedgerow.multicalibration.model.calibration import Patch, Patches
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.residuals import Residuals
-from hedgerow.multicalibration.model.score_bins import HIGH, LOW
-from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of, from_grid
+from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of, from_grid
 from hedgerow.noise.source import NoiseSource
 
 Integers = NDArray[np.int64]

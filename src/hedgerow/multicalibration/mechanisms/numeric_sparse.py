@@ -26,14 +26,12 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
 from hedgerow.mechanisms.sparse_vector import sparse_vector
-from hedgerow.multicalibration.groups.blocks import spread_to_patterns
+from hedgerow.multicalibration.groups.family import spread_to_patterns
 from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
 from hedgerow.multicalibration.mechanisms.noisy_shifts import shrunk_step
 from hedgerow.multicalibration.mechanisms.rounds import FEATURES, exact_cells
-from hedgerow.multicalibration.model.calibration import Patch, Patches
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_bins import HIGH, LOW
-from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
+from hedgerow.multicalibration.model.model import Patch, Patches
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.sparse_vector import SparseVectorRun

@@ -22,14 +22,11 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.given import real, whole
 from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
-from hedgerow.multicalibration.groups.blocks import spread_to_patterns, sum_by_group
+from hedgerow.multicalibration.groups.family import spread_to_patterns, sum_by_group
 from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, least_noise_for
 from hedgerow.multicalibration.mechanisms.noisy_shifts import NoisyCells, patch_of, shifts_of
-from hedgerow.multicalibration.model.calibration import Patch, Patches
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.residuals import Residuals
-from hedgerow.multicalibration.model.score_bins import HIGH, LOW
-from hedgerow.multicalibration.model.score_grid import STEPS, bucket_of
+from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable

@@ -1,18 +1,35 @@
 """``table``: one noisy count table, atom × score bin × label; all calibration after it is post-processing.
 
 Guarantee   ε-differential privacy of the model and of everything read from it. One record has one atom, one score bin
-and one label, so it is in ONE cell of the table: under add-remove one count moves by 1, under replace-one two do. Each
-count gets two-sided geometric noise, P(z) ∝ exp(−|z|/scale); scale = 1/ε₁ under add-remove, 2/ε₁ under replace-one
-(multicalibration.md). Where the scores of each bin lie is released beside it in the same way at ε₂ (`bin_means`), ε₁ +
-ε₂ = ε.
+and one label, so it is in ONE cell of the table: under add-remove one count changes by 1, under replace-one two counts
+do. Each count gets discrete Laplace noise, P(z) ∝ exp(−|z|/scale), with scale = 1/ε₁ under add-remove and 2/ε₁ under
+replace-one (multicalibration.md). A second table with noise of the same law costs ε₂, and ε₁ + ε₂ = ε.
 
-However many rounds of calibration, buckets, groups and metrics are read from the table, nothing more is paid. It is the
-mechanism of choice wherever the atoms are few; its size is atoms × bins × 2.
+However many rounds of calibration, buckets, groups and metrics are read from the tables, there is no further cost. It
+is the best mechanism wherever there are few atoms; the size of the table is atoms × bins × 2.
+
+**The second table** gives the mean score of each bin, so that a bin is read at its mean and not at its middle. Scores
+of trees, neighbours and rounded files take few values. If a bin were read at its middle, a model that gives .5 to
+everybody and is right would be "corrected" by half the width of a bin. The table holds, over the records of bin b,
+
+    U_b = ⌊Σ λ + ½⌋,        λ = (score − left end of its bin) / (width of its bin), in [0, 1]
+
+One more record adds λ to one sum, hence 0 or 1 to one U_b: U changes as counts of disjoint cells do, and has the same
+price. The sums are exact integers, because λ is a fraction of the public grid of scores.
+
+**Calibration** goes through cells in sweeps. A cell is a set of (atom, bin) pairs: those of one group whose current
+score c lies in one of the k buckets, or those of one group in one score bin. With noisy counts n₁, n₀ of labels 1 and
+0, N = n₀ + n₁ and R = Σ (n₁ − N c):
+
+    var R = s² Σ ((1 − c)² + c²) + Σ max(N, 0) c (1 − c)          privacy noise of sd s, and binomial noise of labels
+
+A cell is shifted when |R| > z √var R, by (R / N)(1 − var R / R²): this shrinkage keeps the model from learning noise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,16 +38,20 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, Single
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.mechanisms.bin_means import PLACED, exact_places, means_of
+from hedgerow.multicalibration.groups.family import Family, members_of
 from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, least_noise_for
-from hedgerow.multicalibration.mechanisms.read_table import BINARY, read_table
-from hedgerow.multicalibration.model.records import Records
-from hedgerow.multicalibration.model.score_bins import ScoreBins
+from hedgerow.multicalibration.model.model import Loss, Residuals, Shifts
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, ScoreBins
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.draw import noisy_counts
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BINARY = ("label=0", "label=1")
+PLACED = ("placed",)
+SWEEPS = 20
 # Atoms × bins: above, a cell holds less than its noise for any data of common size, and bins are made coarser.
 FINE_CELLS = 20_000
 MOST_CELLS = 200_000
@@ -148,3 +169,168 @@ class Table:
             noisy_counts(self.counts(records), counts, noise, cells=cells, features=BINARY),
             noisy_counts(places, placed, noise, cells=[{"score_bin": bin_} for bin_ in each], features=PLACED),
         )
+
+
+# From here on: post-processing of released tables, but for `exact_places`.
+
+
+@dataclass(frozen=True, slots=True)
+class BinMeans:
+    """The score at which each bin is read, and the variance of its error; (bins,) each."""
+
+    score: Floats
+    variance: Floats
+
+
+def exact_places(records: Records, bins: ScoreBins) -> Integers:
+    """Return U of each bin, (bins,). PRIVATE."""
+    low, width = _ends(bins)
+    bin_ = bins.of(records.scores)
+    total = np.zeros(bins.count, dtype=np.int64)
+    np.add.at(total, bin_, records.count * (records.score - low[bin_]))
+    return (2 * total + width) // (2 * width)
+
+
+def means_of(places: AdditiveTable, count: Floats, count_sd: float, bins: ScoreBins) -> BinMeans:
+    """Return the mean score of each bin as U and the noisy number N of its records tell it; post-processing.
+
+    m = middle + (U − λ₀N)/N · width, with λ₀ where the middle lies, moved back towards the middle by how little is
+    known: τ²/(τ² + v), where v is the variance of the noise in m and τ² = width²/12 that of a score anywhere in a bin.
+
+    >>> held = AdditiveTable([{}] * 2, PLACED, np.array([[0.0], [0.0]]), np.zeros(1), "laplace")
+    >>> means_of(held, np.array([0.0, 1000.0]), 0.0, ScoreBins(2)).score.round(3).tolist()
+    [0.031, 0.5]
+    """
+    low, width = (part / STEPS for part in _ends(bins))
+    share = (bins.centres - low) / width
+    known = np.maximum(count, 1.0)
+    # 1/12: U is rounded to a whole number.
+    noise = (width / known) ** 2 * (places.sd(PLACED[0]) ** 2 + (share * count_sd) ** 2 + 1.0 / 12.0)
+    prior = width**2 / 12.0
+    trust = np.where(count > 0.0, prior / (prior + noise), 0.0)
+    mean = bins.centres + trust * (places.column(PLACED[0]) - share * count) / known * width
+    return BinMeans(np.clip(mean, np.maximum(low, LOW), np.minimum(low + width, HIGH)), prior * (1.0 - trust))
+
+
+def _ends(bins: ScoreBins) -> tuple[Integers, Integers]:
+    """Return the left end and the width of each bin in grid steps, such that no score lies outside its bin's ends."""
+    ends = np.concatenate([[0.0], bins.edges, [1.0]]) * STEPS
+    low = np.floor(ends[:-1]).astype(np.int64)
+    return low, np.ceil(ends[1:]).astype(np.int64) - low
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Noisy counts of labels 1 and 0, (atoms, bins), and the sd of their noise."""
+
+    ones: Floats
+    zeros: Floats
+    sd: float
+
+    @property
+    def all(self) -> Floats:
+        return self.ones + self.zeros
+
+
+def read_table(
+    released: tuple[AdditiveTable, ...], setting: Setting, means: BinMeans, bins: ScoreBins, *, z: float
+) -> Fitted:
+    """Return the calibration that a released table, the first, supports, and its residuals before and after."""
+    table = released[0]
+    shape = (setting.family.atoms, bins.count)
+    zeros, ones = (table.column(name).reshape(shape) for name in BINARY)
+    counts = _Counts(ones, zeros, table.sd(BINARY[0]))
+    members = members_of(setting.family, setting.family.atom_classes())
+    original = np.broadcast_to(means.score, shape)
+    calibrated = _sweeps(counts, original, members, setting.n_buckets, z)
+    return Fitted(
+        # To the millionth, the grid of scores: a model file is read by people too.
+        Shifts(bins.edges, np.round(calibrated - original, 6) + 0.0, LOW, HIGH),
+        _residuals(counts, original, members, setting, means),
+        _residuals(counts, calibrated, members, setting, means),
+        released,
+    )
+
+
+def _sweeps(counts: _Counts, original: Floats, members: list[Integers], n_buckets: int, z: float) -> Floats:
+    current = original.copy()
+    score_bins = np.broadcast_to(np.arange(original.shape[1]), original.shape)
+    for _ in range(SWEEPS):
+        moved = False
+        for atoms, cell, cells in _cells(current, members, score_bins, n_buckets):
+            delta = _moves(counts, current, atoms, cell, cells, z)
+            if delta.any():
+                moved = True
+                current[atoms] = np.clip(current[atoms] + delta[cell], LOW, HIGH)
+        if not moved:
+            break
+    return current
+
+
+def _cells(
+    current: Floats, members: list[Integers], score_bins: Integers, n_buckets: int
+) -> Iterator[tuple[Integers, Integers, int]]:
+    """Yield, group by group, its atoms and the cell of each (atom, bin): buckets of the current score, then bins."""
+    for atoms in members:
+        yield atoms, _bucket(current[atoms], n_buckets), n_buckets
+        yield atoms, score_bins[atoms], score_bins.shape[1]
+
+
+def _bucket(score: Floats, n_buckets: int) -> Integers:
+    return np.minimum((score * n_buckets).astype(np.int64), n_buckets - 1)
+
+
+def _moves(counts: _Counts, current: Floats, atoms: Integers, cell: Integers, cells: int, z: float) -> Floats:
+    """Return how far each cell moves; 0 where its residual is within its noise."""
+    c, ones, n = current[atoms], counts.ones[atoms], counts.all[atoms]
+    flat = cell.ravel()
+    size = np.bincount(flat, n.ravel(), minlength=cells)
+    residual = np.bincount(flat, (ones - n * c).ravel(), minlength=cells)
+    spread = counts.sd**2 * ((1.0 - c) ** 2 + c**2) + np.maximum(n, 0.0) * c * (1.0 - c)
+    variance = np.bincount(flat, spread.ravel(), minlength=cells)
+    # Where N itself is lost in noise, R/N could be anything: such a cell holds next to nobody, and stays.
+    lost = counts.sd * np.sqrt(2.0 * np.bincount(flat, minlength=cells))
+    moves = (size > np.maximum(z * lost, 1.0)) & (residual**2 > z**2 * variance)
+    # |R| ≤ N holds for the true counts; where noise breaks it, the larger of the two divides.
+    mean = residual / np.maximum(np.maximum(size, np.abs(residual)), 1e-9)
+    shrink = np.maximum(0.0, 1.0 - variance / np.maximum(residual**2, 1e-9))
+    return np.where(moves, mean * shrink, 0.0)
+
+
+def _residuals(counts: _Counts, score: Floats, members: list[Integers], setting: Setting, means: BinMeans) -> Residuals:
+    """Return R, N and Σ p of group × bucket with the sd of their privacy noise."""
+    k = setting.n_buckets
+    n, s2 = counts.all, counts.sd**2
+    values = (
+        counts.ones - n * score,
+        n,
+        n * score,
+        s2 * ((1.0 - score) ** 2 + score**2),
+        np.full(score.shape, 2.0 * s2),
+    )
+    bucket = _bucket(score, k)
+    sums = np.stack([[np.bincount(bucket[a].ravel(), v[a].ravel(), minlength=k) for a in members] for v in values])
+    placed = np.stack([_from_places(n[a], bucket[a], means, k) for a in members])
+    total = float(setting.n) if setting.n is not None else float(n.sum())
+    names = setting.family.names
+    losses = _loss(counts, -np.log(score), -np.log1p(-score), total), _loss(counts, (1 - score) ** 2, score**2, total)
+    return Residuals(
+        names, sums[0], sums[1], sums[2], np.sqrt(sums[3] + placed), np.sqrt(sums[4]), total, True, *losses
+    )
+
+
+def _from_places(count: Floats, bucket: Integers, means: BinMeans, k: int) -> Floats:
+    """Return the variance in R of each bucket of a group, as far as it comes from where the scores of bins lie.
+
+    All records of a bin are read at one score, so its error moves R by as much as the cell has records of that bin.
+    """
+    bins = count.shape[1]
+    held = np.bincount((bucket * bins + np.arange(bins)).ravel(), count.ravel(), minlength=k * bins).reshape(k, bins)
+    return np.asarray((np.maximum(held, 0.0) ** 2 * means.variance).sum(axis=1), dtype=np.float64)
+
+
+def _loss(counts: _Counts, of_one: Floats, of_zero: Floats, n: float) -> Loss:
+    """Return (1/n) Σ (n₁ l₁ + n₀ l₀): linear in the noisy counts, so unbiased for the binned scores, at no price."""
+    total = float((counts.ones * of_one + counts.zeros * of_zero).sum())
+    spread = counts.sd * float(np.sqrt((of_one**2 + of_zero**2).sum()))
+    return Loss(total / max(n, 1.0), spread / max(n, 1.0))

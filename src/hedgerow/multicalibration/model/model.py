@@ -6,7 +6,10 @@ certificate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +17,201 @@ from numpy.typing import NDArray
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Scalar
-from hedgerow.multicalibration.groups.attribute import Column, Columns
-from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.calibration import Calibration
-from hedgerow.multicalibration.model.residuals import Residuals
+from hedgerow.multicalibration.groups.columns import Column, RecordColumns
+from hedgerow.multicalibration.groups.family import Family, spread_to_patterns
+from hedgerow.multicalibration.model.records import STEPS, bucket_of, fold_classes, to_grid
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A mean loss and the standard deviation of the privacy noise in it (0 where it is exact)."""
+
+    value: float
+    noise_sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """R, N and Σ p of every cell, with the standard deviation of the privacy noise in them.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        Names of the groups, the rows of the arrays.
+    residual, count, predicted : float array, (groups, buckets)
+        R = Σ (y − p), N, and Σ p. Noisy counts may be negative; they are kept as they were released.
+    residual_sd, count_sd : float array, (groups, buckets)
+        Standard deviation of the privacy noise on R and on N; 0 where they are exact.
+    n : float
+        The number of records: exact, public, or read from the noisy table.
+    private : bool
+        Whether these are readings of something released; exact residuals are data, and are never released.
+    log_loss, brier : Loss or None
+        Mean losses of the scores, where what was released tells them.
+    """
+
+    groups: tuple[str, ...]
+    residual: Floats
+    count: Floats
+    predicted: Floats
+    residual_sd: Floats
+    count_sd: Floats
+    n: float
+    private: bool
+    log_loss: Loss | None = None
+    brier: Loss | None = None
+
+    @classmethod
+    def exact(
+        cls,
+        groups: tuple[str, ...],
+        residual: Floats,
+        count: Floats,
+        predicted: Floats,
+        *,
+        n: float,
+        log_loss: float,
+        brier: float,
+    ) -> Residuals:
+        """Return residuals without noise."""
+        none = np.zeros_like(residual)
+        losses = Loss(log_loss, 0.0), Loss(brier, 0.0)
+        return cls(groups, residual, count, predicted, none, none, n, False, *losses)
+
+
+class Calibration(Protocol):
+    """Maps scores to calibrated scores. It holds public facts and released numbers, nothing else."""
+
+    @property
+    def kind(self) -> str:
+        """``"shifts"`` or ``"patches"``: the name in a model file."""
+        ...
+
+    def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
+        """Return calibrated scores of records of these classes (as `Family.classes` gives them)."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON data."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """Calibrated score = clip(p + shift[atom, bin of p], low, high).
+
+    Attributes
+    ----------
+    edges : float array, (bins − 1,)
+        Inner edges of the score bins, rising; bin b is [edges[b − 1], edges[b]).
+    shift : float array, (atoms, bins)
+        What is added.
+    low, high : float
+        The range of the output.
+    """
+
+    edges: Floats
+    shift: Floats
+    low: float
+    high: float
+    kind: str = field(default="shifts", init=False)
+
+    def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
+        """Return calibrated scores, (records,)."""
+        known = np.where(np.isnan(scores), 0.5, np.clip(scores, 0.0, 1.0))
+        bins = np.searchsorted(self.edges, known, side="right")
+        moved = known + self.shift[family.atom_codes(classes), bins]
+        return np.asarray(np.clip(moved, self.low, self.high), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON data."""
+        return {
+            "kind": self.kind,
+            "edges": self.edges.tolist(),
+            "shift": self.shift.tolist(),
+            "low": self.low,
+            "high": self.high,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Shifts:
+        """Read it back."""
+        edges, shift = (np.asarray(record[name], dtype=np.float64) for name in ("edges", "shift"))
+        return cls(edges, shift, float(record["low"]), float(record["high"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One round: every record moves by the sum of the shifts of its cells, all told by the same current score.
+
+    Attributes
+    ----------
+    cells : int array, (moved, 2)
+        (group, bucket) of each cell that moves.
+    shift : int array, (moved,)
+        By how much, in grid units (1/STEPS).
+    """
+
+    cells: Integers
+    shift: Integers
+
+    def table(self, family: Family, patterns: Integers, n_buckets: int) -> Integers:
+        """Return the shift of each pattern × bucket, (patterns, n_buckets)."""
+        shift = np.zeros((len(family.groups), n_buckets))
+        np.add.at(shift, (self.cells[:, 0], self.cells[:, 1]), self.shift)
+        return spread_to_patterns(family, patterns, shift).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """Rounds of shifts by group and bucket of the current score, projected to [0, 1] after each.
+
+    The current score is kept on the grid of scores, so that applying the model takes exactly the steps that fitting it
+    took. The output is clipped to [low, high].
+
+    Attributes
+    ----------
+    n_buckets : int
+        k: how many buckets of equal width.
+    rounds : tuple of Patch
+        What moves, in order.
+    low, high : float
+        The range of the output.
+    """
+
+    n_buckets: int
+    rounds: tuple[Patch, ...]
+    low: float = 0.0
+    high: float = 1.0
+    kind: str = field(default="patches", init=False)
+
+    def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
+        """Return calibrated scores, (records,)."""
+        patterns, pattern = fold_classes(family, classes)
+        first = to_grid(scores)
+        current = first.copy()
+        for patch in self.rounds:
+            moves = patch.table(family, patterns, self.n_buckets)[pattern, bucket_of(current, self.n_buckets)]
+            current = np.clip(current + moves, 0, STEPS)
+        moved = np.where(np.isnan(scores), 0.5, np.clip(scores, 0.0, 1.0)) + (current - first) / STEPS
+        return np.asarray(np.clip(moved, self.low, self.high), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON data."""
+        rounds = [{"cells": patch.cells.tolist(), "shift": patch.shift.tolist()} for patch in self.rounds]
+        return {"kind": self.kind, "n_buckets": self.n_buckets, "rounds": rounds, "low": self.low, "high": self.high}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Patches:
+        """Read it back."""
+        rounds = tuple(
+            Patch(np.asarray(r["cells"], dtype=np.int64).reshape(-1, 2), np.asarray(r["shift"], dtype=np.int64))
+            for r in record["rounds"]
+        )
+        return cls(int(record["n_buckets"]), rounds, float(record["low"]), float(record["high"]))
 
 
 @dataclass(frozen=True)
@@ -57,7 +251,7 @@ class Model:
     score: Column | None = None
     n: int | None = None
 
-    def calibrated(self, columns: Columns, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def calibrated(self, columns: RecordColumns, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the calibrated probability of every class, (records, classes); rows add up to 1.
 
         Parameters
@@ -88,3 +282,43 @@ class Model:
             return np.concatenate([1.0 - made, made], axis=1)
         total = made.sum(axis=1, keepdims=True)
         return np.where(total > 0.0, made / np.where(total > 0.0, total, 1.0), 1.0 / made.shape[1])
+
+
+CONSENT = "on_private_rows_without_protection"
+"""The one value of `base_fit`: a base model may be fitted on the very records whose protection is asked for."""
+
+NOT_PROTECTED = "NOT PROTECTED"
+"""How the line of a certificate begins that takes back its price for the records of a fit."""
+
+_ALONE = " A record's score depends on no other record of the fit."
+
+
+class BaseOrigin(Enum):
+    """Where a base model comes from; the value is what stands on the certificate.
+
+    ===============  ====================================================================
+    `GIVEN`          it was fitted before, or its scores are precomputed
+    `CERTIFIED`      it was fitted before and has a ``certificate_`` of its own
+    `APART`          it was fitted in this call on rows that were passed apart
+    `UNPROTECTED`    it was fitted on the private rows themselves, with the caller's consent
+    ===============  ====================================================================
+    """
+
+    GIVEN = (
+        "The base model, its preprocessing and the choice of groups are public facts here: what they tell of the "
+        "records that they were made from is not covered." + _ALONE
+    )
+    CERTIFIED = (
+        "The base model carries a certificate of its own, whose price adds to this one; the groups are public facts."
+        + _ALONE
+    )
+    APART = (
+        "The base model was fitted in the same call on rows passed apart, which this price does not cover: it holds "
+        "for a record that is not among them. The choice of groups is a public fact." + _ALONE
+    )
+    UNPROTECTED = (
+        f"{NOT_PROTECTED}: base_fit={CONSENT!r} was given, so the base model was fitted on the same records without "
+        "any protection. It may tell every record, labels included, and so may the model, its report and its "
+        "predictions, which are made from its scores. The price is that of the calibration of a base model that is "
+        "public; for the records of this fit no ε holds."
+    )

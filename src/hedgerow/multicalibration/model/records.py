@@ -13,7 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.score_grid import STEPS, from_grid, to_grid
+
+STEPS = 1_000_000
+
+
+def to_grid(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return scores as indices 0..STEPS, clamped into [0, 1]; NaN counts as ½, a constant.
+
+    >>> to_grid(np.array([0.25, 1.5, float("nan")])).tolist()
+    [250000, 1000000, 500000]
+    """
+    known = np.where(np.isnan(scores), 0.5, np.clip(scores, 0.0, 1.0))
+    return np.floor(known * STEPS + 0.5).astype(np.int64)
+
+
+def from_grid(index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the scores of grid indices.
+
+    >>> from_grid(np.array([250000])).tolist()
+    [0.25]
+    """
+    return np.asarray(index / STEPS, dtype=np.float64)
+
+
+def bucket_of(index: NDArray[np.int64], n_buckets: int) -> NDArray[np.int64]:
+    """Return the bucket of each grid index: [b/k, (b + 1)/k), the last one closed, in exact integers.
+
+    >>> bucket_of(np.array([0, 99_999, 100_000, 1_000_000]), 10).tolist()
+    [0, 0, 1, 9]
+    """
+    return np.minimum(index * n_buckets // STEPS, n_buckets - 1)
+
 
 Integers = NDArray[np.int64]
 
@@ -100,3 +130,40 @@ def fold_classes(family: Family, classes: Integers) -> tuple[Integers, Integers]
         return classes[first], inverse
     patterns, inverse = np.unique(classes, axis=0, return_inverse=True)
     return patterns, inverse.ravel()
+
+
+# Scores are not told apart, nor given out, beyond these: one wrong score of exactly 0 or 1 has an infinite log loss.
+LOW, HIGH = 0.001, 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBins:
+    """`count` bins of [0, 1]: their edges divide [logit .001, logit .999] evenly, the end bins reach to 0 and 1.
+
+    Scores of classifiers crowd near 0 and 1, where bins of equal width would put unlike scores together.
+
+    >>> ScoreBins(4).edges.round(3).tolist()
+    [0.031, 0.5, 0.969]
+    >>> ScoreBins(4).of(np.array([0.0, 0.4, 0.5, 1.0])).tolist()
+    [0, 1, 2, 3]
+    """
+
+    count: int
+
+    def _logits(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        end = np.log(HIGH / LOW)
+        return np.asarray(1.0 / (1.0 + np.exp(-end * (2.0 * places / self.count - 1.0))), dtype=np.float64)
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """The inner edges, (count − 1,); bin b is [edges[b − 1], edges[b])."""
+        return self._logits(np.arange(1.0, self.count))
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """The score that stands for a bin: its middle on the logit scale, (count,)."""
+        return self._logits(np.arange(0.5, self.count))
+
+    def of(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the bin of each score."""
+        return np.searchsorted(self.edges, scores, side="right").astype(np.int64)

@@ -25,8 +25,8 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
     parts_of,
 )
-from hedgerow.multicalibration.model.model_record import model_from_text
-from hedgerow.multicalibration.model.score_grid import STEPS
+from hedgerow.multicalibration.model.model_file import model_from_text
+from hedgerow.multicalibration.model.records import STEPS
 
 _LOOKS: dict[str, tuple[type, ...]] = {
     "gaussian": (MomentsGaussian,),

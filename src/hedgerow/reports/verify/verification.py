@@ -18,7 +18,7 @@ from hedgerow.accounting.record_text import check_numbers, record_of, unreadable
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.columns import MAX_STEPS
 from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
-from hedgerow.multicalibration.base_origin import NOT_PROTECTED
+from hedgerow.multicalibration.model.model import NOT_PROTECTED
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.statement import refuse_statement
 from hedgerow.reports.verify.consistency import NOT_CHECKED, contradictions
