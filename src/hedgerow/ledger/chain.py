@@ -17,7 +17,7 @@ from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_total import BootstrapTotal
-from hedgerow.ledger.entry import Entry, Head, canonical, digest
+from hedgerow.ledger.entry import Entry, Head, canonical, digest, is_settings
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, noise_from_record, noise_record
 from hedgerow.ledger.request import checked_family
 from hedgerow.ledger.total import RunningTotal
@@ -159,6 +159,12 @@ class Chain:
     def total_micro(self) -> int:
         """The cached total after the last reservation."""
         return int(next(reversed(self.reserved.values())).record["total"]) if self.reserved else 0
+
+    @property
+    def of_test_set(self) -> bool:
+        """Whether the ledger counts the looks at a test set: it then begins with the settings of that."""
+        first = next(iter(self.reserved.values()), None)
+        return first is not None and is_settings(first.record["fingerprint"])
 
     def append(self, link: Link) -> None:
         """Check one more link and take it in (HG305)."""

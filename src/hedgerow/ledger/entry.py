@@ -60,6 +60,28 @@ def fingerprint_of(request: object) -> str:
         ) from None
 
 
+def is_look(fingerprint: str) -> bool:
+    """Return whether a request is a look at a test set; canonical JSON has its keys in order.
+
+    >>> is_look(fingerprint_of({"a look": "accuracy", "training": None}))
+    True
+    """
+    return fingerprint.startswith('{"a look":')
+
+
+def is_settings(fingerprint: str) -> bool:
+    """Return whether a request is the first entry of a test set's ledger: its settings.
+
+    >>> is_settings(fingerprint_of({"testset": "settings", "n_looks": 200})), is_settings("count")
+    (True, False)
+    """
+    try:
+        record = json.loads(fingerprint)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and record.get("testset") == "settings"
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The end of the chain: how many links it has, and the hash of the last one. Printed on every report.

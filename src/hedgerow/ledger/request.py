@@ -90,6 +90,16 @@ def other_request() -> LedgerError:
     )
 
 
+def for_test_set() -> LedgerError:
+    """Refuse what is no look in the ledger of a test set: its looks would then run out of budget."""
+    return LedgerError(
+        "HG318",
+        rule="The ledger of a test set pays for its looks alone: their prices are planned to fill its budget.",
+        finding="The request is no look at that test set.",
+        remedy="Use another ledger, made by `hedgerow ledger create`. Nothing was spent.",
+    )
+
+
 def never_recorded() -> LedgerError:
     """Refuse to answer what has no stored answer: the data may have been read under it."""
     return LedgerError(

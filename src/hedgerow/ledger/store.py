@@ -33,7 +33,7 @@ from hedgerow.ledger.chain import (
 )
 from hedgerow.ledger.connection import Door, taking_turns
 from hedgerow.ledger.create import new_file
-from hedgerow.ledger.entry import Entry, Head, Replay, digest
+from hedgerow.ledger.entry import Entry, Head, Replay, digest, is_look
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
 from hedgerow.ledger.verify import check_head, check_totals
 
@@ -48,9 +48,9 @@ class Reserved:
     request_id: str
     head: Head
 
-    def record(self, result: str) -> None:
+    def record(self, result: str) -> Head:
         """Keep the released text beside the entry; see `Ledger.record`."""
-        self.ledger.record(self.request_id, result)
+        return self.ledger.record(self.request_id, result)
 
 
 class Ledger:
@@ -69,7 +69,7 @@ class Ledger:
     ...     path = Path(folder, "survey.ledger")
     ...     ledger = Ledger.create(path, dataset="survey", budget=Budget(1.0, 0.0), relation="add-remove", unit="row")
     ...     reserved = ledger.reserve(price, request_id="a", fingerprint="count")
-    ...     reserved.record('{"count": 41}')
+    ...     head = reserved.record('{"count": 41}')
     ...     again = Ledger.open(path).reserve(price, request_id="a", fingerprint="count")
     ...     print(again.result, ledger.remaining(), ledger.verify().counter)
     ...     ledger.close()
@@ -246,7 +246,8 @@ class Ledger:
             HG310: with it the total would exceed the budget. Nothing was spent.
         LedgerError
             HG309 another relation or unit; HG311 the id was used for another request; HG312 the request was reserved
-            and not recorded, so that it stays spent; HG316 another guarantee; HG301, HG303 to HG308 as when opening.
+            and not recorded, so that it stays spent; HG316 another guarantee; HG318 the ledger of a test set, for what
+            is no look; HG301, HG303 to HG308 as when opening.
         ParameterError
             HG314: the id or the fingerprint is no text of a sensible size.
         """
@@ -256,6 +257,8 @@ class Ledger:
         self._compose_beforehand()
         with self._door.transaction(write=True) as connection:
             chain = self._read(connection)
+            if chain.of_test_set and not is_look(fingerprint):
+                raise request.for_test_set()
             earlier = self._earlier(connection, chain, request_id, fingerprint)
             if earlier is not None:
                 return earlier
