@@ -72,9 +72,9 @@ MUTANTS = (
     ),
     Mutant(
         "data are read before the price is reserved",
-        "release/spend/spend.py",
-        "    with held_back():\n        reservation = spending.reserve(",
-        "    early = whatever_fails_is_spent(run)\n    with held_back():\n        reservation = spending.reserve(",
+        "release/spend.py",
+        "    with held_back():\n        reservation = account.spending(",
+        "    early = whatever_fails_is_spent(run)\n    with held_back():\n        reservation = account.spending(",
         "tests/unit/release/test_spend.py tests/unit/release/test_ledger_in_release.py",
     ),
     Mutant(
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "an error after spending carries its cause",
-        "release/spend/spend.py",
+        "release/spend.py",
         "    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.\n"
         "    raise failure",
         "    try:\n        run()\n    except Exception:\n        raise failure\n    raise failure",

@@ -30,9 +30,7 @@ from hedgerow.release.request import usual_delta
 from hedgerow.release.result.frame import BACKENDS
 from hedgerow.release.result.recorded import release_from_record
 from hedgerow.release.result.result import Release
-from hedgerow.release.spend.reservation import spending_in
-from hedgerow.release.spend.spend import spend
-from hedgerow.release.spend.total import within_total
+from hedgerow.release.spend import Account, spend
 from hedgerow.resampling import statistic
 from hedgerow.resampling.statistic import Asked
 from hedgerow.tables.opened import Opened
@@ -270,14 +268,11 @@ class Survey:
         """
         plan = self.plan(statistics, **options)
         warn_about_delta(plan.request.budget.delta, self.n, frames=3)
-        if self.facts is not None:
-            within_total(plan, self.facts.budget)
         certificate = certificate_of(plan)
         spent = spend(
-            spending_in(self.ledger, certificate),
+            Account.of(self.facts, self.ledger, request_id),
             certificate,
             plan.public_record(),
-            request_id=request_id,
             run=lambda: Release.of(
                 plan,
                 run_reserved(plan, self.source, SecureNoise()),

@@ -133,6 +133,36 @@ def test_public_names_are_listed_and_exist() -> None:
     assert set(hedgerow.__all__) <= set(dir(hedgerow))
 
 
+PRODUCTS = ("survey.py", "tables", "multicalibration", "testset")
+
+
+def steps_of_spending(text: str) -> list[str]:
+    """Return what a product does itself that `release.spend` does: reserve in a ledger, check the facts' budget."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            reserves = called.endswith(".reserve") and not called.startswith("InOpenLedger(")
+            if reserves or called.endswith(("check_total", "within_total", "price_is_spent", "InLedger")):
+                found.append(called)
+        # The budget of the facts is handed on whole: who compares with it prices it himself.
+        if isinstance(node, ast.Compare) and re.search(r"facts\.budget\.|total\.(epsilon|delta)", ast.unparse(node)):
+            found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.relative_to(SOURCE).parts[0] in PRODUCTS], ids=lambda p: p.name
+)
+def test_a_product_spends_through_release_spend_alone(path: Path) -> None:
+    assert steps_of_spending(path.read_text()) == []
+
+
+def test_a_product_that_reserves_by_itself_would_be_seen() -> None:
+    assert steps_of_spending("ledger.reserve(price, request_id='a', fingerprint='b')") == ["ledger.reserve"]
+    assert steps_of_spending("spend.InLedger(path)") and steps_of_spending("price > facts.budget.epsilon")
+
+
 def test_no_word_promises_what_cannot_be_promised() -> None:
     banned = re.compile(r"\b(anonymous|anonymised|anonymized|perfectly private|completely safe)\b", re.IGNORECASE)
     for path in [*FILES, *Path(__file__).parents[2].glob("docs/**/*.md"), Path(__file__).parents[2] / "README.md"]:

@@ -5,7 +5,6 @@ Everything up to the reservation sees public facts alone. Records are read by a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.accounting.certificate import Certificate, certify
-from hedgerow.accounting.compose import profile_of
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import Source
 from hedgerow.errors import ParameterError, UncertifiedError
@@ -36,9 +34,7 @@ from hedgerow.multicalibration.model.model import BaseOrigin, Model
 from hedgerow.multicalibration.model.model_file import family_record, model_from_text, model_text
 from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.spend.reservation import spending_in
-from hedgerow.release.spend.spend import spend
-from hedgerow.release.spend.total import price_within
+from hedgerow.release.spend import Account, run_unpriced, spend
 from hedgerow.user_code import silence
 
 PREFIX = "multicalibrate:"
@@ -184,8 +180,6 @@ def fit_model(
         HG606: the model could not be kept in the ledger; it is returned all the same.
     """
     price = price_of_fit(mechanism, setting, budget, base=base, in_ledger=ledger is not None, notes=notes)
-    if total is not None:
-        _within(price, setting, total)
 
     def run() -> Model:
         noise = SecureNoise()
@@ -195,18 +189,17 @@ def fit_model(
 
     if price.certificate is None:
         _no_ledger_for(mechanism, ledger)
-        return FitResult(run(), None, False)
+        return FitResult(run_unpriced(Account(total, None), run), None, False)
     warn_about_delta(budget.delta, setting.n, frames=3)
     named = None if ledger is None else next_fit(ledger, n_fits, request_id)
     spent = spend(
-        spending_in(ledger, price.certificate),
+        Account(total, ledger, named),
         price.certificate,
         # A word that no other fit has: the number of a fit alone would let two at one moment pass for the same.
         {
             **_request(price, setting, mechanism, classes, uuid4().hex if request_id is None else request_id),
             **({"base": base.name} if base in (BaseOrigin.APART, BaseOrigin.UNPROTECTED) else {}),
         },
-        request_id=named,
         run=run,
         write=model_text,
         read=model_from_text,
@@ -253,12 +246,6 @@ def _request(
         "classes": list(classes),
         "fit": word,
     }
-
-
-def _within(price: Price, setting: Setting, total: Budget) -> None:
-    whole = None if price.certificate is None else price.certificate.mechanism
-    # Without privacy no ε holds at all.
-    price_within(math.inf if whole is None else profile_of(whole, setting.relation).epsilon_upper(total.delta), total)
 
 
 def _no_ledger_for(mechanism: CalibrationMechanism, ledger: str | Path | None) -> None:

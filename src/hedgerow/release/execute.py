@@ -1,7 +1,8 @@
-"""The one place that spends budget and touches data.
+"""From a plan to its price, and from a reserved price to the estimates.
 
-Order: plan (from public facts) → reserve, from here on spent → histogram → noise → certify → record. There is no
-refund: if a step after the reservation fails, what was reserved stays spent, and the message is fixed text.
+Order: plan (from public facts) → certificate → reserve (`hedgerow.release.spend`), from here on spent → histogram →
+noise → estimates → record. There is no refund: if a step after the reservation fails, what was reserved stays spent,
+and the message is fixed text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PUBLIC_COUNT, PublicFacts
 from hedgerow.release.plan import Plan
-from hedgerow.release.spend.spend import whatever_fails_is_spent
+from hedgerow.release.spend import whatever_fails_is_spent
 from hedgerow.resampling.histogram import Histogram
 
 

@@ -184,7 +184,7 @@ def test_what_is_held_back_ends_the_process_after_it(tmp_path: Path) -> None:
     ("target", "said"),
     [
         ("hedgerow.survey.open", "Interrupted: no price was reserved"),
-        ("hedgerow.release.spend.reservation.NoLedger.reserve", "Interrupted: no price was reserved"),
+        ("hedgerow.release.spend.NoLedger.reserve", "Interrupted: no price was reserved"),
         ("hedgerow.survey.run_reserved", "HG605: "),
         ("hedgerow.release.result.text_table.text_table", "HG605: "),
     ],

@@ -13,7 +13,7 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.requested import requested
-from hedgerow.release.spend.total import price_together
+from hedgerow.release.spend import price_together
 
 RNG = np.random.default_rng(4)
 PEOPLE = pyarrow.table(

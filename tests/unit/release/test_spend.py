@@ -10,8 +10,8 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
-from hedgerow.release.spend.reservation import InLedger, NoLedger, spending_in
-from hedgerow.release.spend.spend import Spent, spend
+from hedgerow.release.spend import Account, InLedger, NoLedger, Spending, Spent, run_unpriced, spend
+from hedgerow.testset import TestSet
 
 PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up
 
@@ -38,8 +38,9 @@ class Once:
         return self.value
 
 
-def ask(spending: object, run: object, *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
-    return spend(spending, price(), {"what": what}, request_id=request_id, run=run, write=str, read=int)
+def ask(spending: Spending, run: object, *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
+    account = Account(None, spending, request_id)
+    return spend(account, price(), {"what": what}, run=run, write=str, read=int)
 
 
 def spent(path: Path) -> float:
@@ -101,6 +102,30 @@ def test_without_a_ledger_every_call_runs() -> None:
 
 def test_what_costs_nothing_is_kept_in_no_ledger(path: Path) -> None:
     free = certify(Composition(()), Relation.REPLACE_ONE, unit="row", delta=0.0)
-    assert isinstance(spending_in(path, free), NoLedger)
-    assert isinstance(spending_in(path, price()), InLedger)
-    assert isinstance(spending_in(None, price()), NoLedger)
+    assert isinstance(Account(None, path).spending(free), NoLedger)
+    assert isinstance(Account(None, path).spending(price()), InLedger)
+    assert isinstance(Account(None, None).spending(price()), NoLedger)
+
+
+def test_more_than_the_whole_budget_of_the_facts_is_refused_before_anything_is_reserved(path: Path) -> None:
+    run = Once()
+    for total in (Budget(0.5, 0.0), Budget(0.4, 1e-9)):
+        with pytest.raises(BudgetExceeded, match="HG706"):
+            spend(Account(total, path, "a"), price(), {}, run=run, write=str, read=int)
+    assert (run.runs, spent(path)) == (0, 0.0)
+    assert spend(Account(Budget(0.6, 0.0), path, "a"), price(), {}, run=run, write=str, read=int).value == 41
+
+
+def test_what_has_no_price_is_refused_where_the_facts_set_a_budget() -> None:
+    run = Once()
+    with pytest.raises(BudgetExceeded, match="HG706"):
+        run_unpriced(Account(Budget(100.0, 1e-6), None), run)
+    assert run.runs == 0 and run_unpriced(Account(None, None), run) == 41
+
+
+def test_a_ledger_that_belongs_to_a_test_set_pays_for_its_looks_alone(path: Path) -> None:
+    TestSet(None, [0, 1] * 500, relation="add-remove", epsilon=1.2, n_looks=2, ledger=path.parent / "ts.ledger").close()
+    run, before = Once(), spent(path.parent / "ts.ledger")
+    with pytest.raises(LedgerError, match="HG318"):
+        ask(InLedger(path.parent / "ts.ledger"), run)
+    assert (run.runs, spent(path.parent / "ts.ledger")) == (0, before)

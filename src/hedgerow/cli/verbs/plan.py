@@ -192,7 +192,7 @@ def _balance(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None,
     from hedgerow.ledger.store import Ledger
     from hedgerow.release.execute import certificate_of
     from hedgerow.release.result.combine import composed_certificate
-    from hedgerow.release.spend.total import price_together
+    from hedgerow.release.spend import price_together
 
     plans = [one for _, one, _ in made]
     if kept is not None and (Path(kept).exists() or total is None):

@@ -22,8 +22,7 @@ from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import apply_policy
-from hedgerow.release.spend.reservation import spending_in
-from hedgerow.release.spend.spend import spend
+from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.statistic import Asked, Sum
 from hedgerow.tables.bootstrap_dp.bootstrap_noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.bootstrap_plan import BootstrapPlan, bootstrap_plan
@@ -106,10 +105,9 @@ def bootstrap_table(
     opened.source.check(plan.query)
     statement = plan.statement()
     spent = spend(
-        spending_in(opened.ledger, statement),
+        Account.of(opened.facts, opened.ledger, request_id),
         statement,
         plan.public_record(),
-        request_id=request_id,
         run=lambda: _drawn(plan, opened, statement, SecureNoise()),
         write=lambda table: _as_text(table),
         read=lambda text: _table(plan, opened, statement, _values_of(text, plan)),

@@ -20,9 +20,7 @@ from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
-from hedgerow.release.spend.reservation import spending_in
-from hedgerow.release.spend.spend import spend
-from hedgerow.release.spend.total import within_total
+from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
@@ -71,8 +69,6 @@ def protected_table(
     for item in plan.items:
         if item.design is not None:
             opened.source.check(item.design.query)
-    if opened.facts is not None:
-        within_total(plan, opened.facts.budget)
     certificate = certificate_of(plan)
 
     def made(drawn: AdditiveTable) -> _Made:
@@ -80,10 +76,9 @@ def protected_table(
         return _Made(drawn, replace(table, backend=opened.backend))
 
     spent = spend(
-        spending_in(opened.ledger, certificate),
+        Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         choice.public_record(),
-        request_id=request_id,
         run=lambda: made(_drawn(choice, opened, SecureNoise())),
         write=lambda new: _as_text(choice, new.drawn, certificate, opened.source.name),
         read=lambda text: made(_from_text(choice, text)),

@@ -9,7 +9,7 @@ from uuid import uuid4
 from hedgerow.errors import BudgetExceeded
 from hedgerow.ledger.request import checked_text
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.spend.spend import spend
+from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.looks.distinct import best_of, distinguishable
 from hedgerow.testset.looks.looks import Looks, Past
@@ -53,7 +53,7 @@ def ask(
     ParameterError
         HG314: the id is no text of a sensible size.
     LedgerError, SpentError
-        As `hedgerow.release.spend.spend.spend`.
+        As `hedgerow.release.spend.spend`.
     """
     # What is no name is refused here: a look would be reserved under its text, and not found again.
     name = uuid4().hex if request_id is None else checked_text("request_id", request_id)
@@ -83,9 +83,9 @@ def _taken(
         return _score(settings, now, answer, name, price if noise.secure else None)
 
     request = {"a look": settings.metric.name, "training": training, **told}
-    spent = spend(
-        looks, price, request, request_id=name, run=run, write=lambda score: score.to_json(), read=score_from_record
-    )
+    # The budget of a test set is that of its looks, which count them.
+    account = Account(None, looks, name)
+    spent = spend(account, price, request, run=run, write=lambda score: score.to_json(), read=score_from_record)
     return replayed(spent.value, spent.head, spent.replayed, unrecorded=spent.unrecorded)
 
 

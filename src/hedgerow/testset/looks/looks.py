@@ -24,11 +24,11 @@ from hedgerow.errors import HedgerowError, LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.interrupts import held_back
-from hedgerow.ledger.entry import Replay, fingerprint_of
+from hedgerow.ledger.entry import fingerprint_of, is_look, is_settings
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import Composition
-from hedgerow.release.spend.reservation import Answered, Reservation
+from hedgerow.release.spend import Answered, InOpenLedger, Reservation
 from hedgerow.testset.looks.score import Score, score_from_record
 from hedgerow.testset.looks.secret import Secret, secret_path
 
@@ -74,7 +74,7 @@ class Looks(Protocol):
         ...
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
-        """Make a look's price durable; see `hedgerow.release.spend.reservation.Spending`."""
+        """Make a look's price durable; see `hedgerow.release.spend.Spending`."""
         ...
 
 
@@ -171,7 +171,7 @@ class LedgerLooks:
                 secret_path(path).unlink()
             raise
         nothing = certify(Composition(()), relation, unit="row", delta=0.0)
-        ledger.reserve(nothing, request_id=FIRST, fingerprint=fingerprint_of({"testset": "settings", **settings}))
+        InOpenLedger(ledger).reserve(nothing, {"testset": "settings", **settings}, FIRST)
         ledger.record(FIRST, "settings")
         return cls(ledger, secret, settings)
 
@@ -186,10 +186,8 @@ class LedgerLooks:
                 remedy="Check the path, or make it with `hedgerow testset create`.",
             )
         ledger = Ledger.open(path)
-        told: dict[str, Any] = {}
-        with suppress(IndexError, ValueError):
-            told = json.loads(ledger.entries()[0].fingerprint)
-        if told.pop("testset", None) != "settings":
+        first = next((entry.fingerprint for entry in ledger.entries()), "")
+        if not is_settings(first):
             ledger.close()
             raise LedgerError(
                 "HG433",
@@ -197,7 +195,9 @@ class LedgerLooks:
                 finding="This one begins otherwise: it belongs to something else, or was made and never used.",
                 remedy="Give another path. A test set has a ledger of its own.",
             )
-        return cls(ledger, Secret.read(secret_path(path)), told)
+        settings = json.loads(first)
+        del settings["testset"]
+        return cls(ledger, Secret.read(secret_path(path)), settings)
 
     def turn(self) -> AbstractContextManager[None]:
         """Return nothing to wait for: the ledger itself decides between threads and processes."""
@@ -205,7 +205,7 @@ class LedgerLooks:
 
     def past(self) -> Past:
         """Return what was looked at before, by whatever process."""
-        looks = [entry for entry in self._ledger.entries() if entry.fingerprint.startswith(_LOOK)]
+        looks = [entry for entry in self._ledger.entries() if is_look(entry.fingerprint)]
         for entry in looks:
             # A result never changes: its seal is checked at each reading, and it is parsed once.
             if entry.result is not None and entry.hash not in self._read:
@@ -214,10 +214,8 @@ class LedgerLooks:
         return Past(tuple(entry.request_id for entry in looks), scores)
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
-        """Reserve in the ledger; see `hedgerow.ledger.store.Ledger.reserve`."""
-        name = str(request_id)
-        found = self._ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
-        return Answered(found.result, str(found.head)) if isinstance(found, Replay) else _Kept(self._ledger, name)
+        """Reserve in the ledger, which is kept open."""
+        return InOpenLedger(self._ledger).reserve(certificate, request, request_id)
 
     @property
     def head(self) -> str:
@@ -234,15 +232,6 @@ class LedgerLooks:
         self._ledger.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    ledger: Ledger
-    name: str
-
-    def record(self, result: str) -> str:
-        return str(self.ledger.record(self.name, result))
-
-
 def not_copied(finding: str) -> ParameterError:
     """Return the refusal of a second counter for one test set (HG179)."""
     return ParameterError(
@@ -251,7 +240,3 @@ def not_copied(finding: str) -> ParameterError:
         finding=finding,
         remedy="Give it a ledger, ledger='ts.ledger': then it may be copied, pickled and forked. No look was taken.",
     )
-
-
-# Canonical JSON has its keys in order, so that a look's request begins like this.
-_LOOK = '{"a look":'

@@ -1,0 +1,345 @@
+"""The one path on which a budget is spent: check the facts' budget, reserve, run, record.
+
+Guarantee: whatever is released (statistics, a table, a score, a model), a price above the whole budget of the facts is
+refused; the price is durable before data are read; whatever fails later stays spent; the same request under the same
+id is answered from its record at no further price; and a result that was paid for is returned even where its record
+cannot be kept. No product does one of these steps itself.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+from uuid import uuid4
+
+from hedgerow.accounting.certificate import Certificate, round_up
+from hedgerow.accounting.compose import profile_of
+from hedgerow.errors import BudgetExceeded, HedgerowWarning, LedgerError, SpentError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.given import check_texts
+from hedgerow.interrupts import held_back, price_is_spent
+from hedgerow.ledger.entry import Head, Replay, fingerprint_of
+from hedgerow.ledger.guarantee import Price
+from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
+from hedgerow.mechanisms.mechanism import Composition, parts_of
+from hedgerow.release.plan import Plan
+
+T = TypeVar("T")
+
+
+class Reservation(Protocol):
+    """A price that is spent from here on, whatever happens."""
+
+    def record(self, result: str) -> Head | None:
+        """Keep the released text beside the entry; return the head of the ledger."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The request was released before under the same id: its text, at no further price."""
+
+    result: str
+    head: str
+
+
+class Spending(Protocol):
+    """Where prices are reserved."""
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+        """Make the price durable, or refuse it with `BudgetExceeded`; nothing was read yet."""
+        ...
+
+
+class NoLedger:
+    """No budget is kept: every call carries its own certificate, and their prices add up."""
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> NoLedger:
+        """Do nothing."""
+        return self
+
+    def record(self, result: str) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class InOpenLedger:
+    """Prices are reserved in a ledger that the caller keeps open."""
+
+    ledger: Ledger
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+        """Reserve under an id, a fresh one where it is None; see `hedgerow.ledger.store.Ledger.reserve`."""
+        name = uuid4().hex if request_id is None else request_id
+        found = self.ledger.reserve(certificate, request_id=name, fingerprint=fingerprint_of(request))
+        return Answered(found.result, str(found.head)) if isinstance(found, Replay) else found
+
+
+@dataclass(frozen=True, slots=True)
+class InLedger:
+    """Prices are reserved in the ledger at a path, which must be there: a mistyped path creates nothing."""
+
+    path: Path
+
+    def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
+        """Reserve under an id; the same request under the same id is answered from what was recorded.
+
+        Raises
+        ------
+        BudgetExceeded
+            HG310: nothing was spent.
+        LedgerError
+            HG301 to HG312, HG316, HG318: the ledger is missing, damaged, locked, for another guarantee or for a test
+            set, or the id was used for another request.
+        SpentError
+            HG607: the disk failed after the reservation had reached it.
+        """
+        name, refused = uuid4().hex if request_id is None else request_id, None
+        with Ledger.open(self.path) as ledger:
+            try:
+                reserved = InOpenLedger(ledger).reserve(certificate, request, name)
+            except LedgerError as failure:
+                refused = failure
+        if refused is not None:
+            # A transaction whose end failed may be on the disk all the same, and is then as good as any other.
+            raise _spent_after_all() if refused.code == "HG307" and _holds(self.path, name) else refused
+        return reserved if isinstance(reserved, Answered) else _Entry(self.path, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    request_id: str
+
+    def record(self, result: str) -> Head:
+        # Opened anew: counting may have taken hours, and a connection must not be held for them.
+        with Ledger.open(self.path) as ledger:
+            return ledger.record(self.request_id, result)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where one call is paid.
+
+    Attributes
+    ----------
+    total : Budget or None
+        The whole budget of the facts: a call that alone costs more is refused. None without such facts.
+    ledger : path, Spending or None
+        Where the price is reserved.
+    request_id : str or None
+        The caller's id; a fresh one where it is None.
+    """
+
+    total: Budget | None
+    ledger: str | Path | Spending | None
+    request_id: str | None = None
+
+    @classmethod
+    def of(cls, facts: Facts | None, ledger: Path | None, request_id: str | None) -> Account:
+        """Return the account of a call on data that the facts describe."""
+        return cls(None if facts is None else facts.budget, ledger, request_id)
+
+    def spending(self, price: Price) -> Spending:
+        """Return where a price is reserved: nowhere without a ledger, and in no file where nothing is to be paid."""
+        if self.ledger is not None and not isinstance(self.ledger, (str, Path)):
+            return self.ledger
+        free = isinstance(price, Certificate) and parts_of(price.mechanism) == ()
+        return NoLedger() if self.ledger is None or free else InLedger(Path(self.ledger))
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Generic[T]):
+    """What was released, and what the ledger knows of it.
+
+    Attributes
+    ----------
+    value
+        What was released.
+    head : str or None
+        The head of the ledger after it; None without one.
+    replayed : bool
+        Whether its record answered.
+    unrecorded : bool
+        Whether the ledger holds its price alone: the result could not be written there.
+    """
+
+    value: T
+    head: str | None
+    replayed: bool
+    unrecorded: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the result must carry with it: where it is not on record, that."""
+        return (str(not_on_record()),) if self.unrecorded else ()
+
+
+def spend(
+    account: Account,
+    price: Price,
+    request: Mapping[str, Any],
+    *,
+    run: Callable[[], T],
+    write: Callable[[T], str],
+    read: Callable[[str], T],
+) -> Spent[T]:
+    """Check, reserve, run, record; or answer from the record of the same request under the same id.
+
+    Parameters
+    ----------
+    account : Account
+        Where it is paid.
+    price : Certificate or BootstrapStatement
+        Made from public facts.
+    request : mapping
+        What is asked for as plain JSON data, all of it public: it tells this request from another under the same id.
+    run : callable
+        Reads data and draws noise. From here on the price is spent.
+    write, read : callable
+        From what was released to the text that the ledger keeps, and back.
+
+    Raises
+    ------
+    ParameterError, BudgetExceeded, LedgerError
+        HG211, HG310, HG316, HG318, HG706 and HG301 to HG312: nothing was read or spent.
+    SpentError
+        HG601 to HG603: the price counts as spent.
+
+    Warns
+    -----
+    HedgerowWarning
+        HG606: the result could not be kept in the ledger. It is returned all the same: it was paid for.
+    """
+    _check_total(price, account.total)
+    check_texts(request, "A text of this request")
+    with held_back():
+        reservation = account.spending(price).reserve(price, request, account.request_id)
+        if isinstance(reservation, Answered):
+            return Spent(read(reservation.result), reservation.head, True)
+        price_is_spent()
+    value = whatever_fails_is_spent(run)
+    try:
+        with held_back():
+            head = reservation.record(write(value))
+            return Spent(value, None if head is None else str(head), False)
+    except Exception:
+        # Its words are dropped: they may quote what was to be written.
+        pass
+    # Also where a filter makes warnings errors, the result is returned: `unrecorded` says the same.
+    with suppress(HedgerowWarning):
+        warnings.warn(str(not_on_record()), HedgerowWarning, stacklevel=3)
+    return Spent(value, None, False, unrecorded=True)
+
+
+def run_unpriced(account: Account, run: Callable[[], T]) -> T:
+    """Run what has no price at any ε, outside every ledger; refused where the facts set a budget (HG706)."""
+    if account.total is not None:
+        raise _over_total(math.inf, account.total)
+    return run()
+
+
+def _check_total(price: Price, total: Budget | None) -> None:
+    """Refuse a price that alone exceeds all that may ever be spent (HG706).
+
+    A statement of bootstrap-dp is no part of a budget of differential privacy: its own ledger bounds it.
+    """
+    if total is None or isinstance(price, BootstrapStatement):
+        return
+    if price.delta <= total.delta and price.epsilon <= total.epsilon:
+        return
+    epsilon = profile_of(price.mechanism, price.relation).epsilon_upper(total.delta)
+    epsilon = round_up(epsilon) if math.isfinite(epsilon) else epsilon
+    if epsilon > total.epsilon:
+        raise _over_total(epsilon, total)
+
+
+def _over_total(epsilon: float, total: Budget) -> BudgetExceeded:
+    said = f"ε = {epsilon:.6g}" if math.isfinite(epsilon) else "more than every ε"
+    return BudgetExceeded(
+        "HG706",
+        requested=epsilon,
+        remaining=total.epsilon,
+        rule="A release costs no more than the whole budget of the facts.",
+        finding=f"It would cost {said} at δ = {total.delta:.3g}, of ε = {total.epsilon:.6g} in all.",
+        remedy="Ask for less: a smaller epsilon, or a δ no larger than that of the budget.",
+    )
+
+
+def price_together(plans: Sequence[Plan], delta: float) -> float:
+    """Return an upper bound on ε at δ of all the releases together: their privacy-loss distributions are composed.
+
+    Infinite where no ε holds at this δ, as for Gaussian noise at δ = 0.
+    """
+    parts = [part for plan in plans for part in parts_of(plan.mechanism)]
+    if not parts:
+        return 0.0
+    together = parts[0] if len(parts) == 1 else Composition(tuple(parts))
+    return round_up(profile_of(together, plans[0].facts.relation).epsilon_upper(delta))
+
+
+def whatever_fails_is_spent(run: Callable[[], T]) -> T:
+    """Return what `run` returns; whatever it raises becomes a `SpentError` of fixed text, without its cause.
+
+    Raises
+    ------
+    SpentError
+        HG601 for any failure; one that `run` raises itself keeps its code and text.
+
+    Examples
+    --------
+    >>> whatever_fails_is_spent(lambda: 6 * 7)
+    42
+    """
+    try:
+        return run()
+    except SpentError as fixed:
+        failure = SpentError(fixed.code, rule=fixed.rule, finding=fixed.finding, remedy=fixed.remedy)
+    except Exception:
+        failure = SpentError(
+            "HG601",
+            rule="A release that fails after its price was reserved stays spent.",
+            finding="The source could not be read to the end, or a later step failed.",
+            remedy="Count the price of this call as spent, mend the source, and try again.",
+        )
+    # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.
+    raise failure
+
+
+def not_on_record() -> SpentError:
+    """Return what is said of a result that was released and could not be kept in the ledger (HG606).
+
+    >>> not_on_record().code
+    'HG606'
+    """
+    return SpentError(
+        "HG606",
+        rule="What was released is kept in the ledger, beside its price.",
+        finding="The price is there, but the result could not be written: it is here only, and cannot be shown again.",
+        remedy="Keep this result, mend the disk or the permissions, and see `hedgerow ledger verify`.",
+    )
+
+
+def _holds(path: Path, name: str) -> bool:
+    try:
+        with Ledger.open(path) as ledger:
+            return any(entry.request_id == name for entry in ledger.entries())
+    except LedgerError:
+        # It could be read a moment ago. Now nobody can say, so it counts as spent.
+        return True
+
+
+def _spent_after_all() -> SpentError:
+    return SpentError(
+        "HG607",
+        rule="A reservation that is on the disk is spent.",
+        finding="The disk failed meanwhile, and it is there or cannot be looked for. No data were read.",
+        remedy="Count the price of this call as spent, and mend the disk before the next.",
+    )

@@ -1,1 +1,0 @@
-"""Reserve a price, run, record the result."""
