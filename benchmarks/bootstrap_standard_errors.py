@@ -19,8 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import hedgerow as hg
-from hedgerow.inference.bootstrap.bootstrap_variance import standard_error_parts
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.replicates import Replicates, standard_error_parts
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.resampling.statistic import Statistic
 from hedgerow.testing.simulated import SimulatedNoise

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.bootstrap import calibrated
-from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
-from hedgerow.inference.level import normal_quantile
+from hedgerow.inference.bootstrap.replicates import Replicates, brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.estimate import normal_quantile
 
 PRINTED = {"unbiased": 0.801, "conservative": 0.971, "most conservative": 1.0}
 

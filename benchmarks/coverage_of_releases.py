@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import hedgerow as hg
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.bootstrap.bootstrap_basis import BootstrapBasis
+from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.score import Quadratic
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_estimates

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.bootstrap import calibrated, conservative, most_conservative, unbiased
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
-from hedgerow.inference.level import normal_quantile
+from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.intervals import conservative_interval, most_conservative_interval, unbiased_interval
+from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.estimate import normal_quantile
 from hedgerow.resampling.n_resamples import choose_n_resamples
 
 GRID = np.linspace(0.0, 1.0, 256)
@@ -88,12 +89,12 @@ def _without_privacy(replicates: Replicates, level: float) -> tuple[float, float
 
 
 METHODS: dict[str, Interval] = {
-    "calibrated": lambda r, level: calibrated.interval(_uncapped(r), level=level),
-    "capped": lambda r, level: calibrated.interval(r, level=level),
-    "BH unbiased": lambda r, level: unbiased.interval(_uncapped(r), level=level),
-    "BH .05": lambda r, level: conservative.interval(_uncapped(r), level=level),
-    "BH most": lambda r, level: most_conservative.interval(_uncapped(r), level=level),
-    "no offset": lambda r, level: calibrated.interval(_uncapped(r).without_centre(), level=level),
+    "calibrated": lambda r, level: calibrated_interval(_uncapped(r), level=level),
+    "capped": lambda r, level: calibrated_interval(r, level=level),
+    "BH unbiased": lambda r, level: unbiased_interval(_uncapped(r), level=level),
+    "BH .05": lambda r, level: conservative_interval(_uncapped(r), level=level),
+    "BH most": lambda r, level: most_conservative_interval(_uncapped(r), level=level),
+    "no offset": lambda r, level: calibrated_interval(_uncapped(r).without_centre(), level=level),
     "no privacy": _without_privacy,
 }
 

@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         "normal quantiles are .5 % too small",
-        "inference/level.py",
+        "inference/estimate.py",
         "return NormalDist().inv_cdf((1 + parse_level(level)) / 2)",
         "return 0.995 * NormalDist().inv_cdf((1 + parse_level(level)) / 2)",
         "tests/unit/inference tests/laws/test_intervals.py",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
 
 EXTRACT = Path(os.environ.get("HEDGEROW_DATA", "")) / "PUMS5extract10000.csv"
 N, K, RHO, RUNS = 500, 50, 0.5, 2000

@@ -15,10 +15,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.inference.bootstrap import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, standard_error_parts
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
-from hedgerow.inference.level import normal_quantile
+from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.intervals import (
+    conservative_interval,
+    file_interval,
+    most_conservative_interval,
+    unbiased_interval,
+)
+from hedgerow.inference.bootstrap.replicates import (
+    Replicates,
+    brawner_honaker_total_variance,
+    standard_error_parts,
+)
+from hedgerow.inference.estimate import normal_quantile
 
 GRID = np.linspace(0.0, 1.0, 256)
 RUNS = 1000
@@ -68,7 +77,7 @@ def relative_width(summaries: list[Replicates], variance: float, method: Method,
 
 
 def calibrated_at(level: float) -> Method:
-    return lambda replicates: calibrated.interval(replicates, level=level)
+    return lambda replicates: calibrated_interval(replicates, level=level)
 
 
 @pytest.mark.parametrize("name", ["normal", "skewed", "0.05", "0.5"])
@@ -98,7 +107,7 @@ def test_taking_the_noisy_spread_for_sampling_error_is_far_too_wide() -> None:
     """Sabotage: no noise subtracted (most conservative, c = 0); at R = 1 it is over twice as wide as the calibrated."""
     summaries, _, variance = draw("normal", n=500, mu=0.1, k=50)
     width, error = relative_width(summaries, variance, calibrated_at(0.95), 0.95)
-    naive, naive_error = relative_width(summaries, variance, lambda r: most_conservative.interval(r, level=0.95), 0.95)
+    naive, naive_error = relative_width(summaries, variance, lambda r: most_conservative_interval(r, level=0.95), 0.95)
     assert stats.norm.sf((2.5 - width) / error) < 1e-6
     assert stats.norm.sf((naive - 2.5) / naive_error) < 1e-12
 
@@ -108,7 +117,7 @@ def test_dropping_the_term_of_the_replicates_themselves_is_found_out() -> None:
     summaries, truth, _ = draw("0.5", n=5000, mu=10.0, k=5, runs=20_000)
 
     def without(replicates: Replicates) -> tuple[float, float]:
-        low, high = calibrated.interval(replicates, level=0.9)
+        low, high = calibrated_interval(replicates, level=0.9)
         half = (high - low) / 2 * math.sqrt(5 / 6)
         return replicates.mean - half, replicates.mean + half
 
@@ -132,7 +141,7 @@ def test_subtracting_the_offset_twice_is_found_out() -> None:
 
     def twice(replicates: Replicates) -> tuple[float, float]:
         less = max(0.0, replicates.spread - replicates.centre_offset)
-        return calibrated.interval(replace(replicates, spread=less), level=0.95)
+        return calibrated_interval(replace(replicates, spread=less), level=0.95)
 
     assert not_below(summaries, truth, calibrated_at(0.95), 0.94) > 1e-6
     assert not_below(summaries, truth, twice, 0.94) < 1e-12
@@ -153,10 +162,8 @@ def test_equation_35_cut_at_0_is_found_out() -> None:
     assert not_below(summaries, truth, printed, 0.94) < 1e-12
     assert min(high - low for low, high in map(printed, summaries)) == 0.0
     noise_alone = 2 * normal_quantile(0.95) * math.sqrt(summaries[0].privacy_variance)
-    for method in (unbiased, conservative, calibrated):
-        assert (
-            min(high - low for low, high in (method.interval(r, level=0.95) for r in summaries)) >= noise_alone * 0.999
-        )
+    for method in (unbiased_interval, conservative_interval, calibrated_interval):
+        assert min(high - low for low, high in (method(r, level=0.95) for r in summaries)) >= noise_alone * 0.999
 
 
 def test_rates_other_than_1_cover_too() -> None:
@@ -174,9 +181,9 @@ def test_rates_other_than_1_cover_too() -> None:
 def test_brawner_and_honakers_intervals_as_they_are() -> None:
     """Reported, not hidden: at R = 4 and k = 50 unbiased is rejected, conservative and most conservative are not."""
     summaries, truth, _ = draw("normal", n=500, mu=0.2, k=50)
-    assert not_below(summaries, truth, lambda r: unbiased.interval(r, level=0.95), 0.94) < 1e-12
-    assert not_below(summaries, truth, lambda r: conservative.interval(r, level=0.95), 0.94) > 1e-6
-    assert not_below(summaries, truth, lambda r: most_conservative.interval(r, level=0.95), 0.94) > 1e-6
+    assert not_below(summaries, truth, lambda r: unbiased_interval(r, level=0.95), 0.94) < 1e-12
+    assert not_below(summaries, truth, lambda r: conservative_interval(r, level=0.95), 0.94) > 1e-6
+    assert not_below(summaries, truth, lambda r: most_conservative_interval(r, level=0.95), 0.94) > 1e-6
 
 
 def test_the_file_interval_covers_the_file_itself() -> None:
@@ -191,7 +198,7 @@ def test_the_file_interval_covers_the_file_itself() -> None:
         half = normal_quantile(0.95) * math.sqrt(replicates.spread / replicates.n_resamples)
         return replicates.mean - half, replicates.mean + half
 
-    assert not_below(summaries, ones / n, lambda r: file_target.interval(r, level=0.95), 0.95) > 1e-6
+    assert not_below(summaries, ones / n, lambda r: file_interval(r, level=0.95), 0.95) > 1e-6
     assert not_below(summaries, ones / n, with_z, 0.95) < 1e-12
 
 
@@ -220,7 +227,7 @@ def test_the_standard_error_is_the_sd_of_the_estimate(name: str, n: int, mu: flo
     assert stats.norm.cdf((ratio - 0.9) / error) > 1e-6 and stats.norm.sf((ratio - 1.1) / error) > 1e-6
 
     def conservative_error(replicates: Replicates) -> float:
-        low, high = conservative.interval(replicates, level=0.95)
+        low, high = conservative_interval(replicates, level=0.95)
         return (high - low) / (2 * normal_quantile(0.95))
 
     before, before_error = mean_error_over_sd(summaries, sd, conservative_error)

@@ -10,11 +10,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
+from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.level import parse_level
+from hedgerow.facts.given import real
+
+
+def parse_level(level: object) -> float:
+    """Return the level as a float strictly between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        HG110: anything else, such as 95 for 95 %.
+
+    Examples
+    --------
+    >>> parse_level(0.95)
+    0.95
+    """
+    number = real(level)
+    if number is not None and 0.0 < number < 1.0:
+        return number
+    raise ParameterError(
+        "HG110",
+        rule="`level` must be a number strictly between 0 and 1.",
+        finding=f"Found {level!r}.",
+        remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
+    )
+
+
+def normal_quantile(level: float) -> float:
+    """Return z such that a standard normal lies within ±z with probability `level`.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 4)
+    1.96
+    """
+    return NormalDist().inv_cdf((1 + parse_level(level)) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +255,39 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBasis:
+    """What a record keeps of an interval. Another level would need numbers that were not written down.
+
+    >>> RecordedBasis(1.0, 2.0, 0.95, "moments").interval(0.95, "moments")
+    (1.0, 2.0)
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The recorded method."""
+        return (self.method,)
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the recorded interval.
+
+        Raises
+        ------
+        ParameterError
+            HG108: another level than the recorded one.
+        """
+        if level != self.level:
+            raise ParameterError(
+                "HG108",
+                rule="A release read back from a record has the intervals that were recorded.",
+                finding=f"They are at level {self.level:g}, not {level:g}.",
+                remedy=f"Ask for level={self.level:g}.",
+            )
+        return self.low, self.high

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.score import Quadratics, ScoreArrays
-from hedgerow.inference.skewness import POISSON, skewness_range
+from hedgerow.inference.score import POISSON, Quadratics, ScoreArrays, skewness_range
 
 RELIABLE_SDS = 2.0
 Floats = NDArray[np.float64]

@@ -314,7 +314,7 @@ def _noise_sd(loss: Loss | None) -> float | None:
 
 
 def _cells(residuals: Residuals, level: float) -> list[CellReading]:
-    from hedgerow.inference.level import normal_quantile
+    from hedgerow.inference.estimate import normal_quantile
 
     z = normal_quantile(level)
     k = residuals.count.shape[1]

@@ -12,7 +12,7 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.columns import Category, Missing, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.given import kind_of, real, whole
-from hedgerow.inference.bootstrap.bootstrap_basis import INTERVALS
+from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.mechanisms.averaged_laplace import MOST_DRAWS
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.awaiting import Awaiting

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.columns import Scalar
-from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.release.result.frame import build_frame
 from hedgerow.release.result.result import REPLAYED
 from hedgerow.tables.cells.cell_estimates import CellEstimates

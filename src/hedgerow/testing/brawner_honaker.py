@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
-from hedgerow.inference.level import normal_quantile
+from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.estimate import normal_quantile
 
 Array = NDArray[np.float64]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hedgerow.inference.bootstrap.bootstrap_basis import INTERVALS, BootstrapBasis
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.intervals import INTERVALS, BootstrapBasis
+from hedgerow.inference.bootstrap.replicates import Replicates
 
 
 def basis(mean: float, *, census: bool = False) -> BootstrapBasis:

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from hedgerow.inference.bootstrap import calibrated, calibrated_programme
 from hedgerow.inference.bootstrap.calibrated import critical_curve
 from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, CriticalCurve
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.resampling.n_resamples import LADDER
 
 LEVELS = (0.9, 0.95, 0.99)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Callable
 
 import pytest
 from scipy import stats
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap import calibrated, conservative, file_target, most_conservative, unbiased
-from hedgerow.inference.bootstrap.bootstrap_basis import INTERVALS, BootstrapBasis
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.intervals import (
+    INTERVALS,
+    BootstrapBasis,
+    conservative_interval,
+    file_error_parts,
+    file_interval,
+    most_conservative_interval,
+    unbiased_interval,
+)
+from hedgerow.inference.bootstrap.replicates import Replicates
 
-METHODS = [unbiased, conservative, most_conservative, calibrated, file_target]
+METHODS = [unbiased_interval, conservative_interval, most_conservative_interval, calibrated_interval, file_interval]
 POPULATION = METHODS[:-1]
 SUMMARY = Replicates(10.0, 5.0, 50, 2.0, centre=9.0, n=4)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_it_is_centred_and_grows_with_the_level(method: ModuleType) -> None:
+def test_it_is_centred_and_grows_with_the_level(method: Callable[..., tuple[float, float]]) -> None:
     widths = []
     for level in (0.5, 0.9, 0.95, 0.99):
-        low, high = method.interval(SUMMARY, level=level)
+        low, high = method(SUMMARY, level=level)
         assert (low + high) / 2 == pytest.approx(10.0)
         widths.append(high - low)
     assert widths == sorted(widths) and widths[0] > 0
@@ -29,15 +37,15 @@ def test_it_is_centred_and_grows_with_the_level(method: ModuleType) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan"), "0.95", None, True])
-def test_it_refuses_what_is_no_level(method: ModuleType, level: object) -> None:
+def test_it_refuses_what_is_no_level(method: Callable[..., tuple[float, float]], level: object) -> None:
     with pytest.raises(ParameterError, match="HG110"):
-        method.interval(SUMMARY, level=level)
+        method(SUMMARY, level=level)
 
 
 @pytest.mark.parametrize("method", POPULATION)
-def test_it_is_never_narrower_than_the_noise_alone(method: ModuleType) -> None:
+def test_it_is_never_narrower_than_the_noise_alone(method: Callable[..., tuple[float, float]]) -> None:
     for spread in (0.0, 0.5, 2.0):
-        low, high = method.interval(Replicates(0.0, spread, 50, 2.0), level=0.9)
+        low, high = method(Replicates(0.0, spread, 50, 2.0), level=0.9)
         assert (high - low) / 2 >= stats.norm.ppf(0.95) * (2.0 / 50) ** 0.5 * (1 - 1e-9)
 
 
@@ -52,17 +60,20 @@ def test_the_standard_error_is_the_same_beside_every_interval(name: str, census:
 
 
 def test_what_is_subtracted_orders_brawner_and_honakers_three() -> None:
-    widths = [method.interval(SUMMARY, level=0.95)[1] for method in (unbiased, conservative, most_conservative)]
+    widths = [
+        method(SUMMARY, level=0.95)[1]
+        for method in (unbiased_interval, conservative_interval, most_conservative_interval)
+    ]
     assert widths == sorted(widths) and len(set(widths)) == 3
 
 
 def test_the_offset_narrows_every_method_that_subtracts_the_known() -> None:
-    for method in (unbiased, conservative, calibrated):
-        corrected = method.interval(SUMMARY, level=0.95)[1]
-        assert corrected < method.interval(SUMMARY.without_centre(), level=0.95)[1]
+    for method in (unbiased_interval, conservative_interval, calibrated_interval):
+        corrected = method(SUMMARY, level=0.95)[1]
+        assert corrected < method(SUMMARY.without_centre(), level=0.95)[1]
 
 
 def test_the_file_interval_is_students() -> None:
-    low, high = file_target.interval(Replicates(10.0, 4.0, 8, 1.0), level=0.9)
+    low, high = file_interval(Replicates(10.0, 4.0, 8, 1.0), level=0.9)
     assert (low, high) == pytest.approx(stats.t(7, loc=10.0, scale=(4.0 / 8) ** 0.5).interval(0.9))
-    assert file_target.standard_error_parts(Replicates(0.0, 4.0, 8, 1.0)).sampling_error == 0.0
+    assert file_error_parts(Replicates(0.0, 4.0, 8, 1.0)).sampling_error == 0.0

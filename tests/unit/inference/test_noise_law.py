@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from hedgerow.accounting.averaged.averaged_law import SummedLaplace
-from hedgerow.inference.laplace_quantile import noise_quantiles
-from hedgerow.inference.noise_law import averaged_law, draws_of, quantiles_of
+from hedgerow.inference.noise_law import averaged_law, draws_of, noise_quantiles, quantiles_of
 
 LEVELS = (0.5, 0.9, 0.95, 0.99, 0.9999)
 

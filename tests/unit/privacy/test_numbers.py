@@ -13,7 +13,7 @@ from hedgerow.facts.budget import Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Grid
 from hedgerow.facts.given import exact, real, whole
 from hedgerow.facts.relation import UnitLimit
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.estimate import parse_level
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.release.forecast.guess import Guess, parse_guesses

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.bootstrap_variance import brawner_honaker_total_variance, chi_square_share
+from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
 from hedgerow.testing.brawner_honaker import partition_variance, pooling_weights, published_intervals
 from hedgerow.testing.law import Law, simulated_means
 from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates

@@ -71,7 +71,7 @@ def plan(
     """
     from hedgerow.facts.declared import Facts, protection_of
     from hedgerow.facts.facts_nearby import naming_facts_nearby
-    from hedgerow.inference.level import parse_level
+    from hedgerow.inference.estimate import parse_level
 
     level, guesses = parse_level(level), parse_guess(guess or ())
     given = options.options_of(

@@ -59,7 +59,7 @@ def release(
     Everything is checked before the data are read. From then on the price is spent, whatever happens.
     """
     from hedgerow.facts.declared import Facts
-    from hedgerow.inference.level import parse_level
+    from hedgerow.inference.estimate import parse_level
     from hedgerow.release.result.folder import prepared_folder
     from hedgerow.survey import open as open_survey
 

@@ -76,7 +76,7 @@ def table(
     The guarantee is chosen by name and printed with the table. Everything is checked before the data are read.
     """
     from hedgerow.facts.declared import Facts
-    from hedgerow.inference.level import parse_level
+    from hedgerow.inference.estimate import parse_level
     from hedgerow.release.result.folder import prepared_folder
     from hedgerow.survey import open as open_survey
     from hedgerow.tables.folder import TABLE_FILES
@@ -146,7 +146,7 @@ def _deliver(
             if missed is not None:
                 tell(missed)
             if len(result) > _LARGE:
-                from hedgerow.inference.level import parse_level
+                from hedgerow.inference.estimate import parse_level
                 from hedgerow.tables.write_json import table_json
 
                 say(table_json(result, parse_level(level), **as_replayed(result.replayed)))

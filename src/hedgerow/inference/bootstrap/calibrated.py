@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, CriticalCurve, knots, solve
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.estimate import parse_level
 
 _GUARD = 2.0  # standard errors by which the offset is kept low where it sharpens the cap
 

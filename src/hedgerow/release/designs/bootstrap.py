@@ -18,7 +18,7 @@ import numpy as np
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.bootstrap.bootstrap_basis import BootstrapBasis
+from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
 from hedgerow.noise.lattice import lattice_noise

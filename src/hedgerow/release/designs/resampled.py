@@ -25,7 +25,7 @@ from hedgerow.engines.query import Indicator, JointGrid, ValueOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.bootstrap.replicate_summary import Replicates
+from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.inference.linearised import linearise
 from hedgerow.mechanisms.mechanism import Presence, Shape
 from hedgerow.release.designs.design import PublicFacts

@@ -66,7 +66,7 @@ class UnitBootstrapDesign:
     unit : UnitLimit
     n_resamples : int
     interval : str
-        As in `hedgerow.inference.bootstrap.bootstrap_basis.INTERVALS`.
+        As in `hedgerow.inference.bootstrap.intervals.INTERVALS`.
     reason : str
     """
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import ValueOnGrid
-from hedgerow.inference.bootstrap.bootstrap_basis import BootstrapBasis
+from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.mechanisms.mechanism import (

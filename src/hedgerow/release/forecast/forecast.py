@@ -19,7 +19,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import whole
 from hedgerow.facts.printed import for_terminal
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.mechanism import ResampledGaussian, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign

@@ -8,8 +8,7 @@ from typing import Any
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.record_text import record_of
 from hedgerow.errors import VerificationError
-from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.recorded import RecordedBasis
+from hedgerow.inference.estimate import Estimate, RecordedBasis
 from hedgerow.release.result.result import Release
 
 _ESTIMATE = (

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.estimate import parse_level
 from hedgerow.tables.accuracy import geometric_half_width
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.estimate import parse_level
 from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_interval_basis, sum_variance
 from hedgerow.inference.score import Quadratics, ScoreArrays
 from hedgerow.tables.cells.resampled_cells import ResampledCells

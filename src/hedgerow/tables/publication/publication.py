@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.level import parse_level
+from hedgerow.inference.estimate import parse_level
 from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.letters import STATISTICS_CANADA, ReliabilityBands, coefficient_of_variation
 from hedgerow.tables.totals.margins import ConsistentTable

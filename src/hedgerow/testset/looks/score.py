@@ -10,8 +10,7 @@ from typing import Any
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import VerificationError
-from hedgerow.inference.estimate import Estimate, Interval
-from hedgerow.inference.recorded import RecordedBasis
+from hedgerow.inference.estimate import Estimate, Interval, RecordedBasis
 
 LEVEL = 0.95
 

@@ -14,8 +14,7 @@ from typing import ClassVar
 
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import real, whole
-from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.level import normal_quantile
+from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SparseVector
 from hedgerow.mechanisms.sparse_vector import sparse_vector
