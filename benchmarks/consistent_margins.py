@@ -17,13 +17,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.hierarchy import Hierarchy
-from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.tables.cells.shape import Axis, Hierarchy, TableShape
 from hedgerow.tables.publication.publication import Publication
 from hedgerow.tables.publication.write_csv import write_csv
+from hedgerow.tables.totals.adjusted import non_negative, whole_numbers
 from hedgerow.tables.totals.margins import ReleasedMargin, consistent_table
-from hedgerow.tables.totals.non_negative import non_negative
-from hedgerow.tables.totals.whole_numbers import whole_numbers
 
 LENGTHS = (13, 50, 1000)
 SHAPE = TableShape(tuple(Axis(f"c{place}", tuple(range(levels))) for place, levels in enumerate(LENGTHS)))

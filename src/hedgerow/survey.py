@@ -35,7 +35,7 @@ from hedgerow.resampling import statistic
 from hedgerow.resampling.statistic import Asked
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.route import release_table
+from hedgerow.tables.release import release_table
 
 # An object's id is its own within one process alone, and a release may be sent to another.
 _PROCESS = token_hex(8)

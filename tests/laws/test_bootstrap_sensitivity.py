@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.bootstrap_dp.bootstrap_noise import extremes_of
-from hedgerow.tables.bootstrap_dp.bootstrap_sensitivity import (
+from hedgerow.tables.bootstrap_dp.noise import extremes_of
+from hedgerow.tables.bootstrap_dp.sensitivity import (
     count_sensitivity,
     maximum_sensitivity,
     mean_sensitivity,

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.hierarchy import AxisMap, Hierarchy
-from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.tables.cells.shape import Axis, AxisMap, Hierarchy, TableShape
+from hedgerow.tables.totals.adjusted import nearest_non_negative, non_negative, rounded_in_turn, whole_numbers
 from hedgerow.tables.totals.margins import ConsistentTable, ReleasedMargin, consistent_table
-from hedgerow.tables.totals.non_negative import nearest_non_negative, non_negative
 from hedgerow.tables.totals.projection import LevelRelease, project
-from hedgerow.tables.totals.whole_numbers import rounded_in_turn, whole_numbers
 
 Floats = NDArray[np.float64]
 NUMBER = st.floats(-50.0, 50.0).map(lambda x: round(x, 3))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reproduction.okeefe_charest.attack_tables import attack_pair, worst_pair
 from scipy import stats
 
-from hedgerow.audit.bootstrap_tables import attack_pair, worst_pair
-from hedgerow.tables.bootstrap_dp.bootstrap_noise import count_widths, draw, least_scale, total_widths
+from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, least_scale, total_widths
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes, cell_total_sensitivities
 from hedgerow.testing.okeefe_charest import (
     published_cell_sensitivities,
@@ -116,6 +116,11 @@ def test_the_worst_pair_is_the_worst_of_all_pairs(rows: list[tuple[int, int]], s
         return sum(float("inf") if b == 0 else abs(m) / b for m, b in zip(moved, scales, strict=True) if m)
 
     assert worst_pair(table, scales).loss == pytest.approx(max(loss(one, two) for one in rows for two in rows))
+
+
+def test_parts_that_are_not_public_are_told_apart_though_their_totals_are_exact() -> None:
+    table = CellExtremes.of([100.0, 100.0], [0, 1])
+    assert worst_pair(table, 0.0, same_cell=True).loss == 0.0 and worst_pair(table, 0.0).loss == np.inf
 
 
 def test_what_is_drawn_has_the_law_that_was_priced() -> None:

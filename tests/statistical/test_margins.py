@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.hierarchy import AxisMap, Hierarchy
-from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.tables.cells.shape import Axis, AxisMap, Hierarchy, TableShape
 from hedgerow.tables.totals.margins import consistent_table
 from hedgerow.tables.totals.projection import LevelRelease, Projected, project
 

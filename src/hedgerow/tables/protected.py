@@ -18,8 +18,7 @@ from hedgerow.release.result.result import REPLAYED
 from hedgerow.tables.cells.cell_estimates import CellEstimates
 from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.columns import Columns, columns_of
-from hedgerow.tables.cells.hierarchy import Hierarchy
-from hedgerow.tables.cells.shape import TableShape
+from hedgerow.tables.cells.shape import Hierarchy, TableShape
 from hedgerow.tables.disclosures import AS_DRAWN, AS_READ, disclosures_of, named_guarantee
 from hedgerow.tables.half_width import half_width
 from hedgerow.tables.publication.publication import Publication
@@ -258,13 +257,13 @@ class ProtectedTable(Sequence[Estimate]):
 
         What cells below zero lacked is shared by the others in fractions, so `rounded` comes after it.
         """
-        from hedgerow.tables.totals.non_negative import non_negative
+        from hedgerow.tables.totals.adjusted import non_negative
 
         return self._showing(non_negative(self.table))
 
     def rounded(self, base: float = 1.0) -> ProtectedTable:
         """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
-        from hedgerow.tables.totals.whole_numbers import whole_numbers
+        from hedgerow.tables.totals.adjusted import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base))
 

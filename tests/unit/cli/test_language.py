@@ -36,14 +36,14 @@ IN_PYTHON_ONLY = (
     ),
     *(
         "tables/accuracy.py",
-        "tables/bootstrap_dp/bootstrap_plan.py",
+        "tables/bootstrap_dp/plan.py",
         "tables/totals/margins.py",
         "tables/publication/picture.py",
     ),
     *(
-        "tables/bootstrap_dp/bootstrap_sensitivity.py",
-        "tables/bootstrap_dp/searched_sensitivity.py",
-        "tables/totals/whole_numbers.py",
+        "tables/bootstrap_dp/sensitivity.py",
+        "tables/bootstrap_dp/sensitivity.py",
+        "tables/totals/adjusted.py",
     ),
     # Arrays of predictions and metrics of one's own; a command reads files.
     *("testset/records/kinds.py", "testset/records/metric.py", "testset/records/records.py"),
@@ -141,7 +141,7 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
     own = (
         *(
             "release/forecast/guess.py",
-            "tables/dp/cell_bounds.py",
+            "tables/dp/choice_by_cell.py",
             "resampling/smooth_statistic.py",
             "engines/schema.py",
         ),

@@ -11,12 +11,10 @@ import pytest
 from hedgerow.errors import ParameterError
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.hierarchy import Hierarchy
 from hedgerow.tables.cells.letters import STATISTICS_CANADA, ReliabilityBands, reliability_letters
-from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.tables.cells.shape import Axis, Hierarchy, TableShape
+from hedgerow.tables.totals.adjusted import nearest_non_negative, non_negative, whole_numbers
 from hedgerow.tables.totals.margins import ReleasedMargin, consistent_table
-from hedgerow.tables.totals.non_negative import nearest_non_negative, non_negative
-from hedgerow.tables.totals.whole_numbers import whole_numbers
 
 SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("district", ("a", "b", "c")), Axis("age", (1, 2, 3, 4))))
 REGION = Hierarchy.of("district", "region", {"north": ["c", "a"], "south": ["b"]})

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.tables.bootstrap_dp.bootstrap_sensitivity import median_sensitivity, variance_sensitivity
-from hedgerow.tables.bootstrap_dp.searched_sensitivity import (
+from hedgerow.tables.bootstrap_dp.sensitivity import (
     bootstrap_sensitivity,
     global_sensitivity,
     local_sensitivity,
+    median_sensitivity,
+    variance_sensitivity,
 )
 
 D = [1.0, 2.0, 4.0, 9.0]

@@ -16,17 +16,16 @@ import pytest
 
 from hedgerow.errors import ParameterError
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.hierarchy import Hierarchy
 from hedgerow.tables.cells.letters import reliability_letters
-from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.tables.cells.shape import Axis, Hierarchy, TableShape
 from hedgerow.tables.publication.layout import arrange
 from hedgerow.tables.publication.publication import Publication
 from hedgerow.tables.publication.write_csv import csv_text, write_csv
 from hedgerow.tables.publication.write_html import html_page, html_table, write_html
 from hedgerow.tables.publication.write_text import text_of
 from hedgerow.tables.publication.write_xlsx import write_xlsx, xlsx_bytes
+from hedgerow.tables.totals.adjusted import whole_numbers
 from hedgerow.tables.totals.margins import ConsistentTable, consistent_table
-from hedgerow.tables.totals.whole_numbers import whole_numbers
 
 SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("district", ("a", "b", "c")), Axis("age", ("young", "old"))))
 REGION = Hierarchy.of("district", "region", {"north": ["c", "a"], "south": ["b"]})

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.inference.noise_law import averaged_law
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.hierarchy import AxisMap, Hierarchy
-from hedgerow.tables.cells.shape import TableShape
+from hedgerow.tables.cells.shape import AxisMap, Hierarchy, TableShape
 from hedgerow.tables.totals.projection import LevelRelease, project
 
 Floats = NDArray[np.float64]

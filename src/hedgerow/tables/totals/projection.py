@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.cells.hierarchy import AxisMap
+from hedgerow.tables.cells.shape import AxisMap
 
 Floats = NDArray[np.float64]
 _MOST_ATOMS = 2048

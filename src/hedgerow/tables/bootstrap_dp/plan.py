@@ -13,7 +13,7 @@ from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, UNPROTECTED, Boot
 from hedgerow.release.designs.design import LEFT_OUT
 from hedgerow.release.request import Request, parse_request
 from hedgerow.resampling.statistic import Asked, Count, Sum
-from hedgerow.tables.bootstrap_dp.bootstrap_noise import choose_option
+from hedgerow.tables.bootstrap_dp.noise import choose_option
 from hedgerow.tables.dp.choice import MOST_CELLS, NOISES, OPTIONS
 from hedgerow.tables.opened import Opened
 from hedgerow.version import __version__

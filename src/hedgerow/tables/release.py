@@ -6,7 +6,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.resampling.statistic import Asked
-from hedgerow.tables.bootstrap_dp.bootstrap_release import bootstrap_table
+from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.dp.release_table import protected_table
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import GUARANTEES, ProtectedTable
