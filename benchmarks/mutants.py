@@ -181,7 +181,7 @@ MUTANTS = (
     ),
     Mutant(
         "a test set grants a look too many",
-        "testset/looks/ask.py",
+        "testset/ask.py",
         "if past.used >= looks:",
         "if past.used > looks:",
         "tests/unit/testset/test_test_set.py tests/unit/testset/test_careless_use.py",
@@ -216,7 +216,7 @@ MUTANTS = (
     ),
     Mutant(
         "everybody may read the secret of a test set",
-        "testset/looks/secret.py",
+        "testset/looks.py",
         "os.open(path, flags, 0o600)",
         "os.open(path, flags, 0o644)",
         DURABLE,

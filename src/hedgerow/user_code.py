@@ -4,6 +4,10 @@ A metric, a feature, a predicate or a model sees private values and may say some
 result. `quietly` shuts those that Python has: both standard streams, warnings, logging, NumPy's floating-point reports
 and every exception, `SystemExit` and the like included. What it cannot shut (files, sockets, the time that it takes,
 what compiled code writes by itself) is a known hole: code of people whom you do not trust is not run on private data.
+
+Code that takes many records at once and fails for one of them fails for all, and that failure would tell of the one.
+`one_by_one` halves the records for which it fails until the failing ones stand alone. Where the result of a record
+depends on that record alone, which is what the certificate assumes, this gives the results of asking record by record.
 """
 
 from __future__ import annotations
@@ -16,10 +20,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -122,3 +128,44 @@ def _noting(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
         return handler(number, frame)
 
     return noted
+
+
+def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray[np.object_]:
+    """Return what `call(start, end)` returns for records 0 to n − 1, `nothing` for those for which it fails.
+
+    Parameters
+    ----------
+    call : callable
+        Returns an array of end − start results. Run silently; another length counts as a failure.
+    n : int
+    nothing : object
+        What stands for a record without a result.
+
+    Examples
+    --------
+    >>> one_by_one(lambda start, end: [1 / (i - 1) for i in range(start, end)], 4, None).tolist()
+    [-1.0, None, 1.0, 0.5]
+    """
+    found: NDArray[np.object_] = np.empty(n, dtype=object)
+    waiting = [(0, n)] if n else []
+    with silence():
+        while waiting:
+            start, end = waiting.pop()
+            results = quietly(partial(_results, call, start, end))
+            if results is not None:
+                found[start:end] = results
+            elif end - start == 1:
+                found[start] = nothing
+            else:
+                middle = (start + end) // 2
+                waiting += [(start, middle), (middle, end)]
+    return found
+
+
+def _results(call: Callable[[int, int], Any], start: int, end: int) -> NDArray[np.object_]:
+    cells, n = np.asarray(call(start, end), dtype=object), end - start
+    if cells.shape == (n, 1):
+        cells = cells[:, 0]
+    if cells.shape != (n,):
+        raise ValueError("one result a record")
+    return cells

@@ -34,10 +34,9 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
-from hedgerow.testset.looks.distinct import critical_difference, critical_value
+from hedgerow.testset.distinct import critical_difference, critical_value
 from hedgerow.testset.mechanisms.choose import choose
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options, Question
 
 SEED, ACCEPT, REJECT = 20261120, 1e-6, 1e-12
 UNIT = Grid.from_bounds("accuracy", (0, 1), 1)

@@ -5,10 +5,10 @@ counts looks, and refuses the one too many; every score comes with its error and
 best before. See ``docs/methods/testset.md``.
 """
 
-from hedgerow.testset.looks.score import Score
 from hedgerow.testset.mechanisms.choose import MECHANISMS, Compared, compare
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.records.metric import Metric, accuracy, brier, from_function, log_loss, zero_one
+from hedgerow.testset.mechanisms.mechanism import Conditions
+from hedgerow.testset.metric import Metric, accuracy, brier, from_function, log_loss, zero_one
+from hedgerow.testset.score import Score
 from hedgerow.testset.testset import TestSet
 
 __all__ = [

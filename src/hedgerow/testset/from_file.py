@@ -20,20 +20,15 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.looks.ask import ask
-from hedgerow.testset.looks.looks import LedgerLooks
-from hedgerow.testset.looks.opened import threshold_noise
-from hedgerow.testset.looks.score import Score
-from hedgerow.testset.looks.secret import Secret
-from hedgerow.testset.looks.settings import Settings, settings_from_record
+from hedgerow.testset.ask import ask
+from hedgerow.testset.entries import Entries, digest_of, digest_of_file, entries_of
+from hedgerow.testset.file_columns import FileColumns, check_covered, check_distinct, joined, require_key
+from hedgerow.testset.looks import LedgerLooks, Secret
 from hedgerow.testset.mechanisms.choose import Compared, choose, compare
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.mechanisms.mechanism import Options
+from hedgerow.testset.mechanisms.mechanism import Conditions, Options
 from hedgerow.testset.mechanisms.thresholdout import checked_training
-from hedgerow.testset.records.digest import digest_of, digest_of_file
-from hedgerow.testset.records.entries import Entries, entries_of
-from hedgerow.testset.records.file_settings import FileColumns
-from hedgerow.testset.records.join import check_covered, check_distinct, joined, require_key
+from hedgerow.testset.score import Score
+from hedgerow.testset.settings import Settings, settings_from_record, threshold_noise
 from hedgerow.testset.testset import losses_of
 
 

@@ -19,24 +19,27 @@ from hedgerow.ledger.request import checked_text
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.looks.ask import ask
-from hedgerow.testset.looks.distinct import said_of_differences
-from hedgerow.testset.looks.looks import LedgerLooks, Looks, LooksInMemory, not_copied
-from hedgerow.testset.looks.opened import opened_looks, threshold_noise
-from hedgerow.testset.looks.score import Score
-from hedgerow.testset.looks.secret import Secret
-from hedgerow.testset.looks.settings import Settings
+from hedgerow.testset.ask import ask
+from hedgerow.testset.distinct import said_of_differences
+from hedgerow.testset.entries import Entries, digest_of
+from hedgerow.testset.looks import LedgerLooks, Looks, LooksInMemory, Secret, not_copied
 from hedgerow.testset.mechanisms.choose import Compared, choose, compare
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.mechanisms.mechanism import checked_options
+from hedgerow.testset.mechanisms.mechanism import Conditions, checked_options
 from hedgerow.testset.mechanisms.thresholdout import checked_training
-from hedgerow.testset.records.digest import digest_of
-from hedgerow.testset.records.entries import Entries
-from hedgerow.testset.records.kinds import checked_kind, checked_labels
-from hedgerow.testset.records.metric import Metric, parse_metric
-from hedgerow.testset.records.own_function import rehearse
-from hedgerow.testset.records.predicting import is_model, predicted, told_of_model
-from hedgerow.testset.records.records import as_predictions, checked_length, labels_of, one_a_record
+from hedgerow.testset.metric import Metric, parse_metric, rehearse
+from hedgerow.testset.predictions import (
+    as_predictions,
+    checked_kind,
+    checked_labels,
+    checked_length,
+    is_model,
+    labels_of,
+    one_a_record,
+    predicted,
+    told_of_model,
+)
+from hedgerow.testset.score import Score
+from hedgerow.testset.settings import Settings, opened_looks, threshold_noise
 
 
 class TestSet:
@@ -53,7 +56,7 @@ class TestSet:
     y_test : array
         Labels, one a row: numbers, truth values or texts. Anything else is missing, and counts as wrong.
     metric : str or Metric
-        ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.records.metric`.
+        ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.metric`.
     relation : {"replace-one", "add-remove"}
         Who is protected. Under replace-one the number of records is public.
     epsilon, delta : float

@@ -46,14 +46,10 @@ IN_PYTHON_ONLY = (
         "tables/totals/adjusted.py",
     ),
     # Arrays of predictions and metrics of one's own; a command reads files.
-    *("testset/records/kinds.py", "testset/records/metric.py", "testset/records/records.py"),
+    *("testset/metric.py", "testset/predictions.py"),
     # Estimators and predicates are objects, and have no file.
-    *(
-        "multicalibration/estimator.py",
-        "multicalibration/model/model_file.py",
-        "multicalibration/model/model_file.py",
-    ),
-    *("multicalibration/base_model.py", "multicalibration/model/model.py", "testset/records/own_function.py"),
+    *("multicalibration/estimator.py", "multicalibration/model/model_file.py"),
+    *("multicalibration/base_model.py", "multicalibration/model/model.py"),
 )
 
 

@@ -12,8 +12,8 @@ import pytest
 from hedgerow.cli.main import app
 from hedgerow.errors import DataError, LedgerError, ParameterError
 from hedgerow.testset import MECHANISMS, brier, log_loss
+from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.from_file import FileTestSet
-from hedgerow.testset.records.file_settings import FileColumns
 
 N = 1200
 RNG = np.random.default_rng(20261120)

@@ -17,7 +17,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.testset import TestSet
-from hedgerow.testset.looks.secret import secret_path
+from hedgerow.testset.looks import secret_path
 
 FULL = 2
 

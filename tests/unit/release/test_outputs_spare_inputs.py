@@ -23,7 +23,7 @@ from hedgerow.release.result.folder import FILES, prepared_folder
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.reports import write_report
 from hedgerow.tables.folder import TABLE_FILES
-from hedgerow.testset.looks.secret import Secret
+from hedgerow.testset.looks import Secret
 
 ROWS = "age,y,p\n" + "41,1,.9\n42,0,.2\n" * 40
 

@@ -16,9 +16,9 @@ import pytest
 
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.testset import TestSet
+from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.from_file import FileTestSet
-from hedgerow.testset.looks.looks import LooksInMemory, Past
-from hedgerow.testset.records.file_settings import FileColumns
+from hedgerow.testset.looks import LooksInMemory, Past
 
 Y = np.random.default_rng(20261122).integers(0, 2, 1000)
 COPIES: list[Callable[[object], object]] = [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))]

@@ -9,8 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from hedgerow.errors import ParameterError
+from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.from_file import FileTestSet
-from hedgerow.testset.records.file_settings import FileColumns
 
 N = 200
 LABELS = [i % 2 for i in range(N)]

@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 
 from hedgerow.errors import ParameterError
 from hedgerow.testset import Metric, accuracy, brier, from_function, log_loss, zero_one
-from hedgerow.testset.records.metric import parse_metric
+from hedgerow.testset.metric import parse_metric
 
 RNG = np.random.default_rng(20261120)
 LABELS = RNG.integers(0, 2, 500)

@@ -14,8 +14,7 @@ from hedgerow.errors import DataError, LedgerError, ParameterError
 from hedgerow.ledger.store import Ledger
 from hedgerow.testset import TestSet
 from hedgerow.testset.from_file import FileTestSet
-from hedgerow.testset.looks.looks import LedgerLooks
-from hedgerow.testset.looks.secret import Secret
+from hedgerow.testset.looks import LedgerLooks, Secret
 
 # As version 0.1.0 wrote them, before labels stayed with the custodian.
 ARRAYS = json.loads(

@@ -9,8 +9,8 @@ import pytest
 
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.testset import TestSet
-from hedgerow.testset.records.entries import entries_of
-from hedgerow.testset.records.records import as_predictions, labels_of
+from hedgerow.testset.entries import entries_of
+from hedgerow.testset.predictions import as_predictions, labels_of
 
 
 @pytest.mark.parametrize("kept", [False, True])

@@ -16,8 +16,8 @@ from hedgerow.errors import BudgetExceeded, HedgerowError, LedgerError, Paramete
 from hedgerow.ledger.store import Ledger
 from hedgerow.testing.testset import SimulatedTestSet
 from hedgerow.testset import MECHANISMS, TestSet, brier, from_function, log_loss
-from hedgerow.testset.looks.score import score_from_record
 from hedgerow.testset.mechanisms.fit import fits
+from hedgerow.testset.score import score_from_record
 
 RNG = np.random.default_rng(20261120)
 N = 1500

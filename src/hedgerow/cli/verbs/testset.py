@@ -14,7 +14,7 @@ from hedgerow.errors import ParameterError, VerificationError
 
 if TYPE_CHECKING:
     from hedgerow.testset.from_file import FileTestSet
-    from hedgerow.testset.looks.score import Score
+    from hedgerow.testset.score import Score
 
 testset = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="Score models on a test set that stays fit to judge."
@@ -51,9 +51,9 @@ def create(
 ) -> None:
     """Count a test set's records, choose the noise, make its ledger; say what differences it will detect."""
     from hedgerow.cli.grammar import parse_by, parse_value
+    from hedgerow.testset.file_columns import FileColumns
     from hedgerow.testset.from_file import FileTestSet
     from hedgerow.testset.mechanisms.mechanism import checked_options
-    from hedgerow.testset.records.file_settings import FileColumns
 
     if epsilon is None or looks is None:
         raise ParameterError(
@@ -239,7 +239,7 @@ def _distinct(found: Score) -> str:
 
 
 def _say_settings(opened: FileTestSet) -> None:
-    from hedgerow.testset.looks.distinct import said_of_differences
+    from hedgerow.testset.distinct import said_of_differences
 
     told = opened.to_dict()
     size = "" if told["n"] is None else f"{told['n']:,} records, "

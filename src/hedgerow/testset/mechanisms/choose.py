@@ -8,10 +8,9 @@ from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric, Resample, Single
-from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
 from hedgerow.testset.mechanisms.laplace import LaplaceLook
-from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options
+from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options
 from hedgerow.testset.mechanisms.resample import ResampleLook
 from hedgerow.testset.mechanisms.resample_gaussian import ResampleGaussianLook
 from hedgerow.testset.mechanisms.smoothed_resample import SmoothedResampleLook

@@ -24,7 +24,7 @@ from hedgerow.accounting.resampled.smoothed_resample import smoothed_curve
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, Single, SmoothedResample
-from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import Conditions
 
 _ROUND_UP = 1.0 + 1e-12
 _SHAVINGS = 12

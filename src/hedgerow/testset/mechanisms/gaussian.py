@@ -22,11 +22,15 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.draw.draw import noisy_moments
-from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
-from hedgerow.testset.mechanisms.plain_noise import counts_design, draw_and_read, moments_design, read_table
-from hedgerow.testset.mechanisms.reading import estimate_of_mean
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question
+from hedgerow.testset.mechanisms.reading import (
+    counts_design,
+    draw_and_read,
+    estimate_of_mean,
+    moments_design,
+    read_table,
+)
 
 
 @dataclass(frozen=True, slots=True)

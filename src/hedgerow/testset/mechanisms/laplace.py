@@ -14,10 +14,9 @@ from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric, Sin
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
-from hedgerow.testset.mechanisms.plain_noise import counts_design, draw_and_read, moments_design
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question
+from hedgerow.testset.mechanisms.reading import counts_design, draw_and_read, moments_design
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""What every mechanism of a test set is: a description that is priced, and one way to answer a question with it.
+"""What a mechanism of a test set is given, and what it must do: describe what is priced, and answer a question with it.
+
+To add one, write ``mechanisms/<name>.py`` with one class that has what `LookMechanism` lists, and name the class in
+`hedgerow.testset.mechanisms.choose`.
 
 ===========================  ==========================================================================  =============
 file                         what it releases                                                            relations
@@ -17,12 +20,91 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Grid
 from hedgerow.facts.given import real, whole
+from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
+
+MOST_LOOKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Who is protected, how much in all, for how many looks, of how many records, by what losses.
+
+    Attributes
+    ----------
+    relation : Relation
+    budget : Budget
+        ε, δ of all looks together.
+    n_looks : int
+    n : int or None
+        The number of records, public under replace-one; None under add-remove.
+    grid : Grid
+        The losses of one record.
+
+    Raises
+    ------
+    ParameterError
+        HG173: the number of looks or records is no whole number in range.
+
+    Examples
+    --------
+    >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 10_000, Grid.from_bounds("accuracy", (0, 1), 1))
+    >>> facts.binary, facts.half_range
+    (True, 0.5)
+    """
+
+    relation: Relation
+    budget: Budget
+    n_looks: int
+    n: int | None
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        looks = whole(self.n_looks)
+        if looks is None or not 1 <= looks <= MOST_LOOKS:
+            raise ParameterError(
+                "HG173",
+                rule=f"`n_looks` is a whole number from 1 to {MOST_LOOKS:,}: the budget is divided among the looks.",
+                finding=f"Found {self.n_looks!r}.",
+                remedy="Declare as many as you will need; fewer looks have less noise each.",
+            )
+        object.__setattr__(self, "n_looks", looks)
+        if (self.n is None) is (self.relation is Relation.REPLACE_ONE) or (self.n is not None and self.n < 2):
+            raise ParameterError(
+                "HG173",
+                rule="A test set has at least 2 records; their number is public under replace-one, and only there.",
+                finding="Found another.",
+                remedy="Give the test set as arrays or as a file.",
+            )
+
+    @property
+    def binary(self) -> bool:
+        """Whether a record adds 0 or 1."""
+        return self.grid.steps == 1 and self.grid.as_bounds() == (0.0, 1.0)
+
+    @property
+    def half_range(self) -> float:
+        """R/2 of one record's losses."""
+        return self.grid.half_range
+
+
+def replace_one_only(name: str, conditions: Conditions) -> int:
+    """Return n, or refuse a mechanism whose size shows it (HG431)."""
+    if conditions.n is not None:
+        return conditions.n
+    raise UncertifiedError(
+        "HG431",
+        rule=f"`{name}` is for replace-one: how much it draws shows how many records there are.",
+        finding="Under add-remove their number is private.",
+        remedy="Use mechanism='gaussian' or 'laplace'.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,35 @@
-"""From the noisy mean of a look to an estimate with its errors, in the metric's unit. Post-processing.
+"""From the noisy mean or sums of a look to an estimate with its errors, in the metric's unit. Post-processing.
 
 Write u ∈ [−1, 1] for a loss about the midpoint in units of half the range. A mean of u has variance at most
 (1 − ū²)/n, and exactly that where the losses are 0 or 1, so the error of sampling needs no second release.
+
+`gaussian` and `laplace` add noise to exact sums, by the designs of a release. A loss of 0 or 1 is a proportion. Any
+other loss is a mean that is released with its second moment (moments.md §1), from which its sampling error follows.
+Under add-remove, where n is private, a noisy number of records is released too, and divides the sum.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from hedgerow.facts.columns import Missing
+from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic, ScoreBasis
-from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.mechanisms.mechanism import Single
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.counts import Family as Counts
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.moments import Family as Moments
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.statistic import Mean, Proportion
+from hedgerow.testset.mechanisms.mechanism import Conditions
 
+_COLUMN, _REASON = "loss", "the score of a test set"
 COVERS = "the expected score on records drawn as the test set was; sampling and privacy noise are counted"
 
 
@@ -84,3 +102,32 @@ def estimate_of_mean(
         covers=COVERS,
         basis=basis,
     )
+
+
+def counts_design(conditions: Conditions, family: Counts) -> CountsDesign:
+    """Return the design that counts records of loss 1 (and, where n is private, those of loss 0)."""
+    missing = Missing.DECLARED_COMPLETE
+    return CountsDesign(Proportion(_COLUMN, 1), (), _facts(conditions), missing, family, _REASON)
+
+
+def moments_design(conditions: Conditions, family: Moments) -> MomentsDesign:
+    """Return the design that adds up losses on their grid, and their squares."""
+    missing = Missing.DECLARED_COMPLETE
+    return MomentsDesign(Mean(_COLUMN, conditions.grid), (), _facts(conditions), missing, family, family, _REASON)
+
+
+def draw_and_read(
+    design: CountsDesign | MomentsDesign, described: Single, histogram: Histogram, noise: NoiseSource, *, name: str
+) -> Estimate:
+    """Add noise to the sums of the losses, and read them."""
+    return read_table(design, design.table(histogram, described, noise), name=name)
+
+
+def read_table(design: CountsDesign | MomentsDesign, table: AdditiveTable, *, name: str) -> Estimate:
+    """Read noisy sums as a score."""
+    (estimate,) = design.estimates(table)
+    return replace(estimate, statistic="score", column=None, method=name, covers=COVERS)
+
+
+def _facts(conditions: Conditions) -> PublicFacts:
+    return PublicFacts(conditions.relation, "row", Target.POPULATION, conditions.n)

@@ -19,10 +19,8 @@ from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Resample, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
-from hedgerow.testset.mechanisms.refusal import replace_one_only
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,9 @@ from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.resample import noisy_replicates
-from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
-from hedgerow.testset.mechanisms.refusal import replace_one_only
 
 
 @dataclass(frozen=True, slots=True)

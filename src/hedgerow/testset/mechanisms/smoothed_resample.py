@@ -20,11 +20,9 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SmoothedResample
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.conditions import Conditions
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
-from hedgerow.testset.mechanisms.refusal import replace_one_only
 
 _MADE_UP = 5.0  # a/n: there the error is 1.05 times its limit
 _MOST_DRAWS = 2**20  # a million draws take 10 ms

@@ -20,10 +20,8 @@ from hedgerow.mechanisms.mechanism import Single, SparseVector
 from hedgerow.mechanisms.sparse_vector import sparse_vector
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.draw.sparse_vector import RunState, SparseVectorRun
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.mechanisms.mechanism import Answer, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
-from hedgerow.testset.mechanisms.refusal import replace_one_only
 
 _AGREES = "The training score, which agrees with the test set's: nothing else was told, and no answer was used up."
 

@@ -22,8 +22,8 @@ from statistics import NormalDist
 import numpy as np
 
 from hedgerow.inference.noise_law import averaged_law, quantiles_of
-from hedgerow.testset.looks.score import LEVEL, Score
-from hedgerow.testset.mechanisms.conditions import Conditions
+from hedgerow.testset.mechanisms.mechanism import Conditions
+from hedgerow.testset.score import LEVEL, Score
 
 _POWER = 0.8
 _LAPLACE = ("laplace", "thresholdout")  # whose answers have noise of Laplace's tails

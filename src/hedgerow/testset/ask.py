@@ -11,12 +11,12 @@ from hedgerow.ledger.request import checked_text
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.looks.distinct import best_of, distinguishable
-from hedgerow.testset.looks.looks import Looks, Past
-from hedgerow.testset.looks.score import Score, replayed, score_from_record
-from hedgerow.testset.looks.settings import Settings
+from hedgerow.testset.distinct import best_of, distinguishable
+from hedgerow.testset.looks import Looks, Past
 from hedgerow.testset.mechanisms.mechanism import Answer, Question
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
+from hedgerow.testset.score import Score, replayed, score_from_record
+from hedgerow.testset.settings import Settings
 
 
 def ask(

@@ -31,7 +31,7 @@ class Score:
         The best value of the looks before, and which one that was; None at the first.
     distinguishable : bool or None
         Whether this score differs from that best one by more than both errors explain: see
-        `hedgerow.testset.looks.distinct`. None at the first look, and where one of the two has no standard error.
+        `hedgerow.testset.distinct`. None at the first look, and where one of the two has no standard error.
     paid : bool
         Whether the test set answered; False where `thresholdout` returned the training score.
     request_id : str

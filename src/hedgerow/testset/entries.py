@@ -1,17 +1,23 @@
 """Labels, predictions and keys as entries: each is a number, a text or missing, by itself alone, whatever holds it.
 
 Arrays of NumPy, pandas, polars and Arrow differ in what they make of a missing value, a whole number beyond 2⁶⁴ or an
-object among numbers: one such entry changes the type of all. Here no entry changes another, and none can fail: what is
-neither a number nor a text (a date, a tuple, an array, NaT) is missing, as None and NaN are, and a missing entry equals
-nothing.
+object among numbers: one such entry changes the type of all. Here no entry changes another, and none can fail. An entry
+that is neither a number nor a text (a date, a tuple, an array, NaT) is missing, as None and NaN are. A missing entry
+equals nothing.
+
+A request is compared with an earlier one under the same id by a keyed digest of the predictions that were sent, in
+their order, with their keys if there are any. A replay takes no look, so labels and features are never part of the
+digest. It is keyed, so that the ledger alone does not confirm a guess at somebody's predictions.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -230,3 +236,29 @@ def _plain_arrow(kind: Any) -> bool:
     name = str(getattr(kind, "value_type", kind)) if str(kind).startswith("dictionary") else str(kind)
     return name.startswith(("int", "uint", "float", "halffloat", "double", "decimal", "bool", "string", "large_string",
                             "binary", "large_binary", "null"))  # fmt: skip
+
+
+def digest_of(key: bytes, *columns: Entries) -> str:
+    """Return 32 hexadecimal digits for columns, entry by entry in their order.
+
+    >>> from hedgerow.testset.entries import entries_of
+    >>> one = digest_of(b"key", entries_of([1, 0]))
+    >>> one == digest_of(b"key", entries_of([1.0, False])), one == digest_of(b"key", entries_of([0, 1]))
+    (True, False)
+    """
+    hashed = hashlib.blake2b(key=key, digest_size=16)
+    for column in columns:
+        for told in column.told():
+            text = told.encode("utf-8", "surrogatepass")
+            hashed.update(len(text).to_bytes(8, "little") + text)
+        hashed.update(b"\xff" * 8)
+    return hashed.hexdigest()
+
+
+def digest_of_file(key: bytes, path: str | Path) -> str:
+    """Return 32 hexadecimal digits for the bytes of the custodian's own file; no predictions have the same ones."""
+    hashed = hashlib.blake2b(key=key, digest_size=16, person=b"labels")
+    with Path(path).open("rb") as file:
+        while part := file.read(1 << 20):
+            hashed.update(part)
+    return hashed.hexdigest()

@@ -1,14 +1,19 @@
-"""Which columns of files a score is made from, and how their cells become what a metric compares.
+"""Which columns of files a score is made from, how their cells are compared, and how predictions meet records.
 
-The custodian's file holds the labels; a file of predictions holds predictions, and a key where they are joined by one.
-Cells are compared with declared labels as the type of their own column, in a CSV file as trimmed text or as the number
-that it reads as. A label or prediction outside the declared ones, and whatever is missing, counts as wrong.
+The custodian's file holds the labels; a file of predictions holds predictions, and a key if they are joined by one.
+Cells are compared with declared labels in the type of their own column; in a CSV file as trimmed text, or as the number
+that the text reads as. A label or prediction that is not declared, and a missing one, count as wrong.
+
+Under replace-one, the number of records is public, and so are their keys if a key is named: predictions that do not fit
+them are refused. Under add-remove both are private, so nothing is refused on their account: a record without a
+prediction counts as wrong, and a prediction without a record is ignored. By position, an additional record would move
+the predictions of all others, so add-remove needs a key.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -20,9 +25,10 @@ from hedgerow.engines.schema import OTHER, check_present, comparables
 from hedgerow.engines.source import OrderedSource
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Scalar
-from hedgerow.testset.records.entries import Entries, entries_of
-from hedgerow.testset.records.kinds import checked_kind
-from hedgerow.testset.records.metric import Metric, parse_metric
+from hedgerow.facts.relation import Relation
+from hedgerow.testset.entries import Entries, entries_of
+from hedgerow.testset.metric import Metric, parse_metric
+from hedgerow.testset.predictions import checked_kind
 
 _CHANCES = Grid.from_bounds("chance", (0, 1))
 
@@ -169,3 +175,49 @@ def _as_key(cell: Any) -> str:
 
 def _undeclared(rule: str, example: str) -> ParameterError:
     return ParameterError("HG177", rule=rule, finding="It was not given.", remedy=f"For example {example}.")
+
+
+def require_key(relation: Relation, key: str | None) -> None:
+    """Refuse files without a key under add-remove (HG436)."""
+    if relation is Relation.ADD_REMOVE and key is None:
+        raise ParameterError(
+            "HG436",
+            rule="Under add-remove predictions are joined to labels by a key: by position, a record that comes or goes "
+            "would move the predictions of all others.",
+            finding="No key is named.",
+            remedy='Name the column that tells records apart, in both files: key="id". Or use relation="replace-one".',
+        )
+
+
+def check_distinct(keys: Sequence[str], *, whose: str) -> None:
+    """Refuse keys of which one is missing or there twice (HG437)."""
+    if len(set(keys)) < len(keys) or "" in keys:
+        raise ParameterError(
+            "HG437",
+            rule="A key stands for one record.",
+            finding=f"In the file of {whose} one is missing, or is there twice.",
+            remedy="Give every row a key of its own. No look was taken.",
+        )
+
+
+def check_covered(wanted: Sequence[str], given: Sequence[str]) -> None:
+    """Refuse predictions that leave out a public key (HG437)."""
+    left_out = set(wanted) - set(given)
+    if left_out:
+        raise ParameterError(
+            "HG437",
+            rule="A file of predictions has one row for each record of the test set.",
+            finding=f"It leaves out the keys of {len(left_out):,} of {len(wanted):,} records.",
+            remedy="Predict for the whole test set. Keys are compared as texts: 7 and 007 are two. No look was taken.",
+        )
+
+
+def joined(records: Sequence[str], predictions: Entries, keys: Sequence[str]) -> Entries:
+    """Return each record's prediction by its key, missing where it has none.
+
+    >>> from hedgerow.testset.entries import entries_of
+    >>> joined(["b", "a", "c"], entries_of([1, 2]), ["a", "b"]).numbers.tolist()
+    [2.0, 1.0, nan]
+    """
+    place = {key: at for at, key in enumerate(keys) if key}
+    return predictions.taken(np.array([place.get(key, -1) for key in records], dtype=np.int64))

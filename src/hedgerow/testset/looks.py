@@ -1,17 +1,20 @@
-"""The looks that were taken: in a ledger, or in this object alone. Each is a `Spending`: a look is paid as a release.
+"""The looks that were taken, counted in a ledger or in this object alone. Each is a `Spending`, paid as a release is.
 
-The first entry of a test set's ledger, ``testset``, costs nothing and remembers the settings;
-every look is an entry of its own, under the caller's id or a random one. An entry that was reserved and never recorded
-is a look that was used up.
+The first entry of a test set's ledger, ``testset``, costs nothing and holds the settings. Every look is an entry of its
+own, under the caller's id or a random one. An entry that was reserved and never recorded is a look that was used up.
+Without a ledger, one object of one process counts: threads take turns, and copies, pickles and children of a fork are
+refused, since each would count for itself.
 
-What nobody remembers is counted in one place only: threads take turns, and copies, pickles and children of a fork,
-which would each count for themselves, are refused.
+A file beside the ledger, readable by its owner alone, holds what must stay as secret as the test set: the key of the
+digests, and the noise on the threshold of `thresholdout`. Both are drawn once and never change, so an old copy put back
+in its place changes nothing. The ledger itself holds only what is public.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -29,8 +32,75 @@ from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
-from hedgerow.testset.looks.score import Score, score_from_record
-from hedgerow.testset.looks.secret import Secret, secret_path
+from hedgerow.testset.score import Score, score_from_record
+
+
+def secret_path(ledger: Path) -> Path:
+    """Return where the secret of a ledger lies.
+
+    >>> secret_path(Path("ts.ledger")).name
+    'ts.ledger.secret'
+    """
+    return ledger.with_name(ledger.name + ".secret")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """The key, and the noise on the threshold where there is one."""
+
+    key: bytes
+    threshold_noise: int | None = None
+
+    @classmethod
+    def fresh(cls, threshold_noise: int | None = None) -> Secret:
+        """Draw a key of 32 bytes from the operating system."""
+        return cls(secrets.token_bytes(32), threshold_noise)
+
+    def write(self, path: Path) -> None:
+        """Write it where nothing is, for the owner alone (HG433)."""
+        text = json.dumps({"format": "hedgerow-testset-1", "key": self.key.hex(), "threshold": self.threshold_noise})
+        failed = remedy = ""
+        try:
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+            with os.fdopen(os.open(path, flags, 0o600), "w", encoding="ascii") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError:
+            failed = "One lies there already, without its ledger."
+            remedy = "Put the ledger back; if it is gone for good, choose another path, or remove the secret it left."
+        except OSError:
+            failed, remedy = "It cannot be written.", "Give a path in a folder that exists and can be written."
+        if failed:
+            raise _unusable(failed, remedy)
+
+    @classmethod
+    def read(cls, path: Path) -> Secret:
+        """Read it back (HG433)."""
+        try:
+            record = json.loads(path.read_text(encoding="ascii"))
+            noise = record["threshold"]
+            if record["format"] == "hedgerow-testset-1" and (noise is None or isinstance(noise, int)):
+                return cls(bytes.fromhex(record["key"]), noise)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise _unusable(
+            "It is missing, or is not what was written.",
+            "Put it back beside the ledger, from where the test set is kept.",
+        )
+
+    def __repr__(self) -> str:
+        return "<Secret>"
+
+
+def _unusable(finding: str, remedy: str) -> LedgerError:
+    return LedgerError(
+        "HG433",
+        rule="Beside the ledger of a test set lies its secret, a file of the same name that ends in .secret.",
+        finding=finding,
+        remedy=remedy,
+    )
+
 
 FIRST = "testset"
 

@@ -1,20 +1,31 @@
-"""What is fixed when a test set is first opened, and what its ledger remembers of that: all of it public."""
+"""The public settings of a test set, fixed when it is first opened, and how its ledger is made or opened again.
+
+A ledger is opened again only under the settings with which it was made: the terms, the number of records under
+replace-one, declared labels and a name. Whether the records are the same is not compared. That answer would cost
+nothing, and it would tell whoever knows all records but one what the last one says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.errors import LedgerError
 from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, as_record
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import END_PAIR
-from hedgerow.testset.looks.distinct import minimum_detectable_difference
-from hedgerow.testset.mechanisms.choose import mechanism_of
-from hedgerow.testset.mechanisms.conditions import Conditions
-from hedgerow.testset.mechanisms.mechanism import LookMechanism, Options
-from hedgerow.testset.records.metric import Metric
+from hedgerow.testset.distinct import minimum_detectable_difference
+from hedgerow.testset.looks import LedgerLooks, Secret, secret_path
+from hedgerow.testset.mechanisms.choose import choose, mechanism_of
+from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options
+from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
+from hedgerow.testset.metric import Metric
 
 _RECORDS = "a record's prediction and loss depend on no other record of the test set"
 _PLACES = "which prediction belongs to which record does not change where another record comes or goes"
@@ -109,3 +120,83 @@ def other_settings(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> Ledg
         finding="Other than there: " + ", ".join(sorted(differing)) + ".",
         remedy="Give the same settings; other looks at other terms need another test set.",
     )
+
+
+def opened_looks(
+    path: Path,
+    conditions: Conditions,
+    metric: Metric,
+    mechanism: str,
+    options: Options,
+    labels: Sequence[Any] = (),
+    name: str | None = None,
+) -> tuple[Settings, LedgerLooks]:
+    """Return the settings and looks of the ledger at a path, which is made where nothing is.
+
+    Raises
+    ------
+    LedgerError
+        HG433: it was made under other settings, or under another name.
+    """
+    if not path.exists():
+        chosen = choose(mechanism, conditions, options)
+        settings = Settings(conditions, metric, chosen, options, tuple(labels), name)
+        secret = Secret.fresh(threshold_noise(chosen, SecureNoise()))
+        try:
+            return settings, LedgerLooks.create(path, settings.record(), secret, dataset="test set")
+        except LedgerError:
+            # Two processes may begin at once: the one that comes second opens what the first one makes.
+            if not _appears(path):
+                raise
+    looks = _opened(path)
+    facts = conditions
+    wanted = {
+        "metric": metric.record(),
+        "relation": str(facts.relation),
+        "epsilon": facts.budget.epsilon,
+        "delta": facts.budget.delta,
+        "n_looks": facts.n_looks,
+        "n": facts.n,
+        "options": asdict(options),
+        **({} if mechanism == "auto" else {"mechanism": mechanism}),
+        **({"labels": list(labels)} if labels else {}),
+        **({} if name is None else {"name": name}),
+    }
+    refused = other_settings(looks.settings, wanted)
+    if refused is not None:
+        looks.close()
+        raise refused
+    return settings_from_record(looks.settings, conditions, metric), looks
+
+
+def _opened(path: Path) -> LedgerLooks:
+    try:
+        return LedgerLooks.open(path)
+    except LedgerError:
+        if not _appears(path):
+            raise
+    return LedgerLooks.open(path)
+
+
+def _appears(path: Path, *, patience: float = 3.0) -> bool:
+    """Return whether another process has just begun this ledger and ends it in time; an old secret: no."""
+    try:
+        begun = secret_path(path).stat().st_mtime
+    except OSError:
+        return False
+    if time.time() - begun > 10.0:
+        return False
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        with suppress(LedgerError):
+            LedgerLooks.open(path).close()
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def threshold_noise(mechanism: LookMechanism, noise: NoiseSource) -> int | None:
+    """Draw the noise on a threshold, once; None where there is none."""
+    if not isinstance(mechanism, ThresholdoutLook):
+        return None
+    return int(noise.two_sided_geometric(mechanism.described.threshold_scale, 1)[0])

@@ -10,14 +10,19 @@ metric          what one record adds                                            
 a function      what it returns, clamped to its declared bounds                      labels or chances   either
 ==============  ===================================================================  ==================  ======
 
-A prediction or label that is missing, and a loss that is no number, counts as the worst that one record can add; so
-does a record for which a function fails.
+A missing prediction or label, and a loss that is not a number, count as the worst that one record can add; so does a
+record for which a function fails.
+
+A function of the user's own must not let one record change the result of another. A function over arrays sees the type
+of the array, and one text among numbers changes that type for all records. So the function is called separately on
+numbers and on texts. Numbers are whole numbers only if the function accepts no others. Missing entries are never passed
+to it. What it accepts is tried on made-up records, before any label is read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -27,13 +32,15 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.given import real
-from hedgerow.testset.records.entries import Entries, entries_of
-from hedgerow.testset.records.own_function import own_losses
+from hedgerow.testset.entries import Entries, entries_of
+from hedgerow.user_code import one_by_one, quietly
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Needs = Literal["labels", "chances"]
+Function = Callable[[Any, Any], Any]
 _UNIT = (0, 1)
+_LARGEST_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,3 +251,65 @@ def _plain(label: Any) -> Any:
     """Return a label as JSON data."""
     value = label.item() if hasattr(label, "item") else label
     return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def own_losses(function: Function, labels: Entries, predictions: Entries) -> Floats:
+    """Return what a function makes of each record, NaN where it makes no number of it.
+
+    >>> own_losses(lambda y, p: 1 / abs(y - p), entries_of([3, "x", 2]), entries_of([1, 1, None])).tolist()
+    [0.5, nan, nan]
+    """
+    whole = _takes(function, [0.0, 1.0], whole=False) is False and _takes(function, [0.0, 1.0], whole=True)
+    losses = np.full(len(labels), np.nan)
+    for label_is_text in (False, True):
+        for prediction_is_text in (False, True):
+            of_kind = _holds(labels, label_is_text, whole) & _holds(predictions, prediction_is_text, whole)
+            rows = np.flatnonzero(of_kind)
+            y, p = _shown(labels, rows, label_is_text, whole), _shown(predictions, rows, prediction_is_text, whole)
+            found = one_by_one(lambda a, b, y=y, p=p: _called(function, y[a:b], p[a:b]), len(rows), np.nan)  # type: ignore[misc]
+            losses[rows] = found.astype(np.float64)
+    return losses
+
+
+def rehearse(function: Function, needs: str, labels: Sequence[Any]) -> None:
+    """Refuse a function that makes no number of any made-up record (HG178); no label is read."""
+    declared = list(labels) or None
+    tried: list[tuple[list[Any], bool]] = [([0.0, 1.0], False), ([0.0, 1.0], True), (["a", "b"], False)]
+    tried = [(declared, False), (declared, True), *tried] if declared else tried
+    chances = [0.25, 0.75] if needs == "chances" else None
+    if not any(_takes(function, values, whole=whole, predictions=chances) for values, whole in tried):
+        raise ParameterError(
+            "HG178",
+            rule="A metric of one's own returns one number a record.",
+            finding="This function failed on made-up records, or returned another number of results.",
+            remedy="Call it on two records yourself: f(numpy.array([0, 1]), numpy.array([1, 1])). Where it knows some "
+            "labels only, declare them: labels=[…]. No look was taken.",
+        )
+
+
+def _takes(function: Function, values: list[Any], *, whole: bool, predictions: list[Any] | None = None) -> bool:
+    made = entries_of(values)
+    is_text, rows = bool(made.is_text.all()), np.arange(len(values))
+    if made.is_text.any() and not is_text:
+        return True
+    y = _shown(made, rows, is_text, whole)
+    p = y.copy() if predictions is None else np.resize(np.array(predictions), len(y))
+    return quietly(lambda: _called(function, y, p).shape == y.shape) is True
+
+
+def _called(function: Function, labels: NDArray[Any], predictions: NDArray[Any]) -> Floats:
+    return np.asarray(function(labels.copy(), predictions.copy()), dtype=np.float64)
+
+
+def _holds(entries: Entries, is_text: bool, whole: bool) -> NDArray[np.bool_]:
+    if is_text:
+        return entries.is_text
+    with np.errstate(all="ignore"):
+        fits = (entries.numbers == np.rint(entries.numbers)) & (np.abs(entries.numbers) <= _LARGEST_WHOLE)
+    return fits if whole else ~np.isnan(entries.numbers)
+
+
+def _shown(entries: Entries, rows: NDArray[np.int64], is_text: bool, whole: bool) -> NDArray[Any]:
+    if is_text:
+        return entries.texts[rows]
+    return entries.numbers[rows].astype(np.int64) if whole else entries.numbers[rows]

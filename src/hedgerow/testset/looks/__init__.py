@@ -1,1 +1,0 @@
-"""Looks: asked, counted, remembered."""

@@ -1,1 +1,0 @@
-"""Labels, predictions and what they score."""
