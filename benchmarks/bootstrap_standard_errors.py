@@ -134,7 +134,7 @@ def simulate(setting: Setting, runs: int, rng: np.random.Generator) -> Result:
     census = setting.about.get("target") == "file"
     table = setting.table(rng)
     survey = setting.survey(table)
-    bootstrap = {"epsilon": setting.epsilon, "delta": 1e-6, "method": "bootstrap", "n_resamples": setting.k}
+    bootstrap = {"epsilon": setting.epsilon, "delta": 1e-6, "estimator": "bootstrap", "n_resamples": setting.k}
     plan = survey.plan([setting.statistic], **bootstrap, **setting.options)
     noise, drawn = SimulatedNoise(rng), []
     for _ in range(runs):

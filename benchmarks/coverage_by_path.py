@@ -88,7 +88,7 @@ class Small:
         if self.kind == "bounds by cell":
             return choose_by_cell(asked, told, None, **options, cell_bounds={"size": {"s": (0, 50)}})
         if self.kind == "public membership":
-            options |= {"method": "public-membership", "missing": "error-if-declared-complete"}
+            options |= {"sensitivity": "public-membership", "missing": "error-if-declared-complete"}
         return choose(asked, told, None, **options)
 
     def draw(self, rng: np.random.Generator) -> Histogram:

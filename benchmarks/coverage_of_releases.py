@@ -1,6 +1,6 @@
 """Coverage and width of the released 95 % intervals, by simulation with the seeded stand-in.
 
-Run: python benchmarks/coverage_of_releases.py [--runs 2000] [--method bootstrap] [--interval conservative]
+Run: python benchmarks/coverage_of_releases.py [--runs 2000] [--estimator bootstrap] [--interval conservative]
 
 Each run draws a fresh sample from a known law, builds its histogram, draws noise and reads the interval. Width is over
 the oracle's, 2·z·√(Var/n + τ²): the interval of someone who knows the variance and the noise but not the mean. With a
@@ -157,7 +157,7 @@ def oracle_width(estimate: hg.Estimate, setting: Setting, statistic: str, size: 
 def main(report: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--method", default="auto")
+    parser.add_argument("--estimator", default="auto")
     parser.add_argument("--interval", default=None)
     parser.add_argument("--seed", type=int, default=20261120)
     arguments = parser.parse_args()
@@ -167,7 +167,7 @@ def main(report: Callable[[str], None] = print) -> None:
     for setting in settings():
         for statistic in ("mean", "sum"):
             result = simulate(
-                setting, statistic, arguments.runs, rng, method=arguments.method, interval=arguments.interval
+                setting, statistic, arguments.runs, rng, estimator=arguments.estimator, interval=arguments.interval
             )
             worst = min(worst, result.coverage)
             widths.append(result.width)

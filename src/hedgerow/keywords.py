@@ -6,10 +6,10 @@ Options that several calls share are declared once, as a `TypedDict`: a type che
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from hedgerow.errors import UnknownKeywordError
 
@@ -17,13 +17,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def takes(options: type | None = None, **defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes(
+    options: type | None = None,
+    *,
+    current: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
+    **defaults: object,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a call refuse keywords that it does not know (HG126), and show those that it does.
 
     Parameters
     ----------
     options : TypedDict, optional
         What the ``**options`` of the call may hold; without one the call has none.
+    current : callable, optional
+        From the keywords that were given to those of today, for old names that still work.
     **defaults
         Shown as the defaults of single options; the others default to None.
 
@@ -47,10 +54,11 @@ def takes(options: type | None = None, **defaults: object) -> Callable[[Callable
 
         @wraps(call)
         def checked(*args: P.args, **given: P.kwargs) -> R:
-            for word in given:
+            words = dict(given) if current is None else current(given)
+            for word in words:
                 if word not in known:
                     raise _unknown(name, word, sorted(known))
-            return call(*args, **given)
+            return call(*args, **cast("Any", words))
 
         checked.__signature__ = shown  # type: ignore[attr-defined]  # what `help` shows
         return cast("Callable[P, R]", checked)

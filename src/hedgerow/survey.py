@@ -24,7 +24,7 @@ from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import certificate_of, run_reserved
-from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions
+from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions, current_release, current_table
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.request import usual_delta
 from hedgerow.release.result.frame import BACKENDS
@@ -185,7 +185,7 @@ class Survey:
         limit = self.unit
         return count_units(self.source, limit.column) if isinstance(limit, UnitLimit) else self.source.count_rows()
 
-    @takes(PlanOptions, method="auto")
+    @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
     def plan(self, statistics: Asked | Sequence[Asked], **options: Unpack[PlanOptions]) -> Plan:
         """Return what `release` with the same arguments would run, and its price, without reading any value.
 
@@ -215,7 +215,7 @@ class Survey:
                 self.source.check(item.design.query)
         return plan
 
-    @takes(PlanOptions, method="auto")
+    @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
     def release(
         self, statistics: Asked | Sequence[Asked], *, request_id: str | None = None, **options: Unpack[PlanOptions]
     ) -> Release:
@@ -234,9 +234,12 @@ class Survey:
         epsilon, delta : float
             The TOTAL price of the call. δ defaults to that of the facts' budget, else 1e-6; δ = 0 asks for a pure
             mechanism.
-        method : str
-            ``"auto"`` chooses from public facts: ``"moments"`` for sums and means, ``"geometric"`` or ``"gaussian"``
-            for counts and proportions, ``"bootstrap"`` for `hg.bootstrap` and its siblings.
+        estimator : {"auto", "moments", "bootstrap"}
+            ``"auto"`` takes second moments for the errors of sums and means, replicates for `hg.bootstrap` and its
+            siblings; counts and proportions need neither.
+        noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
+            The law, on integers. ``"auto"`` chooses from public facts. ``"averaged-laplace"`` is the average of
+            `n_draws` (10) Laplace releases: close to normal, and pure; for counts, proportions, sums and means.
         missing : {"drop", "midpoint", "error-if-declared-complete"}
             What a missing, NaN, infinite or unparsable value counts as: by default as the facts say, else ``"drop"``.
         share : list of float, optional
@@ -247,8 +250,6 @@ class Survey:
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional
             ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
-        noise, n_draws : {"averaged-laplace"}, int, optional
-            An average of n_draws (10) Laplace releases: close to normal, and pure; counts, proportions, sums, means.
         request_id : str, optional
             With a ledger: the same request under the same id is answered from its record, at no further price.
 
@@ -292,27 +293,27 @@ class Survey:
         about = replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed)
         return replace(about, notes=notes)
 
-    @takes(ReleaseOptions, method="auto")
+    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""
         return self.release([statistic.mean(column, bounds=bounds, step=step)], **options)
 
-    @takes(ReleaseOptions, method="auto")
+    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def sum(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a sum: shorthand for ``release([hg.sum(column, …)], …)``."""
         return self.release([statistic.sum(column, bounds=bounds, step=step)], **options)
 
-    @takes(ReleaseOptions, method="auto")
+    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a share: shorthand for ``release([hg.proportion(column, …)], …)``."""
         return self.release([statistic.proportion(column, value=value)], **options)
 
-    @takes(ReleaseOptions, method="auto")
+    @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def count(self, **options: Unpack[ReleaseOptions]) -> Release:
         """Release counts: shorthand for ``release([hg.count()], …)``."""
         return self.release([statistic.count()], **options)
 
-    @takes(TableOptions, method="auto", noise="auto", margins=False)
+    @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
     def magnitude_table(
         self,
         column: str,
@@ -334,10 +335,10 @@ class Survey:
         guarantee : {"dp", "bootstrap-dp"}
             The second is NOT differential privacy, and is had by name only.
         **options
-            ``epsilon``, ``delta``, ``missing``, ``other``, ``request_id`` as in `release`; ``method``: ``"auto"``,
-            ``"whole-table"``, ``"public-membership"`` (the cell of every record is public: by naming it you declare
-            it); ``noise``: ``"auto"``, ``"geometric"``, ``"gaussian"``, ``"averaged-laplace"`` (with ``n_draws``);
-            ``margins``: add totals, at no further price; ``cell_bounds``: bounds by cell, see `tables.dp.cell_bounds`.
+            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``request_id`` as in `release`;
+            ``sensitivity``: ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with ``cell_bounds``: bounds by cell, see
+            `tables.dp.cell_bounds`), ``"public-membership"`` (the cell of every record is public: by naming it you
+            declare it); ``margins``: add totals, at no further price.
 
         Examples
         --------
@@ -350,7 +351,7 @@ class Survey:
         asked = statistic.sum(column, bounds=bounds, step=step)
         return self._table(asked, guarantee=guarantee, by=by, **options)
 
-    @takes(TableOptions, method="auto", noise="auto", margins=False)
+    @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
     def contingency_table(self, *, by: By, guarantee: str = "dp", **options: Unpack[TableOptions]) -> ProtectedTable:
         """Release counts by cells: a contingency table; arguments and guarantee as in `magnitude_table`.
 

@@ -30,7 +30,7 @@ TOPS = {"a": TOP, "b": 60, "c": 25}
 def covered(relation: str, target: str, noise: str, epsilon: float, *, sabotage: bool = False, seed: int = 1) -> Any:
     """Return how often each of twelve cells was covered; sabotaged, with the narrowest privacy error for all."""
     told, fixed = Protection(Relation(relation), "row", Target(target), ()), relation == "replace-one"
-    options: dict[str, Any] = {"by": BY, "epsilon": epsilon, "noise": noise, "method": "per-cell"}
+    options: dict[str, Any] = {"by": BY, "epsilon": epsilon, "noise": noise, "sensitivity": "per-cell"}
     options |= {
         "delta": 0.0 if noise == "geometric" else 1e-6,
         "cell_bounds": {"size": {s: (0, t) for s, t in TOPS.items()}},

@@ -50,9 +50,7 @@ def shares_and_counts(
     """Return, for counts and proportions, how many intervals covered of how many."""
     rng = np.random.default_rng([SEED, n, int(100 * share)])
     groups = {"g": [0, 1, 2]} if by else None
-    request = parse_request(
-        [hg.proportion("x", value=1), hg.count()], by=groups, epsilon=1.0, delta=1e-6, method=family
-    )
+    request = parse_request([hg.proportion("x", value=1), hg.count()], by=groups, epsilon=1.0, delta=1e-6, noise=family)
     size = n if relation == "replace-one" else None
     plan = make_plan(request, PublicFacts(Relation(relation), "row", Target(target), size))
     cells = GROUP_SHARES if by else np.array([1.0])
@@ -132,5 +130,5 @@ def test_a_plug_in_ratio_interval_loses_coverage_where_the_score_interval_keeps_
 @pytest.mark.parametrize("setting", [s for s in settings() if s.groups == 1 and s.missing == 0], ids=str)
 def test_calibrated_bootstrap_intervals_cover_to_within_a_point(setting: Setting) -> None:
     """Not significantly below the level less one point, 800 runs a setting, k chosen from public facts."""
-    result = simulate(setting, "mean", 800, np.random.default_rng([SEED, 3]), method="bootstrap")
+    result = simulate(setting, "mean", 800, np.random.default_rng([SEED, 3]), estimator="bootstrap")
     assert not too_low(result.covered, result.total, 0.94), result

@@ -182,7 +182,7 @@ def test_totals_with_bounds_by_cell(noise: str) -> None:
     What is released are totals; the further draws show second moments too.
     """
     opened, asked = survey(), hg.sum("x", bounds=(0, 10), step=1)
-    options: dict[str, Any] = {"by": by(100, 100), "epsilon": 0.5, "method": "per-cell", **NOISES[noise]}
+    options: dict[str, Any] = {"by": by(100, 100), "epsilon": 0.5, "sensitivity": "per-cell", **NOISES[noise]}
     options["cell_bounds"] = {"a": {place: (0, 5 if place < 50 else 10) for place in range(100)}}
     table = opened.magnitude_table("x", bounds=(0, 10), step=1, **options)
     mechanism = table.certificate.mechanism
@@ -203,7 +203,7 @@ def test_replicates(unit: object) -> None:
     """Every sum of 1,000 replicates of 50 empty cells, as drawn for release: totals and counts."""
     opened = survey(unit=unit)
     asked = [hg.mean("x", bounds=(0, 10), step=1)]
-    plan = opened.plan(asked, by=by(50), epsilon=0.5, method="bootstrap", n_resamples=1000)
+    plan = opened.plan(asked, by=by(50), epsilon=0.5, estimator="bootstrap", n_resamples=1000)
     (table,) = draw_tables(plan, read_histograms(plan, opened.source), SecureNoise())
     mechanism = plan.items[0].mechanism
     assert table is not None and isinstance(mechanism, (ResampledGaussian, ResampledUnits))
@@ -216,7 +216,7 @@ def test_released_bootstrap_sums_have_the_noise_of_their_replicates(unit: object
     """2,000 released sums of empty cells; noise 15 % narrower than that would be rejected."""
     opened = survey(unit=unit)
     asked = [hg.sum("x", bounds=(-10, 10), step=1)]
-    release = opened.release(asked, by=by(2000), epsilon=0.5, method="bootstrap", n_resamples=2)
+    release = opened.release(asked, by=by(2000), epsilon=0.5, estimator="bootstrap", n_resamples=2)
     total = release.certificate.mechanism.coordinates[0]
     # About 0 a sum is h·T, T the mean of two replicates; h is the worth of one of its integers.
     worth = 10.0 * (1 if unit == "row" else 2) / total.reach

@@ -82,7 +82,7 @@ def test_whole_numbers_cover_whatever_the_width_of_their_noise(of: str, law: str
 def table_of(cells: list[int], values: list[int], seed: int) -> AdditiveTable:
     """Draw a table of totals whose cells are declared public, from records given by cell and value."""
     told = Protection(Relation.REPLACE_ONE, "row", Target.FILE, ())
-    options = {"method": "public-membership", "missing": "error-if-declared-complete", "epsilon": 1.0}
+    options = {"sensitivity": "public-membership", "missing": "error-if-declared-complete", "epsilon": 1.0}
     asked = hg.sum("value", bounds=(80, 100), step=1)
     choice = choose(asked, told, None, n=len(cells), by={"cell": [0, 1, 2]}, delta=0, **options)
     ones = np.ones(len(cells), dtype=int)

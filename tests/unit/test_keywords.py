@@ -66,11 +66,11 @@ def test_no_public_method_of_a_survey_hides_its_keywords() -> None:
 
 
 def test_the_options_that_are_declared_are_those_that_a_request_takes() -> None:
-    inner = {"statistics", "facts", "units", "most_cells", "membership"}
+    inner = {"statistics", "context"}
     taken = set(inspect.signature(parse_request).parameters) - inner
     assert set(PlanOptions.__annotations__) == taken
     assert set(ReleaseOptions.__annotations__) == taken | {"request_id"}
-    assert taken - {"by"} <= set(TableOptions.__annotations__)
+    assert taken - {"by", "estimator"} <= set(TableOptions.__annotations__)
 
 
 def test_every_option_of_a_release_reaches_it() -> None:

@@ -49,7 +49,7 @@ FOLLOWED: dict[str, tuple[str, Callable[..., Any], dict[str, Any]]] = {
     "a pure Gaussian": (
         "HG117",
         lambda **options: survey().count(by={"sex": [0, 1]}, epsilon=1.0, delta=0, **options),
-        {"method": "gaussian"},
+        {"noise": "gaussian"},
     ),
     "midpoints of shares": (
         "HG114",

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_share, split_proportion
+from hedgerow.cli.terminal import tell
 from hedgerow.errors import FactsError, ParameterError
+from hedgerow.interrupts import speaks_json
+from hedgerow.release.options import with_estimator
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
@@ -32,10 +35,11 @@ Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure
 Shares = Annotated[
     str | None, typer.Option(metavar="S,S,…", help="Parts of the precision: means, sums, proportions, count.")
 ]
-Method = Annotated[str | None, typer.Option(metavar="M", help="auto, moments, bootstrap, gaussian or geometric.")]
+Estimator = Annotated[str | None, typer.Option(metavar="M", help="Of the errors: auto, moments or bootstrap.")]
+Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
 Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Replicates, for the bootstrap.")]
 IntervalKind = Annotated[str | None, typer.Option(metavar="I", help="The bootstrap's kind of interval.")]
-Noise = Annotated[str | None, typer.Option(metavar="NAME", help="averaged-laplace, instead of a method.")]
+Noise = Annotated[str | None, typer.Option(metavar="LAW", help="auto, laplace, gaussian or averaged-laplace.")]
 Draws = Annotated[int | None, typer.Option("--n-draws", metavar="K", help="Laplace draws to a number. [default: 10]")]
 Policy = Annotated[str | None, typer.Option(metavar="P", help="drop, midpoint or error-if-declared-complete.")]
 Level = Annotated[float, typer.Option(metavar="L", help="Level of the intervals.")]
@@ -84,17 +88,26 @@ def options_of(
     epsilon: float | None,
     delta: float | None,
     missing: str | None,
-    method: str | None,
+    estimator: str | None,
+    noise: str | None,
+    n_draws: int | None,
     n_resamples: int | None,
     interval: str | None,
-    noise: str | None = None,
-    n_draws: int | None = None,
+    method: str | None,
 ) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
     given: dict[str, Any] = {"by": parse_by(by or ()), "other": other, "share": parse_share(share)}
-    given |= {"epsilon": epsilon, "delta": delta, "missing": missing, "method": method}
-    given |= {"n_resamples": n_resamples, "interval": interval, "noise": noise, "n_draws": n_draws}
-    return {name: value for name, value in given.items() if value is not None}
+    given |= {"epsilon": epsilon, "delta": delta, "missing": missing, "estimator": estimator, "noise": noise}
+    given |= {"n_draws": n_draws, "n_resamples": n_resamples, "interval": interval, "method": method}
+    if method is not None:
+        old_name("--method", "--estimator and --noise")
+    return with_estimator({name: value for name, value in given.items() if value is not None})
+
+
+def old_name(option: str, current: str) -> None:
+    """Say on standard error that an option has another name today."""
+    said = f"{option} is an old name: write {current}."
+    tell(said, "warning") if speaks_json() else tell(f"Warning: {said}")
 
 
 def requests_of(
@@ -123,6 +136,8 @@ def requests_of(
             remedy="Leave out --request, or --mean, --sum, --proportion and --count.",
         )
     listed = requested(facts) if facts is not None else ()
+    if facts is not None and any("method" in one for one in facts.releases):
+        old_name("method in the facts", "estimator and noise")
     if name is not None:
         listed = tuple(one for one in listed if one.name == name)
         if len(listed) != 1:

@@ -16,9 +16,9 @@ from hedgerow.errors import HedgerowError
 # Options that are not called as their parameters are.
 _OTHERWISE = {"n_looks": "--looks", "n_answers": "--answers", "training_score": "--training", "groups": "--group"}
 _ALIKE = (
-    "by cell_bounds classes column delta depth epsilon facts force guarantee interval key label labels ledger level "
-    "margins mechanism method metric missing n n_buckets n_draws n_fits n_resamples noise noise_sd other "
-    "positive rate relation request_id rho mu score share table target threshold thinning unit "
+    "by cell_bounds classes column delta depth epsilon estimator facts force guarantee interval key label labels "
+    "ledger level margins mechanism method metric missing n n_buckets n_draws n_fits n_resamples noise noise_sd other "
+    "positive rate relation request_id rho mu score sensitivity share table target threshold thinning unit "
 )
 OPTIONS = {name: "--" + name.replace("_", "-") for name in _ALIKE.split()} | _OTHERWISE
 _WORDS = {"bounds": "LO:HI", "step": "STEP"}
@@ -43,8 +43,8 @@ def in_shell(text: str) -> str:
     '`--epsilon` has no default. Try --epsilon 1.0.'
     >>> in_shell('For example by={"sex": [0, 1]}, or unit={"column": "person_id", "max_rows": 4}.')
     'For example --by sex=0,1, or --unit person_id:4.'
-    >>> in_shell('Use method="geometric" (or "auto"), or bounds=(0, 100).')
-    'Use --method geometric (or auto), or COL:0:100.'
+    >>> in_shell('Use noise="laplace" (or "auto"), or bounds=(0, 100).')
+    'Use --noise laplace (or auto), or COL:0:100.'
     """
 
     def assigned(found: re.Match[str]) -> str:

@@ -99,12 +99,17 @@ class Requested(_Part):
     by: list[Text] | None = Field(None, min_length=1, description="Columns whose declared categories make the cells.")
     epsilon: Number = Field(gt=0, description="ε, the total price of this release.")
     delta: Number | None = Field(None, ge=0, lt=1, description="δ; that of the budget where left out.")
-    method: Literal["auto", "moments", "bootstrap", "gaussian", "geometric"] = "auto"
+    estimator: Literal["auto", "moments", "bootstrap"] | None = Field(None, description="auto where left out.")
+    noise: Literal["auto", "laplace", "geometric", "gaussian", "averaged-laplace"] | None = Field(
+        None, description="The law of the noise, by its name; geometric is the old name of laplace."
+    )
+    method: Literal["auto", "moments", "bootstrap", "gaussian", "geometric"] | None = Field(
+        None, description="The old name of estimator and noise.", json_schema_extra={"deprecated": True}
+    )
     missing: Policy | None = Field(None, description="Overrides the policies of the columns.")
     share: list[Number] | None = Field(None, description="Parts of the noise precision, one a statistic.")
     n_resamples: int | None = Field(None, ge=2, description="Replicates, for a bootstrap.")
     interval: Literal["calibrated", "conservative", "unbiased", "most-conservative"] | None = None
-    noise: Literal["averaged-laplace"] | None = Field(None, description="The law of the noise, by its name.")
     n_draws: int | None = Field(None, ge=1, le=500, description="Laplace draws to a number, for averaged noise.")
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
 from hedgerow.facts.columns import Missing
@@ -23,7 +23,8 @@ from hedgerow.release.designs.design import (
     PublicFacts,
     declared_complete,
 )
-from hedgerow.release.request import AVERAGED_LAPLACE, Request, parse_request
+from hedgerow.release.options import PlanOptions
+from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Proportion, Statistic
 
@@ -105,20 +106,11 @@ class Plan:
         request = self.request
         return {
             "statistics": [_described(statistic) for statistic in request.statistics],
-            "by": [[category.column, list(category.values), category.other] for category in request.by],
-            "epsilon": request.budget.epsilon,
-            "delta": request.budget.delta,
-            "method": request.method,
-            "missing": [str(policy) for policy in request.policies],
-            "shares": list(request.shares),
-            "n_resamples": request.n_resamples,
-            "interval": request.interval,
+            **request.public_record(),
             "relation": str(self.facts.relation),
             "unit": str(self.facts.unit),
             "target": str(self.facts.target),
             "n": self.facts.n,
-            **({"membership": "public"} if request.membership else {}),
-            **({"noise": AVERAGED_LAPLACE, "n_draws": request.draws} if request.draws is not None else {}),
         }
 
     def assumptions(self) -> tuple[str, ...]:
@@ -228,7 +220,15 @@ def _code_of(function: Callable[..., Any] | None) -> str | None:
     return sha256(repr(parts).encode()).hexdigest()
 
 
-def planned(statistics: object, told: Protection, facts: Facts | None, *, n: int | None, **options: Any) -> Plan:
+def planned(
+    statistics: object,
+    told: Protection,
+    facts: Facts | None,
+    *,
+    n: int | None,
+    context: Context | None = None,
+    **options: Unpack[PlanOptions],
+) -> Plan:
     """Return the plan of a release: `options` as in `Survey.release`, the rest from the facts. No source is needed.
 
     Raises
@@ -243,6 +243,7 @@ def planned(statistics: object, told: Protection, facts: Facts | None, *, n: int
     >>> planned(count(), protection_of(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """
-    request = parse_request(statistics, facts=facts, units=isinstance(told.unit, UnitLimit), **options)
+    about = replace(context or Context(), facts=facts, units=isinstance(told.unit, UnitLimit))
+    request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*told.notes, *request.notes))
     return make_plan(request, PublicFacts(told.relation, told.unit, told.target, n))

@@ -1,11 +1,11 @@
-"""What is asked for, checked before anything is priced: statistics, groups, budget, method, missing values."""
+"""What is asked for, checked before anything is priced: statistics, groups, budget, estimator, noise, missing."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Unpack
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
@@ -13,47 +13,215 @@ from hedgerow.facts.columns import Category, Missing, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.given import kind_of, real, whole
 from hedgerow.inference.bootstrap.intervals import INTERVALS
+from hedgerow.keywords import takes
 from hedgerow.mechanisms.averaged_laplace import MOST_DRAWS
+from hedgerow.release.options import AVERAGED_LAPLACE, ESTIMATORS, NOISES, PLAIN, PlanOptions
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.awaiting import Awaiting
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import STATISTICS, Asked, Statistic
 
-AVERAGED_LAPLACE: Literal["averaged-laplace"] = "averaged-laplace"
 N_DRAWS = 10
 """From ten draws on a sample of a hundred can hardly be told from a normal one (Brawner & Honaker, Figure 3)."""
+MOST_RESAMPLES = 10_000
+# A cell is a line of the result: beyond this nothing would be left of memory after the price was paid.
+MOST_CELLS = 100_000
 
 
-def parse_noise(
-    noise: object, n_draws: object, *, method: str, statistics: Sequence[Statistic], units: bool
-) -> int | None:
-    """Return the number of Laplace draws to a number; None where no noise is asked for by name.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One release: what is wanted and what it may cost in total.
+
+    Attributes
+    ----------
+    statistics, by
+        What is released, of which cells; bounds and categories complete.
+    budget, estimator, noise, n_resamples, interval
+        As in the call.
+    policies : tuple of Missing
+        What a missing value counts as, one a statistic.
+    shares : tuple of float
+        Parts of the noise precision, one a statistic; their sum is 1.
+    notes : tuple of str
+        Which facts it rests on without a source, and which it overrides.
+    membership : bool
+        Whether the caller declares the cell of every record public.
+    draws : int or None
+        How many Laplace numbers make the noise on each number, where averaged Laplace noise is asked for.
+    """
+
+    statistics: tuple[Statistic, ...]
+    by: tuple[Category, ...]
+    budget: Budget
+    estimator: str
+    noise: str
+    policies: tuple[Missing, ...]
+    shares: tuple[float, ...]
+    n_resamples: int | None = None
+    interval: str | None = None
+    notes: tuple[str, ...] = ()
+    membership: bool = False
+    draws: int | None = None
+
+    @property
+    def missing(self) -> str:
+        """The one missing policy, or the policy of each column where they differ."""
+        # A count has no column, and no value of it can be missing.
+        pairs = [(one.column, policy) for one, policy in zip(self.statistics, self.policies, strict=True) if one.column]
+        found = {policy for _, policy in pairs} or set(self.policies)
+        if len(found) == 1:
+            return found.pop()
+        return ", ".join(dict.fromkeys(f"{policy} for {column}" for column, policy in pairs))
+
+    @property
+    def method(self) -> str:
+        """Estimator and noise in one word, as records name them."""
+        if self.estimator in ("moments", "bootstrap"):
+            return self.estimator
+        return {"laplace": "geometric", "gaussian": "gaussian"}.get(self.noise, "auto")
+
+    def public_record(self) -> dict[str, Any]:
+        """Return the options as plain JSON data: what tells this request from another."""
+        # A request that the old names could express is written as it always was.
+        usual = {"moments": "gaussian"}.get(self.estimator, "auto")
+        named = self.estimator in ("moments", "bootstrap") and self.noise not in ("auto", usual)
+        return {
+            "by": [[category.column, list(category.values), category.other] for category in self.by],
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "method": self.method,
+            "missing": [str(policy) for policy in self.policies],
+            "shares": list(self.shares),
+            "n_resamples": self.n_resamples,
+            "interval": self.interval,
+            **({"membership": "public"} if self.membership else {}),
+            **({"noise": self.noise} if named or self.draws is not None else {}),
+            **({"n_draws": self.draws} if self.draws is not None else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds for a request beside its own keywords.
+
+    Attributes
+    ----------
+    facts : Facts or None
+        What a call leaves unsaid is taken from them.
+    units : bool
+        Whether units have several rows.
+    most_cells : int
+        How many cells there may be.
+    membership : bool
+        Whether the caller declares the cell of every record public.
+    """
+
+    facts: Facts | None = None
+    units: bool = False
+    most_cells: int = MOST_CELLS
+    membership: bool = False
+
+
+@takes(PlanOptions, estimator="auto", noise="auto")
+def parse_request(statistics: object, *, context: Context | None = None, **options: Unpack[PlanOptions]) -> Request:
+    """Check the arguments of a release, what they leave unsaid taken from the facts.
 
     Raises
     ------
     ParameterError
-        HG185 an unknown noise, HG186 an option that belongs to another, HG187 an invalid number of draws, HG188 a
-        statistic or a unit that it does not serve.
+        HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the estimator, HG111 for
+        groups, HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of
+        resamples, HG185 to HG188 for the noise.
+    FactsError
+        HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
+    """
+    about = Context() if context is None else context
+    listed = _statistics(statistics)
+    budget = parse_budget(options.get("epsilon"), options.get("delta"), about.facts)
+    estimator = _estimator(options.get("estimator"))
+    missing = options.get("missing")
+    given = None if missing is None else parse_missing(missing)
+    resolver = Resolver() if about.facts is None else Resolver(about.facts)
+    resolved = tuple(resolver.statistic(one) for one in listed)
+    resampled = about.units or estimator == "bootstrap" or any(isinstance(one, Smooth) for one in resolved)
+    noise = parse_noise(options.get("noise"))
+    return Request(
+        resolved,
+        _groups(options.get("by"), options.get("other"), resolver, about.most_cells),
+        budget,
+        estimator,
+        noise,
+        tuple(resolver.policy(statistic, given) for statistic in resolved),
+        _shares(options.get("share"), len(resolved)),
+        parse_n_resamples(options.get("n_resamples"), resampled),
+        _interval(options.get("interval"), resampled),
+        tuple(resolver.notes),
+        about.membership,
+        _draws(options.get("n_draws"), noise, resampled, units=about.units),
+    )
 
-    Examples
-    --------
-    >>> parse_noise("averaged-laplace", None, method="auto", statistics=(), units=False)
-    10
+
+def parse_budget(epsilon: object, delta: object, facts: Facts | None) -> Budget:
+    """Return the total price of a call; δ that of the facts where the call gives none (HG101, HG102)."""
+    if epsilon is None:
+        raise ParameterError(
+            "HG101",
+            rule="`epsilon` is the total price of the call.",
+            finding="`epsilon` is missing and has no default.",
+            remedy="Try epsilon=1.0.",
+        )
+    return Budget(epsilon, usual_delta(facts) if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
+
+
+def usual_delta(facts: Facts | None) -> float:
+    """Return the δ of a call that names none: that of the facts' budget, else 1e-6."""
+    return facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
+
+
+def _estimator(estimator: object) -> str:
+    if estimator is None:
+        return "auto"
+    if not isinstance(estimator, str) or estimator not in (*ESTIMATORS, PLAIN):
+        raise ParameterError(
+            "HG108",
+            rule="`estimator` must be one of " + ", ".join(f'"{name}"' for name in ESTIMATORS) + ".",
+            finding=f"Found {estimator!r}.",
+            remedy='Leave it at "auto", which chooses from public facts and says why.',
+        )
+    return estimator
+
+
+def parse_noise(noise: object, *, known: Sequence[str] = NOISES, code: str = "HG185") -> str:
+    """Return the law of the noise by its name; ``geometric`` is the old name of discrete Laplace noise.
+
+    >>> parse_noise("geometric"), parse_noise(None)
+    ('laplace', 'auto')
     """
     if noise is None:
-        if n_draws is not None:
-            raise _unfit("`n_draws` belongs to averaged Laplace noise.", "It was given without it.")
-        return None
-    if noise != AVERAGED_LAPLACE:
+        return "auto"
+    name = "laplace" if isinstance(noise, str) and noise == "geometric" else noise
+    if not isinstance(name, str) or name not in known:
         raise ParameterError(
-            "HG185",
-            rule=f'`noise` is "{AVERAGED_LAPLACE}", or left out.',
+            code,
+            rule="`noise` must be one of " + ", ".join(f'"{one}"' for one in known) + ".",
             finding=f"Found {noise!r}.",
-            remedy='Leave it out: the method then chooses, and method="geometric" or "gaussian" names the other laws.',
+            remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
-    if method != "auto":
-        raise _unfit("`noise` names the law of the noise, and so does a method.", f'Found method="{method}" beside it.')
-    if units or any(isinstance(statistic, Smooth) for statistic in statistics):
+    return name
+
+
+def _draws(n_draws: object, noise: str, resampled: bool, *, units: bool) -> int | None:
+    """Return how many Laplace draws are averaged, None for another noise (HG186, HG187, HG188)."""
+    if noise != AVERAGED_LAPLACE:
+        if n_draws is None:
+            return None
+        raise ParameterError(
+            "HG186",
+            rule="`n_draws` belongs to averaged Laplace noise.",
+            finding="It was given without it.",
+            remedy=f'Give noise="{AVERAGED_LAPLACE}" with it, or leave it out.',
+        )
+    if resampled:
         raise ParameterError(
             "HG188",
             rule="Averaged Laplace noise serves counts, proportions, sums and means of rows.",
@@ -78,136 +246,6 @@ def parse_draws(n_draws: object) -> int:
             remedy=f"{N_DRAWS} is the default; 1 is plain Laplace noise.",
         )
     return number
-
-
-def _unfit(rule: str, finding: str) -> ParameterError:
-    return ParameterError(
-        "HG186",
-        rule=rule,
-        finding=finding,
-        remedy=f'Give noise="{AVERAGED_LAPLACE}" alone, with n_draws if you like.',
-    )
-
-
-MOST_RESAMPLES = 10_000
-# A cell is a line of the result: beyond this nothing would be left of memory after the price was paid.
-MOST_CELLS = 100_000
-METHODS = ("auto", "moments", "bootstrap", "gaussian", "geometric")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One release: what is wanted and what it may cost in total.
-
-    Attributes
-    ----------
-    statistics, by
-        What is released, of which cells; bounds and categories complete.
-    budget, method, n_resamples, interval
-        As in the call.
-    policies : tuple of Missing
-        What a missing value counts as, one a statistic.
-    shares : tuple of float
-        Parts of the noise precision, one a statistic; their sum is 1.
-    notes : tuple of str
-        Which facts it rests on without a source, and which it overrides.
-    membership : bool
-        Whether the caller declares the cell of every record public.
-    draws : int or None
-        How many Laplace numbers make the noise on each number, where averaged Laplace noise is asked for.
-    """
-
-    statistics: tuple[Statistic, ...]
-    by: tuple[Category, ...]
-    budget: Budget
-    method: str
-    policies: tuple[Missing, ...]
-    shares: tuple[float, ...]
-    n_resamples: int | None = None
-    interval: str | None = None
-    notes: tuple[str, ...] = ()
-    membership: bool = False
-    draws: int | None = None
-
-    @property
-    def missing(self) -> str:
-        """The one missing policy, or the policy of each column where they differ."""
-        # A count has no column, and no value of it can be missing.
-        pairs = [(one.column, policy) for one, policy in zip(self.statistics, self.policies, strict=True) if one.column]
-        found = {policy for _, policy in pairs} or set(self.policies)
-        if len(found) == 1:
-            return found.pop()
-        return ", ".join(dict.fromkeys(f"{policy} for {column}" for column, policy in pairs))
-
-
-def parse_request(
-    statistics: object,
-    *,
-    by: object = None,
-    other: bool | None = None,
-    epsilon: object = None,
-    delta: object = None,
-    method: object = "auto",
-    missing: object = None,
-    share: object = None,
-    n_resamples: object = None,
-    interval: object = None,
-    noise: object = None,
-    n_draws: object = None,
-    facts: Facts | None = None,
-    units: bool = False,
-    most_cells: int = MOST_CELLS,
-    membership: bool = False,
-) -> Request:
-    """Check the arguments of a release, what they leave unsaid taken from the facts.
-
-    Raises
-    ------
-    ParameterError
-        HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the method, HG111 for groups,
-        HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of resamples,
-        HG185 to HG188 for the noise.
-    FactsError
-        HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
-    """
-    listed = _statistics(statistics)
-    if epsilon is None:
-        raise ParameterError(
-            "HG101",
-            rule="`epsilon` is the total price of the call.",
-            finding="`epsilon` is missing and has no default.",
-            remedy="Try epsilon=1.0.",
-        )
-    budget = Budget(epsilon, usual_delta(facts) if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
-    if not isinstance(method, str) or method not in METHODS:
-        raise ParameterError(
-            "HG108",
-            rule="`method` must be one of " + ", ".join(f'"{name}"' for name in METHODS) + ".",
-            finding=f"Found {method!r}.",
-            remedy='Leave it at "auto", which chooses from public facts and says why.',
-        )
-    given = None if missing is None else parse_missing(missing)
-    resolver = Resolver() if facts is None else Resolver(facts)
-    resolved = tuple(resolver.statistic(one) for one in listed)
-    resampled = units or method == "bootstrap" or any(isinstance(statistic, Smooth) for statistic in resolved)
-    return Request(
-        resolved,
-        _groups(by, other, resolver, most_cells),
-        budget,
-        method,
-        tuple(resolver.policy(statistic, given) for statistic in resolved),
-        _shares(share, len(resolved)),
-        parse_n_resamples(n_resamples, resampled),
-        _interval(interval, resampled),
-        tuple(resolver.notes),
-        membership,
-        parse_noise(noise, n_draws, method=method, statistics=resolved, units=units),
-    )
-
-
-def usual_delta(facts: Facts | None) -> float:
-    """Return the δ of a call that names none: that of the facts' budget, else 1e-6."""
-    return facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
 
 
 def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None:
@@ -247,7 +285,7 @@ def _bootstrap_only(name: str) -> ParameterError:
         "HG108",
         rule=f"`{name}` belongs to the bootstrap.",
         finding="No statistic of this release is bootstrapped.",
-        remedy='Add method="bootstrap", or leave it out.',
+        remedy='Add estimator="bootstrap", or leave it out.',
     )
 
 

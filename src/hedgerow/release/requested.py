@@ -8,6 +8,7 @@ from typing import Any
 
 from hedgerow.errors import FactsError
 from hedgerow.facts.declared import Facts
+from hedgerow.release.options import with_estimator
 from hedgerow.resampling import smooth_statistic as smooth
 from hedgerow.resampling import statistic as additive
 from hedgerow.resampling.statistic import Asked
@@ -44,13 +45,13 @@ def requested(facts: Facts) -> tuple[Requested, ...]:
     --------
     >>> facts = Facts.from_dict({"release": [{"statistics": [{"statistic": "count"}], "epsilon": 0.5}]})
     >>> requested(facts)[0].statistics, requested(facts)[0].options
-    ((Count(),), {'epsilon': 0.5, 'method': 'auto'})
+    ((Count(),), {'epsilon': 0.5})
     """
     return tuple(_requested(record, place) for place, record in enumerate(facts.releases, start=1))
 
 
 def _requested(record: Mapping[str, Any], place: int) -> Requested:
-    options = {key: value for key, value in record.items() if key not in ("name", "statistics")}
+    options = with_estimator({key: value for key, value in record.items() if key not in ("name", "statistics")})
     asked = tuple(_asked(one, f"release[{place}].statistics[{at}]") for at, one in enumerate(record["statistics"], 1))
     return Requested(str(record.get("name", f"release {place}")), asked, options)
 

@@ -95,7 +95,7 @@ def certify_published(
             finding="Its published price is false."
             if bound is None
             else f"Found bound={bound!r} under {str(parsed)!r}.",
-            remedy=f'Under replace-one, bound="{WANG_CHENG_AWAN}" gives a general price; method="bootstrap" of a '
+            remedy=f'Under replace-one, bound="{WANG_CHENG_AWAN}" gives a general price; estimator="bootstrap" of a '
             "survey has Poisson weights and costs less.",
         )
     curve = multinomial_curve(

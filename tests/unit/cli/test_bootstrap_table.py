@@ -63,7 +63,7 @@ def test_neither_guarantee_is_paid_from_the_other_ledger(farms: Path, weak: Path
         (["--delta", "1e-6"], "HG413", 4),
         (["--relation", "add-remove"], "HG413", 4),
         (["--noise", "gaussian"], "HG413", 4),
-        (["--method", "third"], "HG151", 2),
+        (["--sensitivity", "third"], "HG151", 2),
     ],
 )
 def test_refusals(farms: Path, more: list[str], code: str, exit_code: int) -> None:

@@ -96,7 +96,7 @@ def test_the_table_shows_every_part_of_the_error_and_what_it_covers(survey: Path
 
 
 def test_a_bootstrap_is_asked_for_by_name(survey: Path) -> None:
-    bootstrap = ["--method", "bootstrap", "--n-resamples", "20", "--interval", "unbiased", "--delta", "1e-3"]
+    bootstrap = ["--estimator", "bootstrap", "--n-resamples", "20", "--interval", "unbiased", "--delta", "1e-3"]
     result = run("release", survey, *ONE, *MEAN, *bootstrap, "--json")
     assert result.exit_code == 0, result.stderr
     (estimate,) = json.loads(result.stdout)["estimates"]
@@ -206,12 +206,12 @@ BAD: dict[str, tuple[str | None, list[str], str, int]] = {
     "delta 1": (None, [*ONE, *MEAN, "--delta", "1"], "HG102", 2),
     "delta negative": (None, [*ONE, *MEAN, "--delta=-0.1"], "HG102", 2),
     "delta NaN": (None, [*ONE, *MEAN, "--delta", "nan"], "HG102", 2),
-    "delta 0 with a Gaussian": (None, [*ONE, *MEAN, "--delta", "0", "--method", "moments"], "HG117", 2),
+    "delta 0 with a Gaussian": (None, [*ONE, *MEAN, "--delta", "0", "--noise", "gaussian"], "HG117", 2),
     "no relation": (None, [*EPSILON, *MEAN], "HG103", 2),
     "unknown relation": (None, [*EPSILON, *MEAN, "--relation", "swap"], "HG103", 2),
     "unknown target": (None, [*ONE, *MEAN, "--target", "moon"], "HG115", 2),
     "unknown policy": (None, [*ONE, *MEAN, "--missing", "guess"], "HG114", 2),
-    "unknown method": (None, [*ONE, *MEAN, "--method", "magic"], "HG108", 2),
+    "unknown method": (None, [*ONE, *MEAN, "--estimator", "magic"], "HG108", 2),
     "level in percent": (None, [*ONE, *MEAN, "--level", "95"], "HG110", 2),
     "nothing asked": (None, ONE, "HG112", 2),
     "groups without categories": (None, [*ONE, *MEAN, "--by", "sex"], "HG111", 2),
@@ -222,7 +222,7 @@ BAD: dict[str, tuple[str | None, list[str], str, int]] = {
     "shares in words": (None, [*ONE, *MEAN, "--share", "half"], "HG116", 2),
     "proportion without a value": (None, [*ONE, "--proportion", "sex"], "HG116", 2),
     "interval of another method": (None, [*ONE, *MEAN, "--interval", "calibrated"], "HG108", 2),
-    "replicates of another method": (None, [*ONE, *MEAN, "--method", "moments", "--n-resamples", "9"], "HG108", 2),
+    "replicates of another method": (None, [*ONE, *MEAN, "--estimator", "moments", "--n-resamples", "9"], "HG108", 2),
     "table of a CSV file": (None, [*ONE, *MEAN, "--table", "persons"], "HG209", 2),
     "unknown option": (None, [*ONE, *MEAN, "--espilon", "1"], "HG116", 2),
     "second source": (None, [*ONE, *MEAN, "again.csv"], "HG116", 2),

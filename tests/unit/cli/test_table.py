@@ -98,13 +98,13 @@ def test_whole_and_non_negative_numbers_when_asked(survey: Path) -> None:
         (2, "HG116", [*ONE, "--by", "sex=0,1"]),
         (2, "HG116", [*ONE, *TOTAL, "--count"]),
         (2, "HG150", [*ONE, "--count"]),
-        (2, "HG151", [*ONE, *TOTAL, "--method", "best"]),
+        (2, "HG151", [*ONE, *TOTAL, "--sensitivity", "best"]),
         (2, "HG154", [*ONE, *TOTAL, "--guarantee", "none"]),
         (2, "HG103", ["--epsilon", "1", *TOTAL]),
         (2, "HG104", [*ONE, "--total", "pay", "--by", "sex=0,1"]),
         (2, "HG110", [*ONE, *TOTAL, "--level", "95"]),
-        (4, "HG410", [*ONE, *TOTAL, "--method", "public-membership"]),
-        (4, "HG411", [*ONE, *TOTAL, "--method", "per-cell"]),
+        (4, "HG410", [*ONE, *TOTAL, "--sensitivity", "public-membership"]),
+        (4, "HG411", [*ONE, *TOTAL, "--sensitivity", "per-cell"]),
     ],
 )
 def test_refusals_cost_and_show_nothing(survey: Path, exit_code: int, code: str, arguments: list[str]) -> None:

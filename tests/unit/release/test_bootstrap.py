@@ -1,4 +1,4 @@
-"""method="bootstrap" and smooth statistics through the public door."""
+"""estimator="bootstrap" and smooth statistics through the public door."""
 
 import json
 import math
@@ -57,7 +57,7 @@ def test_every_statistic_by_the_bootstrap_with_a_certificate_that_reprices(relat
         hg.standard_deviation("income", bounds=(0, 100_000)),
         hg.quantile("income", 0.5, bounds=(0, 100_000)),
     ]
-    release = opened(relation).release(asked, by=by, epsilon=8.0, method="bootstrap")
+    release = opened(relation).release(asked, by=by, epsilon=8.0, estimator="bootstrap")
     certificate = release.certificate
     assert certificate is not None and 8.0 - 2e-3 <= certificate.epsilon <= 8.0
     again = Certificate.from_json(release.to_json())
@@ -73,7 +73,7 @@ def test_every_statistic_by_the_bootstrap_with_a_certificate_that_reprices(relat
 
 def test_the_replicates_are_on_the_result_and_in_its_record() -> None:
     asked = {"epsilon": 8.0, "missing": "error-if-declared-complete"}
-    release = opened().release([MEAN, RATIO], method="bootstrap", n_resamples=20, **asked)
+    release = opened().release([MEAN, RATIO], estimator="bootstrap", n_resamples=20, **asked)
     again = release_from_record(release.to_json())
     for one, read in zip(release, again, strict=True):
         assert one.replicates is not None and len(one.replicates) == 20
@@ -89,7 +89,7 @@ def test_a_sampling_error_that_the_noise_hides_is_said_to_be_hidden() -> None:
     table = pa.table({"x": [50.0] * 400})
     survey = hg.open(table, relation="replace-one")
     asked = [hg.mean("x", bounds=(0, 100), step=1)] * 12
-    found = list(survey.release(asked, epsilon=1.0, method="bootstrap", n_resamples=20))
+    found = list(survey.release(asked, epsilon=1.0, estimator="bootstrap", n_resamples=20))
     hidden = [one for one in found if one.sampling_error == 0.0]
     assert hidden and all(HIDDEN in (one.note or "") for one in hidden)
     assert not any(HIDDEN in (one.note or "") for one in found if one.sampling_error)
@@ -156,7 +156,7 @@ def test_the_file_as_target_has_no_sampling_error_and_students_interval() -> Non
 
 @pytest.mark.parametrize("method", ["calibrated", "conservative", "unbiased", "most-conservative"])
 def test_interval_methods(method: str) -> None:
-    release = opened().release([MEAN], epsilon=2.0, method="bootstrap", interval=method)
+    release = opened().release([MEAN], epsilon=2.0, estimator="bootstrap", interval=method)
     estimate = release[0]
     assert estimate.confidence_interval().method == method
     assert estimate.confidence_interval(0.9, method="conservative").method == "conservative"
@@ -167,14 +167,14 @@ def test_interval_methods(method: str) -> None:
     [
         ([MEAN], {"n_resamples": 20}, "HG108"),
         ([MEAN], {"interval": "calibrated"}, "HG108"),
-        ([MEAN], {"method": "bootstrap", "interval": "bayes"}, "HG108"),
-        ([MEAN], {"method": "bootstrap", "n_resamples": 1}, "HG120"),
-        ([MEAN], {"method": "bootstrap", "n_resamples": 0}, "HG120"),
-        ([MEAN], {"method": "bootstrap", "n_resamples": 10**9}, "HG120"),
-        ([MEAN], {"method": "bootstrap", "n_resamples": 20.5}, "HG120"),
-        ([MEAN], {"method": "bootstrap", "delta": 0}, "HG117"),
+        ([MEAN], {"estimator": "bootstrap", "interval": "bayes"}, "HG108"),
+        ([MEAN], {"estimator": "bootstrap", "n_resamples": 1}, "HG120"),
+        ([MEAN], {"estimator": "bootstrap", "n_resamples": 0}, "HG120"),
+        ([MEAN], {"estimator": "bootstrap", "n_resamples": 10**9}, "HG120"),
+        ([MEAN], {"estimator": "bootstrap", "n_resamples": 20.5}, "HG120"),
+        ([MEAN], {"estimator": "bootstrap", "delta": 0}, "HG117"),
         ([RATIO], {"delta": 0}, "HG117"),
-        ([RATIO], {"method": "moments"}, "HG108"),
+        ([RATIO], {"estimator": "moments"}, "HG108"),
         ([RATIO], {"missing": "midpoint"}, "HG114"),
     ],
 )
@@ -326,8 +326,8 @@ def test_a_feature_that_fails_or_warns_on_a_value_says_nothing(recwarn: pytest.W
 
 
 def test_what_a_price_rests_on_is_on_the_certificate() -> None:
-    scanned = opened().release([MEAN], epsilon=1.0, method="bootstrap").certificate
-    proven = opened("add-remove").release([MEAN], epsilon=1.0, method="bootstrap").certificate
+    scanned = opened().release([MEAN], epsilon=1.0, estimator="bootstrap").certificate
+    proven = opened("add-remove").release([MEAN], epsilon=1.0, estimator="bootstrap").certificate
     own = hg.bootstrap(
         lambda t: t["z"] / t["count"],
         columns={"income": (0, 100_000)},

@@ -190,7 +190,7 @@ def test_requests_of_the_facts_say_what_a_call_says() -> None:
         {"statistic": "count"},
     ]
     (one,) = requested(hg.Facts.from_dict({"release": [{"statistics": asked, "by": ["sex"], "epsilon": 1}]}))
-    assert one.name == "release 1" and one.options == {"by": ["sex"], "epsilon": 1, "method": "auto"}
+    assert one.name == "release 1" and one.options == {"by": ["sex"], "epsilon": 1}
     assert [each.kind for each in one.statistics] == [given["statistic"] for given in asked]
     assert len(opened().plan(one.statistics, missing="drop", **one.options).items) == 7
 

@@ -57,7 +57,7 @@ def test_another_request_under_a_used_id_is_refused(path: Path) -> None:
     for options in (
         {"epsilon": 0.31},
         {"epsilon": 0.3, "by": {"sex": [0, 1]}},
-        {"epsilon": 0.3, "method": "geometric"},
+        {"epsilon": 0.3, "noise": "laplace"},
     ):
         with pytest.raises(hg.LedgerError, match="HG311"):
             survey.release([AGE], request_id="q1", **options)

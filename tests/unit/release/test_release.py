@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 
 import numpy as np
@@ -74,7 +75,8 @@ def test_the_certificate_lands_just_below_the_budget_and_reprices_from_its_json(
 def test_n_is_public_under_replace_one_only() -> None:
     assert opened().n == N
     assert opened("add-remove").n is None
-    assert f"{N}" not in opened("add-remove").release([AGE], epsilon=1.0).to_json()
+    # As a number of its own: the digits of a noisy estimate may hold it by chance.
+    assert not re.search(rf"(?<![\d.]){N}(?![\d])", opened("add-remove").release([AGE], epsilon=1.0).to_json())
 
 
 def test_the_count_of_everything_is_exact_public_and_free_under_replace_one() -> None:
@@ -156,9 +158,9 @@ def test_a_zero_one_column_at_step_one_is_unbiased() -> None:
     [
         ([AGE], {}, MomentsGaussian),
         ([AGE], {"delta": 0}, MomentsGeometric),
-        ([AGE], {"method": "geometric"}, MomentsGeometric),
+        ([AGE], {"noise": "laplace"}, MomentsGeometric),
         ([hg.proportion("sex", value=1)], {}, GeometricCounts),
-        ([hg.proportion("sex", value=1)], {"method": "gaussian"}, GaussianCounts),
+        ([hg.proportion("sex", value=1)], {"noise": "gaussian"}, GaussianCounts),
         ([hg.proportion("sex", value=1)], {"delta": 0}, GeometricCounts),
         ([AGE, hg.proportion("sex", value=1)], {}, Composition),
     ],
@@ -176,9 +178,10 @@ def test_a_census_has_no_sampling_error_and_pays_for_no_second_moment() -> None:
     release = census.release([AGE, hg.count()], by={"sex": [0, 1]}, epsilon=1.0)
     assert all(e.sampling_error == 0.0 for e in release)
     assert "census" in release[0].confidence_interval().covers
-    plain = census.mean("age", bounds=(0, 100), epsilon=1.0, method="gaussian")
+    plain = census.mean("age", bounds=(0, 100), epsilon=1.0, noise="gaussian")
     assert plain[0].method == "gaussian"
-    with pytest.raises(hg.ParameterError, match="HG108"):
+    assert opened().mean("age", bounds=(0, 100), epsilon=1.0, noise="gaussian")[0].method == "moments"
+    with pytest.raises(hg.ParameterError, match="HG108"), pytest.warns(DeprecationWarning, match="old name"):
         opened().mean("age", bounds=(0, 100), epsilon=1.0, method="gaussian")
 
 
@@ -205,8 +208,8 @@ def test_a_delta_above_one_over_n_warns() -> None:
         ({"epsilon": math.inf}, "HG101"),
         ({"epsilon": 1.0, "delta": 1.0}, "HG102"),
         ({"epsilon": 1.0, "delta": -1}, "HG102"),
-        ({"epsilon": 1.0, "delta": 0, "method": "moments"}, "HG117"),
-        ({"epsilon": 1.0, "method": "magic"}, "HG108"),
+        ({"epsilon": 1.0, "delta": 0, "noise": "gaussian"}, "HG117"),
+        ({"epsilon": 1.0, "estimator": "magic"}, "HG108"),
         ({"epsilon": 1.0, "missing": "guess"}, "HG114"),
         ({"epsilon": 1.0, "share": [1, 2]}, "HG113"),
         ({"epsilon": 1.0, "share": [-1]}, "HG113"),
@@ -312,7 +315,7 @@ def test_simulated_releases_are_marked_and_carry_no_certificate() -> None:
 def test_rounding_to_a_grid_that_nobody_declared_is_in_the_interval(target: str, method: str) -> None:
     """A constant between two of the 1,024 default steps: without the margin not one interval would hold it."""
     constant = hg.open(pa.table({"x": [1.0] * 100_000}), relation="replace-one", target=target)
-    study = simulated.Study.of(constant, [hg.mean("x", bounds=(0, 10))], epsilon=1.0, method=method)
+    study = simulated.Study.of(constant, [hg.mean("x", bounds=(0, 10))], epsilon=1.0, estimator=method)
     noise, held, held_without = simulated.SimulatedNoise(4), 0, 0
     for _ in range(200):
         interval = study.draw(noise)[0].confidence_interval()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design
+from hedgerow.release.request import Context, parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.smooth_statistic import quantile
 from hedgerow.resampling.statistic import Statistic, count, mean, proportion, sum
@@ -36,11 +38,10 @@ AGE = {"bounds": (0, 100), "step": 1}
 
 def design(statistic: Statistic, relation: Relation = Relation.ADD_REMOVE, **options: object) -> UnitBootstrapDesign:
     n = 500 if relation is Relation.REPLACE_ONE else None
-    given = {
-        "by": (), "missing": Missing.DROP, "unit": LIMIT, "budget": Budget(1.0, 1e-6), "share": 1.0,
-        "facts": PublicFacts(relation, str(LIMIT), Target.POPULATION, n), "n_resamples": 20,
-    } | options  # fmt: skip
-    return unit_design(statistic, **given)
+    facts = PublicFacts(relation, options.pop("unit", LIMIT), Target.POPULATION, n)
+    missing, by = options.pop("missing", Missing.DROP), options.pop("by", ())
+    usual = parse_request(statistic, context=Context(units=True), epsilon=1.0, n_resamples=20)
+    return unit_design(statistic, replace(usual, by=by, **options), facts, share=1.0, missing=missing)
 
 
 def released(made: UnitBootstrapDesign, mu: float = 1e3) -> list[object]:
@@ -141,7 +142,7 @@ def test_what_has_no_certified_curve_is_refused() -> None:
     with pytest.raises(ParameterError, match="HG117"):
         design(count(), budget=Budget(1.0, 0.0))
     with pytest.raises(ParameterError, match="HG108"):
-        design(count(), method="geometric")
+        design(count(), noise="laplace")
     with pytest.raises(ParameterError, match="HG114"):
         design(proportion("age", value=1), missing=Missing.MIDPOINT)
     with pytest.raises(UncertifiedError, match="HG402"):

@@ -22,7 +22,7 @@ def test_a_release_of_units_is_certified_for_units(relation: str) -> None:
     assert survey.n == (600 if relation == "replace-one" else None)
     release = survey.release(
         [hg.mean("age", bounds=(0, 100), step=1), hg.count()], by={"sex": [0, 1]}, epsilon=1.0, n_resamples=20,
-        method="bootstrap",
+        estimator="bootstrap",
     )  # fmt: skip
     record = Certificate.from_json(release.certificate.to_json())
     record.verify()
@@ -63,7 +63,7 @@ def test_a_number_of_units_that_changes_is_noticed() -> None:
 
 def test_what_is_not_certified_for_units_is_refused_before_reading() -> None:
     survey = hg.open(TABLE, relation="add-remove", unit=UNIT)
-    for options, code in (({"delta": 0}, "HG117"), ({"method": "moments"}, "HG108")):
+    for options, code in (({"delta": 0}, "HG117"), ({"estimator": "moments"}, "HG108")):
         with pytest.raises(hg.HedgerowError, match=code):
             survey.mean("age", bounds=(0, 100), epsilon=1.0, **options)
     with pytest.raises(hg.HedgerowError, match="HG402"):

@@ -30,7 +30,7 @@ COUNT, SHARE = hg.count(), hg.proportion("c", value=1)
 BY = {"s": [0, 1]}
 WHOLE = {"missing": "error-if-declared-complete"}
 PURE, AVERAGED = {"delta": 0.0}, {"noise": "averaged-laplace", "n_draws": 3}
-BOOT = {"method": "bootstrap", "n_resamples": 10}
+BOOT = {"estimator": "bootstrap", "n_resamples": 10}
 
 
 @cache
@@ -60,7 +60,7 @@ RELEASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "midpoint by group": ([MEAN, SUM], {"missing": "midpoint", "by": BY}),
     "averaged": ([MEAN, SUM, COUNT, SHARE], {**AVERAGED, **PURE, "by": BY}),
     "averaged and complete": ([MEAN, SHARE], {**AVERAGED, **PURE, **WHOLE}),
-    "Gaussian counts": ([COUNT, SHARE], {"method": "gaussian", "by": BY}),
+    "Gaussian counts": ([COUNT, SHARE], {"noise": "gaussian", "by": BY}),
     "many empty cells": ([MEAN, COUNT, SHARE], {"by": {"s": [0, 1, 7], "r": list(range(12))}, **PURE}),
     "a step of its own": ([hg.mean("y", bounds=(9.7, 10.9)), hg.sum("y", bounds=(9.7, 10.9))], {}),
     "bootstrap": ([MEAN], BOOT),
@@ -217,7 +217,7 @@ def test_a_genuine_table_holds_and_its_forgeries_do_not(name: str, relation: str
 
 
 def test_public_membership_holds_and_its_forgeries_do_not() -> None:
-    options = {"by": BY, "epsilon": 1.0, "method": "public-membership", **WHOLE}
+    options = {"by": BY, "epsilon": 1.0, "sensitivity": "public-membership", **WHOLE}
     table = survey(900, "replace-one").magnitude_table("x", bounds=(0, 95), step=1, **options)
     assert_alone_in_holding(json.loads(table.to_json()))
 

@@ -62,7 +62,7 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_drawn_is_what_the_sensitivities_say(option: str, widths: list[float]) -> None:
-    table = totals(survey(), method=option)
+    table = totals(survey(), sensitivity=option)
     assert table.cells.values.tolist() == [15838.0, 208.0, 315.0, 6344.0]
     assert table.for_the_custodian().sensitivity.tolist() == widths
     assert table.option == option and table.certificate.mechanism.option == option
@@ -73,13 +73,13 @@ def test_what_is_drawn_is_what_the_sensitivities_say(option: str, widths: list[f
 @pytest.mark.usefixtures("exact")
 def test_a_row_in_no_cell_or_without_a_value_counts() -> None:
     one = {"region": ["north"] * 8, "kind": ["a"] * 8}
-    alone = totals(survey(**one), method="whole-table")
+    alone = totals(survey(**one), sensitivity="whole-table")
     assert alone.for_the_custodian().sensitivity.tolist() == [7815.0] * 4  # max − min
-    outside = totals(survey(**{**one, "kind": ["a"] * 7 + ["c"]}), method="whole-table")
+    outside = totals(survey(**{**one, "kind": ["a"] * 7 + ["c"]}), sensitivity="whole-table")
     assert outside.for_the_custodian().sensitivity.tolist() == [7919.0] * 4  # may leave
-    void = totals(survey(**one, output=[*OUTPUT[:7], None]), method="public-membership")
+    void = totals(survey(**one, output=[*OUTPUT[:7], None]), sensitivity="public-membership")
     assert void.for_the_custodian().sensitivity.tolist() == [7919.0, 1.0, 1.0, 1.0]
-    one_cell = totals(survey(), by={"region": ["north"]}, method="auto")
+    one_cell = totals(survey(), by={"region": ["north"]}, sensitivity="auto")
     assert one_cell.for_the_custodian().sensitivity.tolist() == [7919.0]
 
 
@@ -87,7 +87,7 @@ def test_a_row_in_no_cell_or_without_a_value_counts() -> None:
 def test_alike_rows_are_never_published_exactly() -> None:
     alike = {"output": [500.0] * 8, "region": ["north"] * 8, "kind": ["a"] * 8}
     for option in ("whole-table", "per-cell", "public-membership"):
-        assert totals(survey(**alike), method=option).for_the_custodian().sensitivity.tolist() == [1.0] * 4
+        assert totals(survey(**alike), sensitivity=option).for_the_custodian().sensitivity.tolist() == [1.0] * 4
     counts = survey(**alike).contingency_table(by=BY, epsilon=1.0, guarantee="bootstrap-dp")
     assert counts.for_the_custodian().sensitivity.tolist() == [2.0] * 4
     single = survey(**alike).contingency_table(by={"region": ["north"]}, epsilon=1.0, guarantee="bootstrap-dp")
@@ -150,7 +150,7 @@ def test_nothing_that_leaves_tells_the_noise(option: str, tmp_path: Path) -> Non
     Ledger.create(
         ledger, dataset="farms", budget=Budget(5.0, 0.0), relation="replace-one", unit="row", guarantee="bootstrap-dp"
     ).close()
-    table = totals(survey(ledger), method=option, epsilon=0.37, margins=True)
+    table = totals(survey(ledger), sensitivity=option, epsilon=0.37, margins=True)
     secret = table.for_the_custodian()
     noisy = set(np.concatenate([table.cells.values, *(cells.values for cells in table.margins.values())]).tolist())
     widths = (*secret.sensitivity, *secret.noise_sd, *(secret.sensitivity / 0.37))
@@ -183,7 +183,7 @@ def test_every_output_says_what_it_is_not() -> None:
     record = table.certificate.to_dict()
     assert record["guarantee"] == "bootstrap-dp" and record["differential_privacy"] is False
     assert record["relation"] == "rows of D" and not {"delta", "profile", "bound"} & set(record)
-    public = totals(survey(), method="public-membership").certificate
+    public = totals(survey(), sensitivity="public-membership").certificate
     assert public.relation == "rows of D that agree on region, kind"
 
 
@@ -210,7 +210,7 @@ def test_the_custodian_has_figures_in_memory_alone() -> None:
         ({"guarantee": "dp"}, "HG414"),
         ({"delta": 1e-6}, "HG413"),
         ({"noise": "gaussian"}, "HG413"),
-        ({"method": "option-ii"}, "HG151"),
+        ({"sensitivity": "option-ii"}, "HG151"),
         ({"by": {}}, "HG150"),
         ({"part": "north"}, "HG111"),
         ({"part": ("region", 3)}, "HG111"),
@@ -238,7 +238,7 @@ def test_refusals_of_the_survey() -> None:
         totals(hidden)
     assert refused.value.code == "HG413"
     with pytest.raises(UncertifiedError) as refused:
-        survey().contingency_table(by=BY, epsilon=1.0, guarantee="bootstrap-dp", method="public-membership")
+        survey().contingency_table(by=BY, epsilon=1.0, guarantee="bootstrap-dp", sensitivity="public-membership")
     assert refused.value.code == "HG413"
     with pytest.raises(ParameterError) as refused:
         survey().contingency_table(by=BY, epsilon=1.0, guarantee="bootstrap")

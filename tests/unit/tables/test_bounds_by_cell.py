@@ -83,7 +83,7 @@ def clamped() -> list[float]:
 @pytest.mark.parametrize("noise", ["geometric", "gaussian"])
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_values_are_clamped_to_the_bounds_of_their_cell_exactly(method: str, noise: str, relation: str) -> None:
-    choice = chosen(relation, method=method, noise=noise)
+    choice = chosen(relation, sensitivity=method, noise=noise)
     assert choice.option == method and "asked for" in choice.reason
     assert silent(choice).tolist() == clamped()
     # Totals of the same bounds everywhere are others: the test has power.
@@ -220,14 +220,14 @@ def test_bounds_of_the_facts_are_the_frame() -> None:
         ("HG107", {"by": {"status": list(range(200)), "kind": list(range(200))}, "cell_bounds": {(1, 1): (0, 9)}}),
         ("HG117", {"delta": 0, "noise": "gaussian"}),
         ("HG150", {"by": {}}),
-        ("HG151", {"method": "best"}),
-        ("HG155", {"method": "public-membership"}),
+        ("HG151", {"sensitivity": "best"}),
+        ("HG155", {"sensitivity": "public-membership"}),
         ("HG155", {"noise": "averaged-laplace"}),
         ("HG155", {"missing": "midpoint"}),
         ("HG155", {"unit": ("kind", 2)}),
         ("HG155", {"guarantee": "bootstrap-dp"}),
         ("HG155", {"count": True}),
-        ("HG411", {"cell_bounds": None, "method": "per-cell"}),
+        ("HG411", {"cell_bounds": None, "sensitivity": "per-cell"}),
     ],
 )
 def test_what_does_not_fit_is_refused_before_data_are_read(code: str, options: dict[str, Any]) -> None:

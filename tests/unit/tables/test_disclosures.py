@@ -52,7 +52,7 @@ def test_midpoints_are_said_on_every_output(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("guarantee", ["dp", "bootstrap-dp"])
 def test_public_membership_is_printed_as_the_declaration_that_it_is(guarantee: Any) -> None:
-    table = totals(method="public-membership", missing="midpoint", guarantee=guarantee)
+    table = totals(sensitivity="public-membership", missing="midpoint", guarantee=guarantee)
     for said in (str(table), table.to_html()):
         assert "cell every record belongs to is public, as declared" in " ".join(said.split())
     assert "is public, as declared" not in str(totals(missing="midpoint", guarantee=guarantee))

@@ -176,7 +176,7 @@ def test_one_cell_alone_costs_what_a_record_that_enters_or_leaves_it_costs() -> 
     assert isinstance(counts, GeometricCounts) and counts.scale == pytest.approx(1.0, rel=2e-3)
 
 
-PUBLIC: dict[str, Any] = {"method": "public-membership", "missing": "error-if-declared-complete"}
+PUBLIC: dict[str, Any] = {"sensitivity": "public-membership", "missing": "error-if-declared-complete"}
 
 
 def test_public_membership_costs_the_range_and_says_so() -> None:
@@ -213,14 +213,14 @@ class _Silent(SimulatedNoise):
 @pytest.mark.parametrize(
     ("code", "options"),
     [
-        ("HG410", {"method": "public-membership"}),
+        ("HG410", {"sensitivity": "public-membership"}),
         ("HG410", {**PUBLIC, "relation": "add-remove"}),
         ("HG410", {**PUBLIC, "count": True}),
         ("HG410", {**PUBLIC, "unit": ("sex", 2), "missing": "midpoint"}),
-        ("HG411", {"method": "per-cell"}),
+        ("HG411", {"sensitivity": "per-cell"}),
         ("HG150", {"by": {}}),
-        ("HG151", {"method": "best"}),
-        ("HG151", {"noise": "laplace"}),
+        ("HG151", {"sensitivity": "best"}),
+        ("HG151", {"noise": "cauchy"}),
         ("HG154", {"guarantee": "none"}),
         ("HG101", {"epsilon": None}),
         ("HG107", {"by": {"sex": list(range(3000)), "region": list(range(3000))}}),

@@ -104,7 +104,7 @@ def public_functions() -> tuple[Function, ...]:
         Function("mean, complete", average, declared, complete=True),
         Function("proportion, complete", proportion("works", value=1), {**declared, "delta": 0.0}, complete=True),
     ]
-    bootstrap = {"method": "bootstrap", "epsilon": 1.0, "delta": 1e-6}
+    bootstrap = {"estimator": "bootstrap", "epsilon": 1.0, "delta": 1e-6}
     functions.append(Function("mean, bootstrap", average, bootstrap))
     averaged: dict[str, Any] = {**by, "noise": "averaged-laplace", "epsilon": 1.0, "delta": 1e-6}
     functions += [Function(f"{s.name}, averaged Laplace by group", s, averaged) for s in (average, total, count())]

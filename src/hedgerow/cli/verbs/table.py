@@ -14,6 +14,7 @@ from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_on_grid, par
 from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json, tell
 from hedgerow.errors import ParameterError
+from hedgerow.release.options import with_sensitivity
 
 if TYPE_CHECKING:
     from hedgerow.release.result.folder import ReleaseFolder
@@ -44,12 +45,11 @@ def table(
     guarantee: Annotated[
         str, typer.Option(metavar="G", help="dp; or, by name only, bootstrap-dp, which is not dp.")
     ] = "dp",
-    method: Annotated[
-        str | None, typer.Option(metavar="M", help="auto, whole-table, per-cell or public-membership.")
+    sensitivity: Annotated[
+        str | None, typer.Option(metavar="S", help="auto, whole-table, per-cell or public-membership.")
     ] = None,
-    noise: Annotated[
-        str | None, typer.Option(metavar="N", help="auto, geometric, gaussian or averaged-laplace.")
-    ] = None,
+    method: Annotated[str | None, typer.Option(metavar="S", hidden=True, help="Old name of --sensitivity.")] = None,
+    noise: options.Noise = None,
     n_draws: options.Draws = None,
     margins: Annotated[bool, typer.Option("--margins", help="Add totals, which add up.")] = False,
     non_negative: Annotated[bool, typer.Option("--non-negative", help="Show no number below zero.")] = False,
@@ -86,8 +86,11 @@ def table(
     level = parse_level(level)
     _check_asked(total, count)
     given = {"by": parse_by(by or ()), "other": other, "epsilon": epsilon, "delta": delta, "missing": missing}
-    given |= {"method": method, "noise": noise, "n_draws": n_draws, "request_id": request_id}
+    given |= {"sensitivity": sensitivity, "noise": noise, "n_draws": n_draws, "request_id": request_id}
     given["cell_bounds"] = parse_cell_bounds(cell_bounds or ())
+    if method is not None:
+        options.old_name("--method", "--sensitivity")
+        given = with_sensitivity(given | {"method": method})
     chosen = {name: value for name, value in given.items() if value is not None}
     chosen |= {"guarantee": guarantee, "margins": margins}
     declared = None if facts is None else Facts.read(facts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,24 +40,46 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Statistic
 
 
+class Replicated(Protocol):
+    """What a bootstrap of rows and one of units have in common."""
+
+    @property
+    def statistic(self) -> Statistic:
+        """What was asked for."""
+        ...
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What is public."""
+        ...
+
+    @property
+    def missing(self) -> Missing:
+        """What a missing value counts as."""
+        ...
+
+    @property
+    def n_resamples(self) -> int:
+        """How many replicates there are."""
+        ...
+
+    @property
+    def interval(self) -> str:
+        """The kind of interval."""
+        ...
+
+
 def bootstrap_estimate(
-    read: ReadCell,
-    statistic: Statistic,
-    *,
-    cell: Mapping[str, Any],
-    facts: PublicFacts,
-    missing: Missing,
-    n_resamples: int,
-    interval: str,
-    notes: Sequence[str] = (),
+    design: Replicated, read: ReadCell, cell: Mapping[str, Any], *, notes: Sequence[str] = ()
 ) -> Estimate:
     """Return the estimate of one cell; `notes` come after what is said of every bootstrap."""
-    basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, interval, facts.census, read.margin)
+    statistic, census = design.statistic, design.facts.census
+    basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, design.interval, census, read.margin)
     parts = basis.parts() if read.defined else None
     counted = isinstance(statistic, Count)
     said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]
-    said += [HIDDEN] if parts and parts.sampling_error == 0.0 and not facts.census else []
-    said += [MIDPOINT] if missing is Missing.MIDPOINT and not counted else []
+    said += [HIDDEN] if parts and parts.sampling_error == 0.0 and not census else []
+    said += [MIDPOINT] if design.missing is Missing.MIDPOINT and not counted else []
     return Estimate(
         statistic=statistic.name,
         column=statistic.column,
@@ -67,10 +89,10 @@ def bootstrap_estimate(
         bootstrap_error=parts.bootstrap_error if parts else None,
         privacy_error=parts.privacy_error if parts else None,
         method="bootstrap",
-        n_resamples=n_resamples,
+        n_resamples=design.n_resamples,
         reliable=read.reliable,
         note=" ".join([*said, *notes]) or None,
-        covers=covers(statistic, facts),
+        covers=covers(statistic, design.facts),
         basis=basis,
         replicates=read.replicates.estimates or None,
     )
@@ -91,6 +113,11 @@ class BootstrapDesign:
     interval: str
     reason: str
     method: str = "bootstrap"
+
+    @property
+    def statistic(self) -> Statistic:
+        """What was asked for."""
+        return self.resampled.statistic
 
     @property
     def query(self) -> Query:
@@ -125,12 +152,4 @@ class BootstrapDesign:
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
         read = self.resampled.read(np.asarray(table.values[row]), table.noise_sd, self.facts)
-        return bootstrap_estimate(
-            read,
-            self.resampled.statistic,
-            cell=table.cells[row],
-            facts=self.facts,
-            missing=self.missing,
-            n_resamples=self.n_resamples,
-            interval=self.interval,
-        )
+        return bootstrap_estimate(self, read, table.cells[row])

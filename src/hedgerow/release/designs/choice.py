@@ -16,7 +16,8 @@ from hedgerow.release.designs.design import Design, PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
 from hedgerow.release.designs.unit_bootstrap import unit_design
-from hedgerow.release.request import AVERAGED_LAPLACE, Request
+from hedgerow.release.options import PLAIN
+from hedgerow.release.request import Request
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.smooth_statistic import Smooth
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
@@ -36,28 +37,32 @@ def count_families(request: Request) -> Sequence[Family]:
     Raises
     ------
     ParameterError
-        HG117: a method that needs δ > 0 at δ = 0.
+        HG117: a bootstrap or Gaussian noise at δ = 0.
     """
     if request.draws is not None:
-        return (AVERAGED_LAPLACE,)
+        return ("averaged-laplace",)
     if request.budget.delta == 0.0:
-        smooth = any(isinstance(statistic, Smooth) for statistic in request.statistics)
-        if request.method in ("gaussian", "moments", "bootstrap") or smooth:
-            raise ParameterError(
-                "HG117",
-                rule="The bootstrap of this statistic needs `delta` above 0."
-                if smooth
-                else f'`method="{request.method}"` needs `delta` above 0.',
-                finding="delta=0 was given.",
-                remedy="Give delta=1e-6."
-                if smooth
-                else 'Use method="geometric" (or "auto") for a pure guarantee, or give delta=1e-6.',
-            )
+        _check_pure(request)
         return ("geometric",)
-    if request.method == "geometric":
+    if request.noise == "laplace":
         return ("geometric",)
     counted = any(isinstance(statistic, (Count, Proportion)) for statistic in request.statistics)
-    return ("geometric", "gaussian") if counted and request.method == "auto" else ("gaussian",)
+    chosen = counted and request.estimator == request.noise == "auto"
+    return ("geometric", "gaussian") if chosen else ("gaussian",)
+
+
+def _check_pure(request: Request) -> None:
+    """Refuse what needs δ > 0 (HG117)."""
+    resampled = request.estimator == "bootstrap" or any(isinstance(one, Smooth) for one in request.statistics)
+    if resampled or request.noise == "gaussian":
+        raise ParameterError(
+            "HG117",
+            rule="The bootstrap needs `delta` above 0." if resampled else '`noise="gaussian"` needs `delta` above 0.',
+            finding="delta=0 was given.",
+            remedy="Give delta=1e-6."
+            if resampled
+            else 'Use noise="laplace" (or "auto") for a pure guarantee, or give delta=1e-6.',
+        )
 
 
 def choose_design(
@@ -73,47 +78,39 @@ def choose_design(
     if request.membership:
         check_membership(statistic, facts, missing)
     if facts.limit is not None:
-        return unit_design(
-            statistic,
-            by=request.by,
-            facts=facts,
-            missing=missing,
-            unit=facts.limit,
-            budget=request.budget,
-            share=share,
-            method=request.method,
-            n_resamples=request.n_resamples,
-            interval=request.interval,
-        )
+        return unit_design(statistic, request, facts, share=share, missing=missing)
     if missing is Missing.MIDPOINT and isinstance(statistic, (Mean, Sum)):
         statistic = replace(statistic, grid=statistic.grid.with_midpoint())
     if isinstance(statistic, Count) and facts.relation is Relation.REPLACE_ONE and not request.by:
         return None
-    if request.method == "bootstrap" or isinstance(statistic, Smooth):
-        if request.method not in ("auto", "bootstrap"):
-            raise _unserved(request.method, statistic, '"bootstrap" or "auto"')
+    if request.estimator == "bootstrap" or isinstance(statistic, Smooth):
+        if request.estimator in ("moments", PLAIN):
+            raise _unserved(f'estimator="{request.estimator}"', statistic, 'estimator="bootstrap" or "auto"')
+        if request.noise == "laplace":
+            raise _unserved('noise="laplace"', statistic, 'noise="gaussian" or "auto": a bootstrap has Gaussian noise')
         return _bootstrap(statistic, request, facts, share, missing)
     if isinstance(statistic, (Mean, Sum)):
         return _moments(statistic, request, facts, missing)
-    if request.method == "moments":
-        raise _unserved(request.method, statistic, '"geometric", "gaussian" or "auto"')
-    reason = ASKED if family in (request.method, AVERAGED_LAPLACE) else _REASONS[family]
+    if request.estimator == "moments":
+        raise _unserved('estimator="moments"', statistic, 'estimator="auto", with noise="laplace" or "gaussian"')
+    reason = _REASONS[family] if request.noise == "auto" else ASKED
     return CountsDesign(statistic, request.by, facts, missing, family, reason, request.draws or 1)
 
 
 def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missing: Missing) -> Design:
     if request.draws is not None:
-        named: Family = AVERAGED_LAPLACE
+        named: Family = "averaged-laplace"
         return MomentsDesign(
             statistic, request.by, facts, missing, named, named, ASKED, request.membership, request.draws
         )
-    pure = request.budget.delta == 0.0 or request.method == "geometric"
-    if request.method == "gaussian" and not facts.census:
-        raise _unserved(
-            request.method, statistic, '"moments": its second moment, and so its error bar, costs nothing extra'
-        )
+    pure = request.budget.delta == 0.0 or request.noise == "laplace"
+    if request.estimator == PLAIN and not facts.census:
+        better = 'estimator="moments": its second moment, and so its error bar, costs nothing extra'
+        raise _unserved('method="gaussian"', statistic, better)
     family: Family = "geometric" if pure else "gaussian"
-    method = "geometric" if pure else "gaussian" if request.method == "gaussian" else "moments"
+    # Without a second moment a vector of moments is a plain Gaussian release, and was always called so.
+    plain = facts.census and request.noise == "gaussian" and request.estimator != "moments"
+    method = "geometric" if pure else "gaussian" if plain else "moments"
     reason = "a pure guarantee (δ = 0)" if request.budget.delta == 0.0 else _REASONS["moments"]
     return MomentsDesign(
         statistic,
@@ -122,7 +119,7 @@ def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missin
         missing,
         family,
         method,
-        reason if request.method == "auto" else ASKED,
+        reason if request.estimator == request.noise == "auto" else ASKED,
         request.membership,
     )
 
@@ -152,7 +149,7 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
         missing,
         request.n_resamples or _n_resamples(request, facts, share),
         request.interval or "calibrated",
-        ASKED if request.method == "bootstrap" else _REASONS["bootstrap"],
+        ASKED if request.estimator == "bootstrap" else _REASONS["bootstrap"],
     )
 
 
@@ -170,10 +167,10 @@ def _n_resamples(request: Request, facts: PublicFacts, share: float) -> int:
     return choose_n_resamples(n=n, value_range=1.0, privacy_variance=(1.0 / (mu * (n or 1.0))) ** 2, spread=0.2)
 
 
-def _unserved(method: str, statistic: Statistic, instead: str) -> ParameterError:
+def _unserved(option: str, statistic: Statistic, instead: str) -> ParameterError:
     return ParameterError(
         "HG108",
-        rule="A method must serve every statistic of the release.",
-        finding=f'method="{method}" does not serve a {statistic.name} here.',
+        rule="Estimator and noise must serve every statistic of the release.",
+        finding=f"{option} does not serve a {statistic.name} here.",
         remedy=f"Use {instead}.",
     )

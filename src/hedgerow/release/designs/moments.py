@@ -278,7 +278,7 @@ def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing)
     elif facts.relation is not Relation.REPLACE_ONE:
         found, mend = "Under add-remove not even a record's presence is public.", 'Take relation="replace-one".'
     elif facts.limit is not None:
-        found, mend = "It is not certified for units of several rows.", 'Take unit="row", or method="whole-table".'
+        found, mend = "It is not certified for units of several rows.", 'Take unit="row", or sensitivity="whole-table".'
     elif missing is Missing.DROP:
         found = "Missing values are dropped, so whether a record has a value would stay private."
         mend = 'Take missing="error-if-declared-complete", or "midpoint".'

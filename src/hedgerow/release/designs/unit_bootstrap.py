@@ -40,6 +40,7 @@ from hedgerow.release.designs.bootstrap import bootstrap_estimate
 from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.draw.resample import noisy_replicates
+from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
@@ -162,30 +163,12 @@ class UnitBootstrapDesign:
     def _estimate(self, table: AdditiveTable, row: int, rate: float) -> Estimate:
         noise_sd = np.broadcast_to(table.noise_sd, table.values.shape[:2])[row]
         read = self._read(np.asarray(table.values[row]), noise_sd)
-        return bootstrap_estimate(
-            replace(read, replicates=replace(read.replicates, rate=rate)),
-            self.statistic,
-            cell=table.cells[row],
-            facts=self.facts,
-            missing=self.missing,
-            n_resamples=self.n_resamples,
-            interval=self.interval,
-            notes=[_kept(self.unit)],
-        )
+        counted_apart = replace(read, replicates=replace(read.replicates, rate=rate))
+        return bootstrap_estimate(self, counted_apart, table.cells[row], notes=[_kept(self.unit)])
 
 
 def unit_design(
-    statistic: Statistic,
-    *,
-    by: tuple[Category, ...],
-    facts: PublicFacts,
-    missing: Missing,
-    unit: UnitLimit,
-    budget: Budget,
-    share: float,
-    method: str = "auto",
-    n_resamples: int | None = None,
-    interval: str | None = None,
+    statistic: Statistic, request: Request, facts: PublicFacts, *, share: float, missing: Missing
 ) -> UnitBootstrapDesign:
     """Return how a statistic of units is released: always by the bootstrap, or not at all.
 
@@ -199,11 +182,11 @@ def unit_design(
     Examples
     --------
     >>> from hedgerow.facts.relation import Target
+    >>> from hedgerow.release.request import parse_request
     >>> from hedgerow.resampling.statistic import mean
-    >>> design = unit_design(
-    ...     mean("age", bounds=(0, 100), step=1), by=(), missing=Missing.DROP, unit=UnitLimit("person_id", 4),
-    ...     facts=PublicFacts(Relation.ADD_REMOVE, "person_id, at most 4 rows", Target.POPULATION, None),
-    ...     budget=Budget(1.0, 1e-6), share=1.0)
+    >>> age = mean("age", bounds=(0, 100), step=1)
+    >>> facts = PublicFacts(Relation.ADD_REMOVE, UnitLimit("person_id", 4), Target.POPULATION, None)
+    >>> design = unit_design(age, parse_request(age, epsilon=1.0), facts, share=1.0, missing=Missing.DROP)
     >>> design.n_resamples, design.mechanism(0.2).coordinates[0].reach
     (50, 400)
     """
@@ -221,14 +204,16 @@ def unit_design(
             finding='target="file" was given with units of several rows.',
             remedy='Use target="population", whose intervals count that choice as sampling.',
         )
-    if method not in ("auto", "bootstrap"):
+    asked = request.estimator == "bootstrap"
+    if not (asked or request.estimator == "auto") or request.noise == "laplace":
+        option = f'noise="{request.noise}"' if request.noise == "laplace" else f'estimator="{request.estimator}"'
         raise ParameterError(
             "HG108",
-            rule="A method must serve every statistic of the release.",
-            finding=f'method="{method}" does not serve units of several rows.',
-            remedy='Use "bootstrap" or "auto".',
+            rule="Estimator and noise must serve every statistic of the release.",
+            finding=f"{option} does not serve units of several rows.",
+            remedy='Use estimator="bootstrap" or "auto", which has Gaussian noise.',
         )
-    if budget.delta == 0.0:
+    if request.budget.delta == 0.0:
         raise ParameterError(
             "HG117",
             rule="The bootstrap needs `delta` above 0.",
@@ -242,12 +227,13 @@ def unit_design(
             finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
             remedy='Release it with missing="drop".',
         )
-    cells = math.prod(category.levels for category in by)
-    k = n_resamples or choose_unit_resamples(facts.n, cells=cells, budget=budget, share=share)
-    asked = (
-        "asked for" if method == "bootstrap" else "units of several rows: resampling units makes the errors clustered"
-    )
-    return UnitBootstrapDesign(statistic, by, facts, missing, unit, k, interval or "calibrated", asked)
+    if facts.limit is None:
+        raise TypeError("a unit of one row has a design of rows")
+    cells = math.prod(category.levels for category in request.by)
+    k = request.n_resamples or choose_unit_resamples(facts.n, cells=cells, budget=request.budget, share=share)
+    reason = "asked for" if asked else "units of several rows: resampling units makes the errors clustered"
+    interval = request.interval or "calibrated"
+    return UnitBootstrapDesign(statistic, request.by, facts, missing, facts.limit, k, interval, reason)
 
 
 def choose_unit_resamples(units: int | None, *, cells: int, budget: Budget, share: float) -> int:

@@ -44,7 +44,8 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.request import AVERAGED_LAPLACE, N_DRAWS, parse_draws
+from hedgerow.release.options import AVERAGED_LAPLACE
+from hedgerow.release.request import N_DRAWS, parse_draws
 from hedgerow.resampling.statistic import mean
 
 _RANGE = 1.0

@@ -11,10 +11,10 @@ from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
 from hedgerow.release.designs.design import LEFT_OUT
-from hedgerow.release.request import Request, parse_request
+from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.resampling.statistic import Asked, Count, Sum
 from hedgerow.tables.bootstrap_dp.noise import choose_option
-from hedgerow.tables.dp.choice import MOST_CELLS, NOISES, OPTIONS
+from hedgerow.tables.dp.choice import MOST_CELLS, check_names
 from hedgerow.tables.opened import Opened
 from hedgerow.version import __version__
 
@@ -110,7 +110,7 @@ def bootstrap_plan(
     opened: Opened,
     *,
     guarantee: object,
-    method: object = "auto",
+    sensitivity: object = "auto",
     noise: object = "auto",
     delta: object = None,
     part: tuple[str, str] | None = None,
@@ -124,11 +124,11 @@ def bootstrap_plan(
         What, of which source.
     guarantee : "bootstrap-dp"
         To be named.
-    method : {"auto", "whole-table", "per-cell", "public-membership"}
+    sensitivity : {"auto", "whole-table", "per-cell", "public-membership"}
         O'Keefe & Charest's options (i), (ii) and third, with correct sensitivities; ``"auto"`` decides between the
         first two from the number of cells. One cell's total is a table of one cell.
     noise, delta
-        ``"auto"`` or ``"geometric"``, and 0 or left out: there are no others.
+        ``"auto"`` or ``"laplace"``, and 0 or left out: there are no others.
     part : (column, category), optional
         This source is one part of a larger table by a public column; parts share a ledger at the price of the dearest.
     **options
@@ -148,36 +148,18 @@ def bootstrap_plan(
             finding="It was not.",
             remedy='guarantee="bootstrap-dp" asks for it; it is not differential privacy, and says whom it leaves out.',
         )
-    _check_names(method, noise, options.get("by"))
-    _check_reach(opened, noise, delta)
+    law = check_names(sensitivity, noise, options.get("by"))
+    _check_reach(opened, law, delta)
     _check_part(part)
-    request = parse_request(asked, delta=0.0, facts=opened.facts, most_cells=MOST_CELLS, **options)
+    request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
     (statistic,) = request.statistics
     if not isinstance(statistic, (Sum, Count)):
         raise TypeError(f"a table holds counts or totals, not {statistic.name}")
     if isinstance(statistic, Sum):
         _check_whole_numbers(statistic.grid)
     cells = Query(None, request.by).cells
-    option, reason = _option(method, statistic, cells)
+    option, reason = _option(sensitivity, statistic, cells)
     return BootstrapPlan(request, statistic, opened.n or 0, option, reason, part)
-
-
-def _check_names(method: object, noise: object, by: object) -> None:
-    if not by:
-        raise ParameterError(
-            "HG150",
-            rule="A table has one `by` column or more.",
-            finding="None was given.",
-            remedy='For example by={"sex": [0, 1]}.',
-        )
-    for name, found, known in (("method", method, OPTIONS), ("noise", noise, NOISES)):
-        if found not in known:
-            raise ParameterError(
-                "HG151",
-                rule=f"`{name}` of a table must be one of " + ", ".join(f'"{one}"' for one in known) + ".",
-                finding=f"Found {found!r}.",
-                remedy='Leave it at "auto", which chooses from public facts and says why.',
-            )
 
 
 def _check_part(part: object) -> None:
@@ -207,27 +189,28 @@ def _check_whole_numbers(grid: Grid) -> None:
         )
 
 
-def _option(method: object, statistic: Sum | Count, cells: int) -> tuple[Option, str]:
-    if isinstance(statistic, Count) and method == "public-membership":
+def _option(sensitivity: object, statistic: Sum | Count, cells: int) -> tuple[Option, str]:
+    if isinstance(statistic, Count) and sensitivity == "public-membership":
         raise UncertifiedError(
             "HG413",
             rule="Where everybody's cell is public, the counts of the cells are public too.",
             finding="A table of counts was asked for with public membership.",
             remedy="Count the rows, or keep membership confidential with another option.",
         )
-    match method:
+    match sensitivity:
         case "whole-table" | "per-cell" | "public-membership":
-            return method, "asked for by name"
+            return sensitivity, "asked for by name"
     if isinstance(statistic, Count):
         return "whole-table", "counts have the same noise in every cell, whatever the data"
     return choose_option(cells)
 
 
-def _check_reach(opened: Opened, noise: object, delta: object) -> None:
+def _check_reach(opened: Opened, noise: str, delta: object) -> None:
     findings = {
         "another relation": opened.told.relation is not Relation.REPLACE_ONE,
         "a unit of several rows": opened.told.unit != "row",
         "Gaussian noise": noise == "gaussian",
+        "averaged Laplace noise": noise == "averaged-laplace",
         "a delta": delta not in (None, 0, 0.0),
         "a source whose facts set a budget of differential privacy, and no ledger for bootstrap-dp": (
             opened.ledger is None and opened.facts is not None and opened.facts.budget is not None

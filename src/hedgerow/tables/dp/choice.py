@@ -28,15 +28,15 @@ from hedgerow.mechanisms.mechanism import (
     MomentsGaussian,
     MomentsGeometric,
 )
+from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.plan import Plan, planned
-from hedgerow.release.request import AVERAGED_LAPLACE
+from hedgerow.release.request import Context, parse_noise
 from hedgerow.resampling.statistic import Asked
 
 # A cell is a few numbers of a few arrays here, not an object of its own.
 MOST_CELLS = 5_000_000
 MOST_UNIT_CELLS = 100_000
 OPTIONS = ("auto", "whole-table", "public-membership", "per-cell")
-NOISES = ("auto", "geometric", "gaussian", AVERAGED_LAPLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def choose(
     facts: Facts | None,
     *,
     n: int | None,
-    method: object = "auto",
+    sensitivity: object = "auto",
     noise: object = "auto",
     **options: Any,
 ) -> Choice:
@@ -77,48 +77,40 @@ def choose(
     UncertifiedError
         HG410 public membership where something else stays private; HG411 per-cell sensitivities.
     """
-    check_names(method, noise, options.get("by"))
-    if method == "per-cell":
+    law = check_names(sensitivity, noise, options.get("by"))
+    if sensitivity == "per-cell":
         raise UncertifiedError(
             "HG411",
             rule="Per-cell sensitivities under dp need bounds that differ from cell to cell.",
             finding="Bounds are declared for the table as a whole, so every cell has the same.",
-            remedy='Declare them with cell_bounds={…}; or take method="whole-table": no split has less noise.',
+            remedy='Declare them with cell_bounds={…}; or take sensitivity="whole-table": no split has less noise.',
         )
     units = not isinstance(told.unit, str)
-    membership = method == "public-membership"
+    membership = sensitivity == "public-membership"
+    context = Context(most_cells=MOST_UNIT_CELLS if units else MOST_CELLS, membership=membership)
 
-    def plan_with(family: str, **named: Any) -> Plan:
-        most = MOST_UNIT_CELLS if units else MOST_CELLS
-        return planned(
-            asked,
-            told,
-            facts,
-            n=n,
-            method=family,
-            most_cells=most,
-            **({"membership": True} if membership else {}),
-            **named,
-            **options,
-        )
+    def plan_with(noise: str, estimator: str = "auto") -> Plan:
+        return planned(asked, told, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
+
+    def gaussian() -> Plan:
+        return plan_with("gaussian", "moments" if asked.kind == "sum" else "auto")
 
     option = "public-membership" if membership else "whole-table"
-    if noise == AVERAGED_LAPLACE:
-        return Choice(plan_with("auto", noise=noise), option, "averaged Laplace noise was asked for")
+    if law == AVERAGED_LAPLACE:
+        return Choice(plan_with(law), option, "averaged Laplace noise was asked for")
     if units:
         return Choice(plan_with("auto"), option, "units of several rows: replicates of unit totals")
-    if noise == "geometric":
-        return Choice(plan_with("geometric"), option, "geometric noise was asked for")
-    gaussian = "moments" if asked.kind == "sum" else "gaussian"
-    if noise == "gaussian":
-        return Choice(plan_with(gaussian), option, "Gaussian noise was asked for")
-    pure = plan_with("geometric")
+    if law == "laplace":
+        return Choice(plan_with(law), option, "geometric noise was asked for")
+    if law == "gaussian":
+        return Choice(gaussian(), option, "Gaussian noise was asked for")
+    pure = plan_with("laplace")
     if pure.request.budget.delta == 0.0:
         return Choice(pure, option, "a pure guarantee (δ = 0) takes two-sided geometric (Laplace) noise")
-    return _quieter(pure, plan_with(gaussian), option)
+    return _less_noise(pure, gaussian(), option)
 
 
-def _quieter(pure: Plan, gaussian: Plan, option: str) -> Choice:
+def _less_noise(pure: Plan, gaussian: Plan, option: str) -> Choice:
     one, other = noise_sd(pure), noise_sd(gaussian)
     ratio = f"{max(one, other) / min(one, other):.3g}"
     if one <= other:
@@ -143,8 +135,8 @@ def noise_sd(plan: Plan) -> float:
     raise TypeError(type(item.mechanism).__name__)
 
 
-def check_names(method: object, noise: object, by: object) -> None:
-    """Refuse a table without groups (HG150), and an unknown option or noise (HG151)."""
+def check_names(sensitivity: object, noise: object, by: object) -> str:
+    """Return the law of the noise; refuse a table without groups (HG150), an unknown sensitivity or noise (HG151)."""
     if not by:
         raise ParameterError(
             "HG150",
@@ -153,11 +145,11 @@ def check_names(method: object, noise: object, by: object) -> None:
             remedy='For example by={"sex": [0, 1]}; one number for everybody is survey.sum or survey.count.',
             shell="For example --by sex=0,1; one number for everybody is hedgerow release with --sum or --count.",
         )
-    for name, found, known in (("method", method, OPTIONS), ("noise", noise, NOISES)):
-        if not isinstance(found, str) or found not in known:
-            raise ParameterError(
-                "HG151",
-                rule=f"`{name}` of a table must be one of " + ", ".join(f'"{one}"' for one in known) + ".",
-                finding=f"Found {found!r}.",
-                remedy='Leave it at "auto", which chooses from public facts and says why.',
-            )
+    if not isinstance(sensitivity, str) or sensitivity not in OPTIONS:
+        raise ParameterError(
+            "HG151",
+            rule="`sensitivity` of a table must be one of " + ", ".join(f'"{one}"' for one in OPTIONS) + ".",
+            finding=f"Found {sensitivity!r}.",
+            remedy='Leave it at "auto", which chooses from public facts and says why.',
+        )
+    return parse_noise(noise, code="HG151")

@@ -35,7 +35,7 @@ from hedgerow.release.designs.choice import count_families
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
 from hedgerow.release.draw.draw_cells import cell_spread
 from hedgerow.release.plan import Plan
-from hedgerow.release.request import Request, parse_request
+from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.resampling.statistic import Asked, Sum
 from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.dp.choice import Choice, check_names
@@ -152,7 +152,7 @@ def choose_by_cell(
     *,
     n: int | None,
     cell_bounds: object,
-    method: object = "auto",
+    sensitivity: object = "auto",
     noise: object = "auto",
     **options: Any,
 ) -> Choice:
@@ -164,10 +164,11 @@ def choose_by_cell(
         HG152 bounds that do not fit; HG155 what bounds by cell do not serve; HG117 Gaussian noise at δ = 0; HG150 no
         group, HG151 an unknown option or noise; all that `parse_request` raises.
     """
-    check_names(method, noise, options.get("by"))
-    _check_served(told, method, noise)
-    named = "moments" if noise == "gaussian" else "geometric" if noise == "geometric" else "auto"
-    request = parse_request(asked, facts=facts, method=named, most_cells=MOST_BOUNDED_CELLS, **options)
+    named = check_names(sensitivity, noise, options.get("by"))
+    _check_served(told, sensitivity, named)
+    context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS)
+    estimator = "moments" if named == "gaussian" else "auto"
+    request = parse_request(asked, context=context, estimator=estimator, noise=named, **options)
     request = replace(request, notes=(*told.notes, *request.notes))
     (statistic,), (missing,) = request.statistics, request.policies
     if not isinstance(statistic, Sum) or missing is Missing.MIDPOINT:
@@ -175,12 +176,12 @@ def choose_by_cell(
     limits = bounds_of_cells(cell_bounds, request.by, statistic.column, statistic.grid)
     # Says that Gaussian noise needs δ > 0, as for any release.
     count_families(request)
-    laws: tuple[Law, ...] = ("geometric",) if noise == "geometric" or request.budget.delta == 0.0 else ("gaussian",)
-    if noise == "auto" and request.budget.delta > 0.0:
+    laws: tuple[Law, ...] = ("geometric",) if named == "laplace" or request.budget.delta == 0.0 else ("gaussian",)
+    if named == "auto" and request.budget.delta > 0.0:
         laws = ("geometric", "gaussian")
     public = PublicFacts(told.relation, told.unit, told.target, n)
     scalings: tuple[Scaled, ...] = ("per-cell", "whole-table")
-    wanted = [one for one in scalings if method in ("auto", one)]
+    wanted = [one for one in scalings if sensitivity in ("auto", one)]
     plans = {(one, law): _planned(request, public, statistic, one, law, limits) for one in wanted for law in laws}
     errors = {key: _total_variance(plan) for key, plan in plans.items()}
     best = min(errors, key=lambda key: errors[key])
@@ -223,19 +224,19 @@ def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -
     return f"{said}: at this budget, in the root mean square over cells, {' and '.join(against)}"
 
 
-def _check_served(told: Protection, method: object, noise: object) -> None:
+def _check_served(told: Protection, sensitivity: object, noise: str) -> None:
     if not isinstance(told.unit, str):
         raise _unserved("a unit of several rows")
-    if method == "public-membership":
-        raise _unserved('method="public-membership"')
-    if noise not in ("auto", "geometric", "gaussian"):
+    if sensitivity == "public-membership":
+        raise _unserved('sensitivity="public-membership"')
+    if noise not in ("auto", "laplace", "gaussian"):
         raise _unserved(f'noise="{noise}"')
 
 
 def _unserved(finding: str) -> ParameterError:
     return ParameterError(
         "HG155",
-        rule="Bounds by cell are for totals of rows under dp, with geometric or Gaussian noise, missing values dropped "
+        rule="Bounds by cell are for totals of rows under dp, with Laplace or Gaussian noise, missing values dropped "
         "or declared absent.",
         finding=f"The request has {finding}.",
         remedy="Leave `cell_bounds` out: every cell then has the bounds of the table.",
