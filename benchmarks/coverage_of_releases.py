@@ -141,7 +141,7 @@ def oracle_width(estimate: hg.Estimate, setting: Setting, statistic: str, size: 
     if isinstance(basis, BootstrapBasis):
         noise = Quadratic(basis.replicates.privacy_variance * (size**2 if statistic == "mean" else 1.0))
     else:
-        noise = basis.noise
+        noise = basis.cell.noise
     if statistic == "mean":
         sampling = law.variance / size
         privacy = (noise.constant + noise.square * (law.mean - 0.5) ** 2) / size**2

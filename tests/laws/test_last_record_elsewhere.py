@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from hedgerow.cli.main import app
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.release.designs.design import HIDDEN, NOT_RELIABLE, SMALL_COUNT
-from hedgerow.tables.cells.cell_estimates import NEGATIVE
+from hedgerow.tables.cells.cells import NEGATIVE
 from hedgerow.testset import TestSet
 
 EVIL_TEXTS = [

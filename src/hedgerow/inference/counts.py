@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.moments import RELIABLE_SDS
-from hedgerow.inference.score import Quadratic, Quadratics, ScoreArrays, ScoreBasis
+from hedgerow.inference.score import Quadratic, ScoreArrays, ScoreBasis
 
 Floats = NDArray[np.float64]
 Numbers = Floats | float
@@ -34,7 +34,8 @@ class NumbersWithErrors:
 
 def exact_count(n: int) -> ScoreBasis:
     """Return the interval's numbers of a public n: an interval of one point."""
-    return ScoreBasis(float(n), 1.0, 0.0, Quadratic(), Quadratic(), 0.0, math.inf, math.inf, "gaussian", True, "public")
+    none, count = Quadratic(), np.array([float(n)])
+    return ScoreArrays(count, 1.0, 0.0, none, none, 0.0, math.inf, math.inf, "gaussian", True, "public").row(0)
 
 
 def counts_with_errors(
@@ -51,7 +52,7 @@ def counts_with_errors(
     >>> answer.value.tolist(), answer.sampling_error.tolist(), answer.privacy_error.tolist()
     ([100.0, 0.0], [10.0, 0.0], [3.0, 3.0])
     """
-    sampling = Quadratics() if census else Quadratics(linear=1.0, square=-1.0 / n if n else 0.0)
+    sampling = Quadratic() if census else Quadratic(linear=1.0, square=-1.0 / n if n else 0.0)
     most = math.inf if n is None else float(n)
     inside = np.minimum(np.maximum(noisy, 0.0), most)
     basis = ScoreArrays(
@@ -59,7 +60,7 @@ def counts_with_errors(
         b=1.0,
         shift=0.0,
         sampling=sampling,
-        noise=Quadratics(constant=noise_sd**2),
+        noise=Quadratic(constant=noise_sd**2),
         low=0.0,
         high=most,
         freedom=math.inf,
@@ -97,7 +98,7 @@ def proportions_with_errors(
     public = others is None
     total = np.full_like(successes, float(n or 0)) if others is None else successes + others
     variance = noise_sd**2
-    noise = Quadratics(variance) if public else Quadratics(variance, -2.0 * variance, 2.0 * variance)
+    noise = Quadratic(variance) if public else Quadratic(variance, -2.0 * variance, 2.0 * variance)
     total_sd = 0.0 if public else math.sqrt(2.0) * noise_sd
     reliable = total >= max(RELIABLE_SDS * total_sd, 1.0)
     spread = np.zeros_like(total) if census else np.maximum(total, 0.0)
@@ -108,7 +109,7 @@ def proportions_with_errors(
         a=successes,
         b=total,
         shift=0.0,
-        sampling=Quadratics(linear=spread, square=-spread),
+        sampling=Quadratic(linear=spread, square=-spread),
         noise=noise,
         low=0.0,
         high=1.0,

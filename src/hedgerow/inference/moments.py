@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.score import POISSON, Quadratics, ScoreArrays, skewness_range
+from hedgerow.inference.score import POISSON, Quadratic, ScoreArrays, skewness_range
 
 RELIABLE_SDS = 2.0
 Floats = NDArray[np.float64]
@@ -110,8 +110,8 @@ def mean_interval_basis(
         a=reach * moments.total,
         b=moments.count,
         shift=centre,
-        sampling=Quadratics(constant=np.maximum(moments.count, 0.0) * spread * reach**2),
-        noise=Quadratics(constant=(reach * moments.total_sd) ** 2, square=moments.count_sd**2),
+        sampling=Quadratic(constant=np.maximum(moments.count, 0.0) * spread * reach**2),
+        noise=Quadratic(constant=(reach * moments.total_sd) ** 2, square=moments.count_sd**2),
         low=centre - reach,
         high=centre + reach,
         freedom=np.where(spread > 0.0, moments.count - 1.0, math.inf),
@@ -180,8 +180,8 @@ def sum_interval_basis(
         a=total,
         b=1.0,
         shift=0.0,
-        sampling=Quadratics(constant=sampling_variance),
-        noise=Quadratics(constant=noise_sd**2),
+        sampling=Quadratic(constant=sampling_variance),
+        noise=Quadratic(constant=noise_sd**2),
         low=low,
         high=high,
         freedom=freedom,

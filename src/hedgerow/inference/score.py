@@ -13,8 +13,8 @@ proportion         n_v      N        Nθ − Nθ²                    s²(1 − 
 sum                Σx       1        v                           s_A²
 =================  =======  =======  ==========================  =========================================
 
-The formulas are written once, for the arrays of a whole table (`ScoreArrays`); one estimate (`ScoreBasis`) is a table
-of one cell.
+The formulas are written once, for the arrays of a whole table (`ScoreArrays`); an estimate holds those of its own cell
+(`ScoreBasis`).
 
 Skewness. A third moment is never released, but the mean and the variance of values in [L, U] bound it. With mean m,
 variance v, d = U − m and e = m − L, μ₃/v lies in [v/e − e, d − v/d]: for the upper end take the expectation of
@@ -27,6 +27,7 @@ its range many.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,17 +81,8 @@ def correction(
     return skew * (2.0 / 3.0 + 1.0 / (3.0 * z**2)), np.square(1.0 + shift**2 / 2.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Quadratic:
-    """constant + linear·θ + square·θ²."""
-
-    constant: float = 0.0
-    linear: float = 0.0
-    square: float = 0.0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Quadratics:
+class Quadratic:
     """constant + linear·θ + square·θ² of each cell; a single number stands for the same in all."""
 
     constant: Floats | float = 0.0
@@ -101,96 +93,46 @@ class Quadratics:
         """Return the values at θ, cell by cell."""
         return np.asarray(self.constant + theta * (self.linear + theta * self.square), dtype=np.float64)
 
-    def row(self, place: int) -> Quadratic:
-        """Return the one of a cell."""
-        return Quadratic(*(_at(getattr(self, part.name), place) for part in fields(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreBasis:
-    """The numbers of one estimate θ̂ = shift + A/B, from which an interval at any level follows.
-
-    Attributes
-    ----------
-    a, b, shift : float
-        A, B, and what is added to θ in the end (the public midpoint, for a mean).
-    sampling, noise : Quadratic
-        The two parts of Var(A − Bθ).
-    low, high : float
-        What is possible: the interval is cut there.
-    freedom : float
-        Degrees of freedom of an estimated sampling variance; infinite where it is a function of θ.
-    noise_law : str
-        ``"gaussian"``, ``"laplace"`` or ``"averaged-laplace-k"``: see `inference.noise_law`.
-    reliable : bool
-        False: the interval is [low, high].
-    method : str
-        The name of the release's method.
-    margin : float
-        Added at both ends: the farthest that rounding to an undeclared grid can have moved the target, or half a step
-        of noise in whole numbers.
-    skew, skew_unsure : float
-        μ₃/v of what A adds up, and how far it may lie to either side (`hedgerow.inference.score`). 0 where the
-        sampling variance is a function of θ already.
-    """
-
-    a: float
-    b: float
-    shift: float
-    sampling: Quadratic
-    noise: Quadratic
-    low: float
-    high: float
-    freedom: float
-    noise_law: str
-    reliable: bool
-    method: str
-    margin: float = 0.0
-    skew: float = 0.0
-    skew_unsure: float = 0.0
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method: that of the release."""
-        return (self.method,)
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
-        low, high = self._alone().interval(level)
-        return float(low[0]), float(high[0])
-
-    def _alone(self) -> ScoreArrays:
-        sampling, noise = self.sampling, self.noise
-        return ScoreArrays(
-            a=np.array([self.a]),
-            b=self.b,
-            shift=self.shift,
-            sampling=Quadratics(sampling.constant, sampling.linear, sampling.square),
-            noise=Quadratics(noise.constant, noise.linear, noise.square),
-            low=self.low,
-            high=self.high,
-            freedom=self.freedom,
-            noise_law=self.noise_law,
-            reliable=self.reliable,
-            method=self.method,
-            margin=self.margin,
-            skew=self.skew,
-            skew_unsure=self.skew_unsure,
-        )
+    def row(self, index: int) -> Quadratic:
+        """Return that of one cell."""
+        return Quadratic(*(_row(getattr(self, part.name), index) for part in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreArrays:
-    """The numbers of many estimates, cell by cell: `ScoreBasis` with arrays, or one number for the same in all cells.
+    """The numbers of many estimates θ̂ = shift + A/B, from which intervals at any level follow, cell by cell.
 
-    ``a`` is always an array: its length is the number of cells.
+    A single number stands for the same in all cells. Only ``a`` is always an array: its length is the number of cells.
+
+    Attributes
+    ----------
+    a, b, shift : float array or float
+        A, B, and what is added to θ in the end (the public midpoint, for a mean).
+    sampling, noise : Quadratic
+        The two parts of Var(A − Bθ).
+    low, high : float array or float
+        What is possible: the interval is cut there.
+    freedom : float array or float
+        Degrees of freedom of an estimated sampling variance; infinite where it is a function of θ.
+    noise_law : str
+        ``"gaussian"``, ``"laplace"`` or ``"averaged-laplace-k"``: see `inference.noise_law`.
+    reliable : bool array or bool
+        False: the interval is [low, high].
+    method : str
+        The name of the release's method.
+    margin : float array or float
+        Added at both ends: the farthest that rounding to an undeclared grid can have moved the target, or half a step
+        of noise in whole numbers.
+    skew, skew_unsure : float array or float
+        μ₃/v of what A adds up, and how far it may lie to either side (`skewness_range`). 0 where the sampling variance
+        is a function of θ already.
     """
 
     a: Floats
     b: Floats | float
     shift: float
-    sampling: Quadratics
-    noise: Quadratics
+    sampling: Quadratic
+    noise: Quadratic
     low: Floats | float
     high: Floats | float
     freedom: Floats | float
@@ -201,24 +143,15 @@ class ScoreArrays:
     skew: Floats | float = 0.0
     skew_unsure: Floats | float = 0.0
 
-    def row(self, place: int) -> ScoreBasis:
+    @classmethod
+    def single(cls, a: float, **numbers: Any) -> ScoreBasis:
+        """Return the basis of one estimate alone."""
+        return ScoreBasis(cls(np.array([a]), **numbers))
+
+    def row(self, index: int) -> ScoreBasis:
         """Return the numbers of one cell."""
-        return ScoreBasis(
-            a=_at(self.a, place),
-            b=_at(self.b, place),
-            shift=self.shift,
-            sampling=self.sampling.row(place),
-            noise=self.noise.row(place),
-            low=_at(self.low, place),
-            high=_at(self.high, place),
-            freedom=_at(self.freedom, place),
-            noise_law=self.noise_law,
-            reliable=bool(_at(self.reliable, place)),
-            method=self.method,
-            margin=_at(self.margin, place),
-            skew=_at(self.skew, place),
-            skew_unsure=_at(self.skew_unsure, place),
-        )
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return ScoreBasis(ScoreArrays(**{name: _row(part, index) for name, part in parts.items()}))
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return (low, high) of each cell at a level, cut to what is possible.
@@ -281,6 +214,34 @@ class ScoreArrays:
         return factor, z
 
 
-def _at(numbers: NDArray[np.generic] | float, place: int) -> float:
-    array = np.asarray(numbers)
-    return float(array[place] if array.ndim else array)
+@dataclass(frozen=True, slots=True)
+class ScoreBasis:
+    """The numbers of one estimate, as it holds them: `ScoreArrays` of one cell."""
+
+    cell: ScoreArrays
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """One method: that of the release."""
+        return (self.cell.method,)
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return float(np.min(self.cell.low))
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return float(np.max(self.cell.high))
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the interval at a level, cut to what is possible."""
+        low, high = self.cell.interval(level)
+        return float(low[0]), float(high[0])
+
+
+def _row(part: Any, index: int) -> Any:
+    if isinstance(part, Quadratic):
+        return part.row(index)
+    return part[index : index + 1] if np.ndim(part) else part

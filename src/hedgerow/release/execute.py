@@ -23,12 +23,11 @@ from hedgerow.resampling.histogram import Histogram
 
 def public_count(facts: PublicFacts) -> Estimate:
     """Return n, labelled as what it is."""
-    basis = exact_count(facts.n or 0)
     return Estimate(
         statistic="count",
         column=None,
         cell={},
-        estimate=basis.a,
+        estimate=float(facts.n or 0),
         sampling_error=0.0,
         bootstrap_error=0.0,
         privacy_error=0.0,
@@ -37,7 +36,7 @@ def public_count(facts: PublicFacts) -> Estimate:
         reliable=True,
         note=PUBLIC_COUNT,
         covers="the number of records of this file, which replace-one makes public",
-        basis=basis,
+        basis=exact_count(facts.n or 0),
     )
 
 

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.columns import Scalar
+from hedgerow.inference.cells import Columns
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.release.result.frame import build_frame
 from hedgerow.release.result.result import REPLAYED
-from hedgerow.tables.cells.cell_estimates import CellEstimates
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.columns import Columns, columns_of
 from hedgerow.tables.cells.shape import Hierarchy, TableShape
 from hedgerow.tables.disclosures import AS_DRAWN, AS_READ, disclosures_of, named_guarantee
 from hedgerow.tables.half_width import half_width
@@ -62,21 +61,13 @@ class ProtectedTable(Sequence[Estimate]):
 
     Attributes
     ----------
-    statistic, column : str
-        ``"count"``, or ``"sum"`` of a column.
     table : ConsistentTable
         Cells and totals as plain arrays.
-    estimates : CellEstimates
-        The cells, one by one.
     guarantee : {"dp", "bootstrap-dp"}
     option, reason : str
         Which sensitivity, and why; from public facts.
-    method : str
-        What was drawn: ``"geometric"``, ``"gaussian"``, ``"moments"``, ``"bootstrap"``.
     certificate : Certificate or None
         None for a simulated table, which is never certified.
-    covers : str
-        What intervals are about, in words.
     unit_value : float
         What one of the integers that were added up is worth in the column's unit; 1 for a count.
     source, relation, unit, target, missing : str
@@ -99,16 +90,11 @@ class ProtectedTable(Sequence[Estimate]):
         The cells as they were drawn, where other ones are shown.
     """
 
-    statistic: str
-    column: str | None
     table: ConsistentTable
-    estimates: CellEstimates
     guarantee: TableGuarantee
     option: str
     reason: str
-    method: str
     certificate: PriceRecord | None
-    covers: str
     source: str
     relation: str
     unit: str
@@ -129,7 +115,7 @@ class ProtectedTable(Sequence[Estimate]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
     def __getitem__(self, index: int | slice) -> Estimate | Sequence[Estimate]:
-        return self.estimates[index]
+        return self.cells[index]
 
     def __len__(self) -> int:
         return self.shape.size
@@ -154,6 +140,31 @@ class ProtectedTable(Sequence[Estimate]):
     def cells(self) -> TableCells:
         """The cells as arrays."""
         return self.table.interior
+
+    @property
+    def estimates(self) -> Sequence[Estimate]:
+        """The cells, one by one; each estimate is made when it is asked for."""
+        return self.cells
+
+    @property
+    def statistic(self) -> str:
+        """``"count"`` or ``"sum"``."""
+        return self.cells.subject.statistic
+
+    @property
+    def column(self) -> str | None:
+        """The column of a sum."""
+        return self.cells.subject.column
+
+    @property
+    def method(self) -> str:
+        """What was drawn: ``"geometric"``, ``"gaussian"``, ``"moments"``, ``"bootstrap"``."""
+        return self.cells.subject.method
+
+    @property
+    def covers(self) -> str:
+        """What intervals are about, in words."""
+        return self.cells.subject.covers
 
     @property
     def margins(self) -> Mapping[tuple[str, ...], TableCells]:
@@ -194,7 +205,7 @@ class ProtectedTable(Sequence[Estimate]):
         ParameterError
             HG160: there are none by that name, or the table has no margins yet.
         """
-        return replace(self.estimates, cells=self.table.margin(columns))
+        return self.table.margin(columns)
 
     def subject(self) -> str:
         """Return what the cells are, in words: ``sum of income by region, sex``."""
@@ -212,7 +223,7 @@ class ProtectedTable(Sequence[Estimate]):
 
     def columns(self, level: float = 0.95) -> Columns:
         """Return estimates, errors and interval ends of all cells as arrays (HG110 for the level)."""
-        return columns_of(self.cells, parse_level(level))
+        return self.cells.columns(level)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return (low, high) of all cells as arrays (HG110 for the level)."""
@@ -354,5 +365,4 @@ class ProtectedTable(Sequence[Estimate]):
 
     def _showing(self, table: ConsistentTable) -> ProtectedTable:
         """Return the same release with other numbers shown."""
-        estimates = replace(self.estimates, cells=table.interior)
-        return replace(self, table=table, estimates=estimates, drawn=self.drawn or self.cells)
+        return replace(self, table=table, drawn=self.drawn or self.cells)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.release.result.write_file import write_lines
-from hedgerow.tables.cells.cell_estimates import CellEstimates
-from hedgerow.tables.cells.columns import columns_of
+from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.disclosures import named_guarantee
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ _ERRORS = ("sampling_error", "bootstrap_error", "privacy_error")
 
 def table_as_dict(table: ProtectedTable, level: float) -> dict[str, Any]:
     """Return plain JSON data: ``release``, ``table``, ``estimates``, ``certificate``."""
-    return {**_head(table, level), "estimates": [*_entries(table.estimates, level)], **_tail(table)}
+    return {**_head(table, level), "estimates": [*_entries(table.cells, level)], **_tail(table)}
 
 
 def table_json(table: ProtectedTable, level: float, **more: Any) -> str:
@@ -39,7 +37,7 @@ def write_table_json(table: ProtectedTable, path: str | Path, level: float) -> N
 
 def table_columns(table: ProtectedTable, level: float) -> dict[str, list[Any]]:
     """Return the cells as columns of equal length."""
-    found, size, groups = columns_of(table.cells, level), len(table), table.shape.columns
+    found, size, groups = table.cells.columns(level), len(table), table.shape.columns
     labels = list(table.shape.cells())
     columns: dict[str, list[Any]] = {"statistic": [table.statistic] * size, "column": [table.column] * size}
     columns |= {f"by_{group}": [cell[group] for cell in labels] for group in groups}
@@ -57,7 +55,7 @@ def _parts(table: ProtectedTable, level: float, more: Mapping[str, Any] = Mappin
     yield head.removesuffix("\n}") + ',\n  "estimates": [\n'
     lines: list[str] = []
     last = len(table) - 1
-    for place, entry in enumerate(_entries(table.estimates, level)):
+    for place, entry in enumerate(_entries(table.cells, level)):
         lines.append(
             "    " + json.dumps(entry, ensure_ascii=False, allow_nan=False) + (",\n" if place < last else "\n")
         )
@@ -72,10 +70,7 @@ def _head(table: ProtectedTable, level: float) -> dict[str, Any]:
     about = {name: getattr(table, name) for name in ("source", "relation", "unit", "target", "n", "missing")}
     about |= {"methods": {table.method: table.reason}, "notes": list(table.notes)}
     axes = [{"column": a.column, "categories": list(a.categories), "other": a.other} for a in table.shape.axes]
-    margins = [
-        {"by": list(kept), "estimates": [*_entries(replace(table.estimates, cells=cells), level)]}
-        for kept, cells in table.margins.items()
-    ]
+    margins = [{"by": list(kept), "estimates": [*_entries(cells, level)]} for kept, cells in table.margins.items()]
     return {
         "release": {**about, "simulated": True} if table.simulated else about,
         "table": {
@@ -93,10 +88,10 @@ def _tail(table: ProtectedTable) -> dict[str, Any]:
     return {"certificate": None if table.certificate is None else table.certificate.to_dict()}
 
 
-def _entries(estimates: CellEstimates, level: float) -> Iterator[Any]:
+def _entries(estimates: TableCells, level: float) -> Iterator[Any]:
     """Yield what `Estimate.to_dict` returns of each, without making it."""
-    found, cells = columns_of(estimates.cells, level), estimates.cells.shape.cells()
-    interval = {"level": level, "method": estimates.interval_method, "covers": estimates.covers}
+    found, cells = estimates.columns(level), estimates.shape.cells()
+    interval = {"level": level, "method": estimates.interval_method, "covers": estimates.subject.covers}
     for start in range(0, len(estimates), _PART):
         part = slice(start, start + _PART)
         errors = [_numbers(getattr(found, name)[part]) for name in ("standard_error", *_ERRORS)]
@@ -106,8 +101,8 @@ def _entries(estimates: CellEstimates, level: float) -> Iterator[Any]:
         ):
             drawn = estimates.replicates(place)
             yield {
-                "statistic": estimates.statistic,
-                "column": estimates.column,
+                "statistic": estimates.subject.statistic,
+                "column": estimates.subject.column,
                 "cell": next(cells),
                 "estimate": value,
                 "standard_error": error,
@@ -115,7 +110,7 @@ def _entries(estimates: CellEstimates, level: float) -> Iterator[Any]:
                 "bootstrap_error": bootstrap,
                 "privacy_error": privacy,
                 "confidence_interval": {"low": low, "high": high, **interval},
-                "method": estimates.method,
+                "method": estimates.subject.method,
                 "n_resamples": estimates.n_resamples,
                 "reliable": bool(found.reliable[place]),
                 "note": estimates.note(place),

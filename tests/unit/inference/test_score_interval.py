@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from hedgerow.inference.score import Quadratic, ScoreBasis
+from hedgerow.inference.score import Quadratic, ScoreArrays
 
 
 @pytest.mark.parametrize(("a", "nearest"), [(-37.0, 0.0), (61.0, 20.0), (7.0, 7.0)])
 def test_an_impossible_estimate_is_read_as_the_possible_one_nearest_to_it(a: float, nearest: float) -> None:
     def interval(value: float) -> tuple[float, float]:
-        basis = ScoreBasis(
-            value, 1.0, 0.0, Quadratic(), Quadratic(4.0), 0.0, 20.0, math.inf, "gaussian", True, "gaussian"
+        one = np.array([value])
+        arrays = ScoreArrays(
+            one, 1.0, 0.0, Quadratic(), Quadratic(4.0), 0.0, 20.0, math.inf, "gaussian", True, "gaussian"
         )
-        return basis.interval(0.95, "gaussian")
+        return arrays.row(0).interval(0.95, "gaussian")
 
     low, high = interval(a)
     assert (low, high) == interval(nearest) and high - low > 3.9  # 1.96 · 2: no point where the truth is not known

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.facts.columns import Category, Missing
+from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import NoisyMoments, sum_interval_basis, sum_skewness, sum_variance
 from hedgerow.mechanisms.cell_totals import BoundedCells, CellKind, CellTotals
 from hedgerow.mechanisms.mechanism import Single
@@ -30,7 +31,6 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
-from hedgerow.release.designs.readings import Readings
 from hedgerow.release.draw.draw_cells import noisy_cell_totals
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Sum
@@ -123,7 +123,7 @@ class CellTotalsDesign:
             offset=0.0,
         )
 
-    def estimates(self, table: AdditiveTable) -> Readings:
+    def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell, by the formulas of every sum (`hedgerow.inference.moments`)."""
         moments, unit, n = self.moments(table), self.unit, self.facts.n
         variance, upper = sum_variance(moments, n)
@@ -141,22 +141,15 @@ class CellTotalsDesign:
             method=self.method,
             skew=(unit * skew, unit * unsure),
         )
-        every = np.ones(len(noise_sd), dtype=bool)
-        return Readings(
-            statistic=self.statistic.name,
-            column=self.statistic.column,
-            cells=table.cells,
-            method=self.method,
-            covers=covers(self.statistic, self.facts, by_cell=True),
-            value=np.minimum(np.maximum(unit * moments.total, basis.low), basis.high),
-            sampling_error=unit * np.sqrt(variance),
-            privacy_error=noise_sd,
-            known=every,
-            reliable=every,
-            unsure=NOT_RELIABLE,
-            remark=None,
-            basis=basis,
+        subject = Subject(
+            self.statistic.name,
+            self.statistic.column,
+            self.method,
+            covers(self.statistic, self.facts, by_cell=True),
+            NOT_RELIABLE,
         )
+        value = np.minimum(np.maximum(unit * moments.total, basis.low), basis.high)
+        return Cells.plain(subject, table.cells, value, (unit * np.sqrt(variance), noise_sd), basis)
 
 
 def _possible(each: Floats, n: int | None) -> Floats:

@@ -12,12 +12,12 @@ from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, PublicFacts, complete, covers
-from hedgerow.release.designs.readings import Readings
 from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Proportion
@@ -93,25 +93,19 @@ class CountsDesign:
             sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
         return noisy_counts(sums, mechanism, source, cells=self.query.labels, features=self.features)
 
-    def estimates(self, table: AdditiveTable) -> Readings:
+    def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell."""
         counted = isinstance(self.statistic, Count)
         read = self._counts(table) if counted else self._proportions(table)
-        return Readings(
-            statistic=self.statistic.name,
-            column=self.statistic.column,
-            cells=table.cells,
-            method=self.method,
-            covers=covers(self.statistic, self.facts),
-            value=read.value,
-            sampling_error=read.sampling_error,
-            privacy_error=read.privacy_error,
-            known=np.ones_like(read.reliable) if counted else read.reliable,
-            reliable=read.reliable,
-            unsure=SMALL_COUNT if counted else NOT_RELIABLE,
-            remark=None,
-            basis=read.basis,
+        subject = Subject(
+            self.statistic.name,
+            self.statistic.column,
+            self.method,
+            covers(self.statistic, self.facts),
+            SMALL_COUNT if counted else NOT_RELIABLE,
         )
+        errors, known = (read.sampling_error, read.privacy_error), None if counted else read.reliable
+        return Cells.plain(subject, table.cells, read.value, errors, read.basis, reliable=read.reliable, known=known)
 
     def _counts(self, table: AdditiveTable) -> NumbersWithErrors:
         return counts_with_errors(

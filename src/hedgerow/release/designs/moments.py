@@ -21,6 +21,7 @@ from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import (
     NoisyMoments,
     mean_errors,
@@ -43,7 +44,6 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, PublicFacts, apply_policy, covers
-from hedgerow.release.designs.readings import Readings
 from hedgerow.release.draw.draw import noisy_moments
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Statistic, Sum
@@ -51,7 +51,7 @@ from hedgerow.resampling.statistic import Mean, Statistic, Sum
 Floats = NDArray[np.float64]
 
 
-def read_means(design: MomentsDesign, table: AdditiveTable) -> Readings:
+def read_means(design: MomentsDesign, table: AdditiveTable) -> Cells:
     """Return the mean of each cell."""
     grid = design.statistic.grid
     moments = noisy_moments_of(design, table)
@@ -67,10 +67,10 @@ def read_means(design: MomentsDesign, table: AdditiveTable) -> Readings:
     )
     value = grid.centre + grid.half_range * errors.mean
     spread = (grid.half_range * errors.sampling_error, grid.half_range * errors.privacy_error)
-    return _readings(design, table, value, spread, moments.reliable, basis)
+    return _cells(design, table, value, spread, basis, moments.reliable)
 
 
-def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
+def read_sums(design: MomentsDesign, table: AdditiveTable) -> Cells:
     """Return the sum of each cell."""
     grid, n = design.statistic.grid, design.facts.n
     moments = noisy_moments_of(design, table)
@@ -107,7 +107,7 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Readings:
     )
     inside = np.minimum(np.maximum(value, basis.low), basis.high)
     spread = (unit * np.sqrt(variance), np.full_like(value, noise_sd))
-    return _readings(design, table, inside, spread, np.ones(len(value), dtype=bool), basis)
+    return _cells(design, table, inside, spread, basis)
 
 
 def _possible_sum(each: float, records: Floats | float | None) -> Floats | float:
@@ -132,29 +132,23 @@ def noisy_moments_of(design: MomentsDesign, table: AdditiveTable) -> NoisyMoment
     )
 
 
-def _readings(
+def _cells(
     design: MomentsDesign,
     table: AdditiveTable,
     value: Floats,
     errors: tuple[Floats, Floats],
-    known: NDArray[np.bool_],
     basis: ScoreArrays,
-) -> Readings:
-    return Readings(
-        statistic=design.statistic.name,
-        column=design.statistic.column,
-        cells=table.cells,
-        method=design.method,
-        covers=covers(design.statistic, design.facts),
-        value=value,
-        sampling_error=errors[0],
-        privacy_error=errors[1],
-        known=known,
-        reliable=known,
-        unsure=NOT_RELIABLE,
-        remark=MIDPOINT if design.missing is Missing.MIDPOINT else None,
-        basis=basis,
+    known: NDArray[np.bool_] | None = None,
+) -> Cells:
+    subject = Subject(
+        design.statistic.name,
+        design.statistic.column,
+        design.method,
+        covers(design.statistic, design.facts),
+        NOT_RELIABLE,
+        MIDPOINT if design.missing is Missing.MIDPOINT else None,
     )
+    return Cells.plain(subject, table.cells, value, errors, basis, reliable=known, known=known)
 
 
 Family = Literal["gaussian", "geometric", "averaged-laplace"]
@@ -258,7 +252,7 @@ class MomentsDesign:
         noisy = noisy_moments(kept, mechanism, source, cells=self.query.labels)
         return _with_public_counts(noisy, kept) if self.membership else noisy
 
-    def estimates(self, table: AdditiveTable) -> Readings:
+    def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell."""
         read = read_means if isinstance(self.statistic, Mean) else read_sums
         return read(self, table)

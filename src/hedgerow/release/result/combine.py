@@ -15,7 +15,7 @@ from dataclasses import replace
 from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.score import Quadratic, ScoreBasis
+from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.result.result import Release
@@ -41,8 +41,8 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
     )
     first = usable[0]
     low, high = first.basis.low, first.basis.high
-    basis = ScoreBasis(
-        a=value,
+    basis = ScoreArrays.single(
+        value,
         b=1.0,
         shift=0.0,
         sampling=Quadratic(sampling**2),

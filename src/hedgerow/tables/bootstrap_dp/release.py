@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, SpentError, VerificationError
+from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
 from hedgerow.noise.secure import SecureNoise
@@ -34,7 +35,6 @@ from hedgerow.resampling.statistic import Asked, Sum
 from hedgerow.tables.accuracy import geometric_half_width
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
-from hedgerow.tables.cells.cell_estimates import CellEstimates
 from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.opened import Opened
@@ -248,19 +248,15 @@ def _drawn(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, n
 
 
 def _table(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, values: Floats) -> BootstrapTable:
-    name, column = plan.statistic.name, plan.statistic.column
-    cells = TableCells.without_errors(TableShape.of(plan.by), values, counted=name == "count")
+    subject = Subject(plan.statistic.name, plan.statistic.column, METHOD, plan.covers)
+    counted = subject.statistic == "count"
+    cells = TableCells.without_errors(TableShape.of(plan.by), values, counted=counted, subject=subject)
     return BootstrapTable(
-        statistic=name,
-        column=column,
         table=ConsistentTable(cells),
-        estimates=CellEstimates(cells, name, column, METHOD, plan.covers),
         guarantee="bootstrap-dp",
         option=plan.option,
         reason=plan.reason,
-        method=METHOD,
         certificate=statement,
-        covers=plan.covers,
         source=opened.source.name,
         relation=statement.relation,
         unit=statement.unit,

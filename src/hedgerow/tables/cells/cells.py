@@ -9,25 +9,96 @@ withheld and values are all there is.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.inference.cells import Cells, IntervalArrays, Subject
 from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.estimate import parse_level
+from hedgerow.inference.estimate import Estimate, IntervalBasis, parse_level
 from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_interval_basis, sum_variance
-from hedgerow.inference.score import Quadratics, ScoreArrays
-from hedgerow.tables.cells.resampled_cells import ResampledCells
+from hedgerow.inference.score import Quadratic, ScoreArrays
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.designs.design import SMALL_COUNT
+from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.tables.cells.shape import TableShape
 
 Floats = NDArray[np.float64]
+NEGATIVE = "This number lies below what is possible: noise was added, and nothing was cut, so that totals add up."
+WITHHELD = (
+    "No error is given: under bootstrap-dp, which is NOT differential privacy, "
+    "it would tell what the noise was scaled to."
+)
+_NO_SUBJECT = Subject("", None, "table", "")
+# Stands for a basis that follows from the other fields.
+FOLLOWS = ScoreArrays(np.zeros(0), 1.0, 0.0, Quadratic(), Quadratic(), 0.0, 0.0, math.inf, "gaussian", False, "table")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableCells:
+class ResampledCells:
+    """Replicates of every cell, as the release reads them.
+
+    Replicates of a total are the sums of its cells', read by the same formulas: nothing is assumed of the cells but
+    that a unit has rows in several of them (`UnitBootstrapDesign.estimates`).
+
+    Attributes
+    ----------
+    design : UnitBootstrapDesign
+    table : AdditiveTable
+    added : float array, (cells,)
+        How many cells of the released table each adds up.
+    estimates : sequence of Estimate
+    """
+
+    design: UnitBootstrapDesign
+    table: AdditiveTable
+    added: Floats
+    estimates: Sequence[Estimate]
+
+    @classmethod
+    def of(cls, design: UnitBootstrapDesign, table: AdditiveTable) -> ResampledCells:
+        """Read what was drawn."""
+        return cls(design, table, np.ones(len(table.values)), design.estimates(table))
+
+    def over(self, add: Callable[[Floats], Floats]) -> ResampledCells:
+        """Return totals; `add` adds up one number a cell to one a total."""
+        values = np.apply_along_axis(add, 0, self.table.values)
+        variances = np.broadcast_to(self.table.noise_sd**2, self.table.values.shape[:2])
+        noise_sd, added = np.sqrt(np.apply_along_axis(add, 0, variances)), add(self.added)
+        summed = AdditiveTable(({},) * len(values), self.table.features, values, noise_sd, self.table.noise_law)
+        return ResampledCells(self.design, summed, added, self.design.estimates(summed, added))
+
+    @property
+    def errors(self) -> tuple[Floats, Floats, Floats]:
+        """The sampling, bootstrap and privacy error of each cell."""
+        parts = [(one.sampling_error, one.bootstrap_error, one.privacy_error) for one in self.estimates]
+        sampling, bootstrap, privacy = np.array(parts, dtype=np.float64).T
+        return sampling, bootstrap, privacy
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the most that each number can be."""
+        low, high = np.array([(one.basis.low, one.basis.high) for one in self.estimates], dtype=np.float64).T
+        return low, high
+
+    def row(self, place: int) -> IntervalBasis:
+        """Return what the interval of one cell comes from."""
+        return self.estimates[place].basis
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level."""
+        found = [one.confidence_interval(level) for one in self.estimates]
+        return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCells(Cells):
     """A noisy table: one number a cell, in the order of its shape, with its errors and its interval at any level.
+
+    These are `Cells` that know how totals over them are read.
 
     Build it with `TableCells.counts` or `TableCells.totals`, which know how the sampling variance follows from what was
     released; totals over cells are then built by the same rule.
@@ -69,8 +140,14 @@ class TableCells:
         μ₃/v of what a total adds up, and how far it may lie to either side (`inference.skewness`).
     resampled : ResampledCells or None
         Replicates of the cells, where they are what was released.
-    basis : ScoreArrays, ResampledCells or None
-        What intervals come from: what the release itself read of the cells. None: it follows from all the above.
+    subject : Subject
+        What the numbers are, in words.
+    basis : ScoreArrays or ResampledCells
+        What intervals come from: what the release itself read of the cells. Not given, it follows from all the above.
+    labels : TableShape
+        The shape, as a sequence of {column: category}.
+    estimate : float array, (size,)
+        The numbers to be published: those shown in place of the values, else the values.
     sampling_error, bootstrap_error, privacy_error : float array, (size,)
         In the unit of the values; NaN where they are withheld.
     reliable : bool array, (size,)
@@ -83,6 +160,12 @@ class TableCells:
         below 0.
     """
 
+    labels: TableShape = field(init=False)
+    estimate: Floats = field(init=False)
+    sampling_error: Floats = field(init=False)
+    bootstrap_error: Floats = field(init=False)
+    privacy_error: Floats = field(init=False)
+    reliable: NDArray[np.bool_] = field(init=False)
     shape: TableShape
     values: Floats
     sampling_variance: Floats | float | None
@@ -99,11 +182,8 @@ class TableCells:
     freedom: Floats | float = math.inf
     skew: tuple[Floats | float, Floats | float] = (0.0, 0.0)
     resampled: ResampledCells | None = None
-    basis: ScoreArrays | ResampledCells | None = None
-    sampling_error: Floats = field(init=False)
-    bootstrap_error: Floats = field(init=False)
-    privacy_error: Floats = field(init=False)
-    reliable: NDArray[np.bool_] = field(init=False)
+    subject: Subject = field(default=_NO_SUBJECT, kw_only=True)
+    basis: IntervalArrays = field(default=FOLLOWS, kw_only=True)
 
     def __post_init__(self) -> None:
         _put(self, "values", _checked(self.values, self.shape.size))
@@ -119,8 +199,10 @@ class TableCells:
             if (variance < 0.0).any():
                 raise _unfit("A variance is below 0.")
             _put(self, name, float(variance) if variance.ndim == 0 else variance)
-        if self.basis is None:
+        if self.basis is FOLLOWS:
             _put(self, "basis", self.resampled or self._ruled_basis())
+        _put(self, "labels", self.shape)
+        _put(self, "estimate", self.values if self.shown is None else self.shown)
         self._put_errors()
 
     @classmethod
@@ -169,22 +251,31 @@ class TableCells:
         return cls(shape, values, None, privacy_variance, noise_law, n, census, False, moment, noise, low, high)
 
     @classmethod
-    def without_errors(cls, shape: TableShape, values: Floats, *, counted: bool) -> TableCells:
+    def without_errors(
+        cls, shape: TableShape, values: Floats, *, counted: bool, subject: Subject = _NO_SUBJECT
+    ) -> TableCells:
         """Return noisy numbers whose errors are withheld, since they would tell what may not be told.
 
         >>> TableCells.without_errors(TableShape(()), [41.0], counted=True).withheld
         True
         """
-        return cls(shape, np.asarray(values, dtype=np.float64), 0.0, None, counted=counted)
+        return cls(shape, np.asarray(values, dtype=np.float64), 0.0, None, counted=counted, subject=subject)
 
     @classmethod
     def replicated(
-        cls, shape: TableShape, values: Floats, resampled: ResampledCells, *, counted: bool, census: bool = False
+        cls,
+        shape: TableShape,
+        values: Floats,
+        resampled: ResampledCells,
+        *,
+        counted: bool,
+        census: bool = False,
+        subject: Subject = _NO_SUBJECT,
     ) -> TableCells:
         """Return numbers that were released as replicates, with the errors and intervals that those have."""
         (sampling, _, privacy), (low, high) = resampled.errors, resampled.ends
         known = "gaussian", None, census, counted, None, 0.0, low, high
-        return cls(shape, values, sampling**2, privacy**2, *known, resampled=resampled)
+        return cls(shape, values, sampling**2, privacy**2, *known, resampled=resampled, subject=subject)
 
     @property
     def withheld(self) -> bool:
@@ -201,14 +292,37 @@ class TableCells:
     def standard_error(self) -> Floats:
         """The root of the sum of the three squares (HG161 where withheld)."""
         self._check_told()
-        # Number by number as in `Estimate`: NumPy's own roots differ from it in the last digit.
-        hypot = np.frompyfunc(math.hypot, 3, 1)
-        return np.asarray(hypot(self.sampling_error, self.bootstrap_error, self.privacy_error), dtype=np.float64)
+        return self._root_of_squares()
 
     @property
     def published(self) -> Floats:
         """The numbers to be published: those shown in place of the values, else the values."""
-        return self.values if self.shown is None else self.shown
+        return self.estimate
+
+    @property
+    def n_resamples(self) -> int | None:
+        """Replicates, for a bootstrap."""
+        return None if self.resampled is None else self.resampled.design.n_resamples
+
+    def replicates(self, index: int) -> tuple[float, ...] | None:
+        """Return the noisy replicates behind one number, for a bootstrap."""
+        return None if self.resampled is None else self.resampled.estimates[index].replicates
+
+    def note(self, index: int) -> str | None:
+        """Return what a reader must know about one number."""
+        if self.withheld:
+            return WITHHELD
+        if self.resampled is not None:
+            return self.resampled.estimates[index].note
+        low = self.low if isinstance(self.low, float) else self.low[index]
+        notes = [] if self.reliable[index] else [SMALL_COUNT]
+        notes += [NEGATIVE] if self.estimate[index] < low else []
+        return " ".join([*notes, *([self.subject.remark] if self.subject.remark else [])]) or None
+
+    @property
+    def interval_method(self) -> str:
+        """The name of the intervals: that of the release, or of a bootstrap's own method."""
+        return self.basis.row(0).methods[0]
 
     @property
     def grid(self) -> Floats:
@@ -229,14 +343,7 @@ class TableCells:
             HG110 for the level; HG161 where the errors are withheld.
         """
         self._check_told()
-        return self.read.interval(parse_level(level))
-
-    @property
-    def read(self) -> ScoreArrays | ResampledCells:
-        """What intervals come from; of numbers whose errors are withheld, all that is possible."""
-        if self.basis is None:
-            raise TypeError("a table has a basis for its intervals")
-        return self.basis
+        return self.basis.interval(parse_level(level))
 
     def with_values(
         self, values: Floats, privacy_variance: Floats | float, *, noise_law: str | None = None
@@ -251,7 +358,7 @@ class TableCells:
             noise_law=law,
             sampling_variance=sampling,
             shown=None,
-            basis=None,
+            basis=FOLLOWS,
         )
 
     def with_shown(self, shown: Floats | None) -> TableCells:
@@ -319,18 +426,23 @@ class TableCells:
                 high=self.high,
                 freedom=self.freedom,
                 noise_law=self.noise_law,
-                method="table",
+                method=self.subject.method,
                 skew=self.skew,
             )
             return replace(found, reliable=not self.withheld)
         found = counts_with_errors(
-            self.values, noise_sd=noise_sd, n=self.n, census=self.census, noise_law=self.noise_law, method="table"
+            self.values,
+            noise_sd=noise_sd,
+            n=self.n,
+            census=self.census,
+            noise_law=self.noise_law,
+            method=self.subject.method,
         ).basis
         if np.all(noise_sd):
             return found
         # A number without any error is known, such as n: a score interval would still allow for a share below 1.
         unknown = np.where(np.asarray(self._ruled()) + noise_sd > 0.0, 1.0, 0.0)
-        sampling = Quadratics(0.0, found.sampling.linear * unknown, found.sampling.square * unknown)
+        sampling = Quadratic(0.0, found.sampling.linear * unknown, found.sampling.square * unknown)
         return replace(found, sampling=sampling, margin=np.where(noise_sd > 0.0, found.margin, 0.0))
 
 

@@ -8,9 +8,10 @@ a number of the data. Groups of categories (regions of districts, sections of in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,8 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class TableShape:
-    """The axes of a table, in order, and the cells they make: row-major, the first axis slowest.
+class TableShape(Sequence[Mapping[str, Scalar]]):
+    """The axes of a table, in order, and the cells they make: a sequence of {column: category}, first axis slowest.
 
     Without axes there is one cell, the grand total.
 
@@ -143,6 +144,20 @@ class TableShape:
             flat, level = divmod(int(flat), axis.levels)
             found.append((axis.column, axis.labels[level]))
         return dict(reversed(found))
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Scalar]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Scalar]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Scalar] | Sequence[Mapping[str, Scalar]]:
+        chosen = range(self.size)[index]
+        return self.cell(chosen) if isinstance(chosen, int) else [self.cell(at) for at in chosen]
+
+    def __iter__(self) -> Iterator[Mapping[str, Scalar]]:
+        return self.cells()
 
     def cells(self) -> Iterator[dict[str, Scalar]]:
         """Yield every cell as {column: category}, in order."""

@@ -11,23 +11,88 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import VerificationError
+from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.score import ScoreArrays
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
-from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.designs.moments import MomentsDesign, noisy_moments_of
+from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.plan import Plan
 from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.statistic import Asked
+from hedgerow.tables.cells.cells import ResampledCells, TableCells
+from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.dp.read import estimates_of
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.totals.margins import ConsistentTable
+
+Floats = NDArray[np.float64]
+
+
+def cells_of(plan: Plan, table: AdditiveTable) -> TableCells:
+    """Return the cells' estimates, errors and intervals as the release reads them; each is made when it is asked for.
+
+    One unbiased number a cell, the one that is added up: a table cut cell by cell would not add up. (Replicates alone
+    are cut, as they are read.)
+    """
+    (item,) = plan.items
+    shape, facts, design = TableShape.of(plan.request.by), plan.facts, item.design
+    counted = item.statistic.name == "count"
+    if isinstance(design, UnitBootstrapDesign):
+        resampled = ResampledCells.of(design, table)
+        first, values = resampled.estimates[0], np.array([one.estimate for one in resampled.estimates])
+        subject = Subject(first.statistic, first.column, first.method, first.covers)
+        return TableCells.replicated(shape, values, resampled, counted=counted, census=facts.census, subject=subject)
+    cells = None if design is None else design.estimates(table)
+    if not isinstance(cells, Cells) or not isinstance(cells.basis, ScoreArrays):
+        raise TypeError("a table has groups, so something is drawn, of every cell alike")
+    basis, sampling, privacy = cells.basis, cells.sampling_error**2, cells.privacy_error**2
+    known = isinstance(design, MomentsDesign) and not design.about_zero
+    square, noise = _second_moment(design, table)
+    if known:
+        # What the release adds to a sampling variance is half a standard deviation of its noise.
+        noise = np.square(2.0 * (basis.sampling.constant - sampling))
+    return TableCells(
+        shape,
+        basis.a,
+        sampling,
+        privacy if isinstance(design, CellTotalsDesign) else float(privacy[0]),
+        table.noise_law,
+        n=None if known else facts.n,
+        census=facts.census,
+        counted=counted,
+        second_moment=square,
+        second_moment_variance=noise,
+        low=basis.low,
+        high=basis.high,
+        freedom=basis.freedom,
+        skew=(basis.skew, basis.skew_unsure),
+        subject=cells.subject,
+        basis=basis,
+    )
+
+
+def _second_moment(design: object, table: AdditiveTable) -> tuple[Floats | None, Floats | float]:
+    """Return Σx² of each cell in the column's unit and the variance of its noise, where a record may be in any cell."""
+    match design:
+        case CellTotalsDesign():
+            moments, unit = design.moments(table), design.unit
+        case MomentsDesign() if design.about_zero:
+            unit = float(design.statistic.grid.about_zero()[2]) * design.layout.reach
+            moments = noisy_moments_of(design, table)
+        case _:
+            return None, 0.0
+    square = None if moments.square is None else unit**2 * moments.square
+    return square, np.square(unit**2 * moments.square_sd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +162,14 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
     """Return what was drawn as a table; without a certificate it is marked simulated. Post-processing."""
     plan, facts = choice.plan, choice.plan.facts
     (item,) = plan.items
-    estimates = estimates_of(plan, drawn)
+    cells = cells_of(plan, drawn)
     exhaustive = facts.n is not None and facts.limit is None and all(axis.other for axis in plan.request.by)
     return ProtectedTable(
-        statistic=item.statistic.name,
-        column=item.statistic.column,
-        table=ConsistentTable(estimates.cells),
-        estimates=estimates,
+        table=ConsistentTable(cells),
         guarantee="dp",
         option=choice.option,
         reason=choice.reason,
-        method=estimates.method,
         certificate=certificate,
-        covers=estimates.covers,
         source=source,
         relation=str(facts.relation),
         unit=str(facts.unit),
@@ -118,7 +178,7 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
         missing=str(plan.request.missing),
         remarks=plan.notes() if choice.remark is None else (choice.remark, *plan.notes()),
         unit_value=_unit_of(item.design),
-        known_total=float(facts.n) if exhaustive and facts.n is not None and estimates.cells.counted else None,
+        known_total=float(facts.n) if exhaustive and facts.n is not None and cells.counted else None,
     )
 
 

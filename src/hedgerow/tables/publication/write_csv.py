@@ -14,7 +14,6 @@ import numpy as np
 from hedgerow.facts.printed import neutralise_formula
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.columns import columns_of
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.publication import Publication
 
@@ -84,6 +83,6 @@ def _lines(publication: Publication, kept: tuple[str, ...], cells: TableCells) -
 def _errors(publication: Publication, cells: TableCells) -> list[Any]:
     if cells.withheld:
         return []
-    found, letters = columns_of(cells, publication.level), reliability_letters(cells, publication.bands)
+    found, letters = cells.columns(publication.level), reliability_letters(cells, publication.bands)
     columns: list[Any] = [getattr(found, name).tolist() for name in _NUMBERS]
     return [*columns, [str(one) for one in found.reliable.tolist()], repeat(publication.level), letters.tolist()]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.noise_law import averaged_law
-from hedgerow.tables.cells.cells import TableCells
+from hedgerow.tables.cells.cells import FOLLOWS, TableCells
 from hedgerow.tables.cells.shape import AxisMap, Hierarchy, TableShape
 from hedgerow.tables.totals.projection import LevelRelease, project
 
@@ -178,10 +178,12 @@ def _summed(
 
     shape, values, law = _shape(axes, levels), added(cells.values), cells.noise_law
     if cells.withheld:
-        totals = TableCells.without_errors(shape, values, counted=cells.counted)
+        totals = TableCells.without_errors(shape, values, counted=cells.counted, subject=cells.subject)
     elif cells.resampled is not None:
         drawn = cells.resampled.over(added)
-        totals = TableCells.replicated(shape, values, drawn, counted=cells.counted, census=cells.census)
+        totals = TableCells.replicated(
+            shape, values, drawn, counted=cells.counted, census=cells.census, subject=cells.subject
+        )
     else:
         if privacy_variance is None:
             privacy_variance = _added_variance(axes, levels, cells.noise_variance)
@@ -200,7 +202,7 @@ def _summed(
             shown=None,
             freedom=_freedom(cells, added),
             skew=(_skewness(cells, cells.skew[0], added), _skewness(cells, cells.skew[1], added)),
-            basis=None,
+            basis=FOLLOWS,
         )
     return totals.with_shown(None if cells.shown is None else added(cells.shown))
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.score import Quadratic, ScoreBasis
+from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -72,8 +72,8 @@ def estimate_of_mean(
         square=resampling.square,
     )
     low, high = conditions.grid.as_bounds()
-    basis = ScoreBasis(
-        a=half * u,
+    basis = ScoreArrays.single(
+        half * u,
         b=1.0,
         shift=centre,
         sampling=sampling,

@@ -1,0 +1,180 @@
+"""Numbers of many cells with their errors, held as arrays: an `Estimate` is made when it is asked for.
+
+This is the one array type of releases, tables and their totals. A table of a million cells is a few arrays, not a
+million objects; a single estimate, a column of a frame and a written file read the same arrays by the same formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.estimate import Estimate, IntervalBasis, parse_level
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the numbers of all cells are, in words.
+
+    Attributes
+    ----------
+    statistic, column, method, covers : str
+        As in `Estimate`.
+    unsure : str
+        The note on a number that is not reliable.
+    remark : str or None
+        A note on every number.
+    """
+
+    statistic: str
+    column: str | None
+    method: str
+    covers: str
+    unsure: str = ""
+    remark: str | None = None
+
+
+class Columns(NamedTuple):
+    """Numbers of all cells, in order: NaN where an error is not given, infinite where an interval has no end."""
+
+    estimate: Floats
+    standard_error: Floats
+    sampling_error: Floats
+    bootstrap_error: Floats
+    privacy_error: Floats
+    low: Floats
+    high: Floats
+    reliable: NDArray[np.bool_]
+
+
+class IntervalArrays(Protocol):
+    """What intervals of many cells are computed from."""
+
+    def row(self, index: int, /) -> IntervalBasis:
+        """Return that of one cell."""
+        ...
+
+    def interval(self, level: float, /) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cells(Sequence[Estimate]):
+    """One statistic of every cell, with its errors. Post-processing of what was released.
+
+    Attributes
+    ----------
+    subject : Subject
+    labels : sequence of mapping
+        {column: category} of each cell.
+    estimate : float array
+        In the column's unit.
+    sampling_error, bootstrap_error, privacy_error : float array
+        In the column's unit; NaN where the noise leaves no error to give, or where errors are withheld.
+    reliable : bool array
+        False where a number is within 2 standard deviations of its noise.
+    basis : IntervalArrays
+        What intervals at any level are computed from.
+    """
+
+    subject: Subject
+    labels: Sequence[Mapping[str, Any]]
+    estimate: Floats
+    sampling_error: Floats
+    bootstrap_error: Floats
+    privacy_error: Floats
+    reliable: NDArray[np.bool_]
+    basis: IntervalArrays
+
+    @classmethod
+    def plain(
+        cls,
+        subject: Subject,
+        labels: Sequence[Mapping[str, Any]],
+        estimate: Floats,
+        errors: tuple[Floats, Floats],
+        basis: IntervalArrays,
+        *,
+        reliable: NDArray[np.bool_] | None = None,
+        known: NDArray[np.bool_] | None = None,
+    ) -> Cells:
+        """Return numbers without a bootstrap, with (sampling, privacy) errors; no errors where they are not known."""
+        every = np.ones(len(estimate), dtype=bool)
+        parts = (errors[0], np.zeros(len(estimate)), errors[1])
+        sampling, bootstrap, privacy = (np.where(every if known is None else known, part, math.nan) for part in parts)
+        return cls(
+            subject, labels, estimate, sampling, bootstrap, privacy, every if reliable is None else reliable, basis
+        )
+
+    def __len__(self) -> int:
+        return len(self.estimate)
+
+    @overload
+    def __getitem__(self, index: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Estimate]: ...
+    def __getitem__(self, index: int | slice) -> Estimate | Sequence[Estimate]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        errors = (float(part[at]) for part in (self.sampling_error, self.bootstrap_error, self.privacy_error))
+        sampling, bootstrap, privacy = (None if math.isnan(error) else error for error in errors)
+        return Estimate(
+            statistic=self.subject.statistic,
+            column=self.subject.column,
+            cell=self.labels[at],
+            estimate=float(self.estimate[at]),
+            sampling_error=sampling,
+            bootstrap_error=bootstrap,
+            privacy_error=privacy,
+            method=self.subject.method,
+            n_resamples=self.n_resamples,
+            reliable=bool(self.reliable[at]),
+            note=self.note(at),
+            covers=self.subject.covers,
+            basis=self.basis.row(at),
+            replicates=self.replicates(at),
+        )
+
+    @property
+    def n_resamples(self) -> int | None:
+        """Replicates, for a bootstrap."""
+        return None
+
+    def replicates(self, index: int) -> tuple[float, ...] | None:
+        """Return the noisy replicates behind one number, for a bootstrap."""
+        return None
+
+    def note(self, index: int) -> str | None:
+        """Return what a reader must know about one number."""
+        notes = [] if self.reliable[index] else [self.subject.unsure]
+        return " ".join([*notes, *([self.subject.remark] if self.subject.remark else [])]) or None
+
+    @property
+    def standard_error(self) -> Floats:
+        """The root of the sum of the three squares; NaN where they are not given."""
+        return self._root_of_squares()
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level (HG110), cut to what is possible. It costs no budget."""
+        return self.basis.interval(parse_level(level))
+
+    def columns(self, level: float = 0.95) -> Columns:
+        """Return estimates, errors and interval ends of all cells at a level (HG110)."""
+        parts = self.sampling_error, self.bootstrap_error, self.privacy_error
+        low, high = self.basis.interval(parse_level(level))
+        return Columns(self.estimate, self._root_of_squares(), *parts, low, high, self.reliable)
+
+    def _root_of_squares(self) -> Floats:
+        # Number by number as in `Estimate`: NumPy's own roots differ from it in the last digit.
+        hypot = np.frompyfunc(math.hypot, 3, 1)
+        with np.errstate(invalid="ignore"):  # NaN where errors are not given
+            return np.asarray(hypot(self.sampling_error, self.bootstrap_error, self.privacy_error), dtype=np.float64)
