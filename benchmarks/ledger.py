@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Reserved
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
     GaussianNoise,
     GeometricCounts,

@@ -64,7 +64,7 @@ def simulated(runs: int, seed: int = 3) -> dict[str, dict[str, list[float]]]:
 
 def distance(draws: int) -> float:
     """Return the largest difference of distribution functions between the standardised sum of k and the normal."""
-    from hedgerow.accounting.averaged.averaged_law import SummedLaplace
+    from hedgerow.accounting.averaged import SummedLaplace
 
     x = np.linspace(1e-6, 6.0, 4001)
     tail = SummedLaplace(draws).tail(x * math.sqrt(2.0 * draws))

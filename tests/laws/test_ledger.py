@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import BudgetExceeded, LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Replay, Reserved
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, Single
 
 MECHANISMS: list[Single] = [

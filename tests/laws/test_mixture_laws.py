@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.accounting.resampled.mixture import Pair, PairKind, release_curve
+from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 
 EPSILONS = np.array([0.0, 0.2, 1.0, 3.0, 8.0])
 # One loss grid differs from the next by this much of δ at most where δ is not tiny; the truth is strictly monotone.

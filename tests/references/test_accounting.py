@@ -8,12 +8,12 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
-from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
 from hedgerow.accounting.compose import compose, profile_of
 from hedgerow.accounting.profile import GaussianProfile, PureProfile
+from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LatticeNoise, MomentsGaussian, MomentsNoise
+from hedgerow.mechanisms.moments import MomentsLayout
 
 RNG = np.random.default_rng(20261120)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm, poisson
 
-from hedgerow.accounting.resampled.mixture import Pair, PairKind, neighbour_pairs, release_curve
+from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 
 Array = NDArray[np.float64]
 DELTAS = np.array([1e-3, 1e-6, 1e-9])
@@ -19,8 +19,8 @@ RANKS = np.arange(40)
 
 def scalar_curve(k: int, rho: float = 0.5) -> Array:
     """ε at DELTAS of a replace-one release in units R = 1."""
-    pairs = neighbour_pairs(relation="replace-one", noise_sd=math.sqrt(k / (2 * rho)), bound=0.5)
-    return release_curve(pairs, n_resamples=k).epsilon_upper(DELTAS)
+    pair = Pair(PairKind.SAME_CELL, noise_sd=math.sqrt(k / (2 * rho)), bound=0.5)
+    return release_curve([pair], n_resamples=k).epsilon_upper(DELTAS)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_add_remove_inflation(rho: float, one_shot: float | None, k: int, inflat
     assert one_shot is None or target == pytest.approx(one_shot, abs=6e-4)
 
     def price(factor: float) -> float:
-        pairs = neighbour_pairs(relation="add-remove", noise_sd=factor * math.sqrt(k / (2 * rho)), bound=1.0)
-        return release_curve(pairs, n_resamples=k).epsilon_upper(1e-6)
+        pair = Pair(PairKind.ONE_SIDED, noise_sd=factor * math.sqrt(k / (2 * rho)), bound=1.0)
+        return release_curve([pair], n_resamples=k).epsilon_upper(1e-6)
 
     assert price(inflation - 1.5e-3) > target > price(inflation + 1.5e-3)
 
@@ -92,7 +92,7 @@ def test_means_by_group(kind: PairKind, k: int, kappa: float, expected: float) -
 
 
 def test_sums_across_cells_cost_less_than_within() -> None:
-    same, across = neighbour_pairs(relation="replace-one", noise_sd=math.sqrt(50), bound=0.5, cells=True)
+    same, across = (Pair(kind, math.sqrt(50), 0.5) for kind in (PairKind.SAME_CELL, PairKind.ACROSS))
     assert release_curve([same], n_resamples=50).epsilon_upper(1e-6) == pytest.approx(4.875, abs=1e-3)
     assert release_curve([across], n_resamples=50).epsilon_upper(1e-6) == pytest.approx(3.310, abs=1e-3)
     both = release_curve([same, across], n_resamples=50).epsilon_upper(DELTAS)

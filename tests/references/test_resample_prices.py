@@ -10,13 +10,13 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import binom
 
-from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.resampled.smoothed_resample import smoothed_curve
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Resample, SmoothedResample
+from hedgerow.mechanisms.resample import smoothed_curve
 
 FAR = Relation.REPLACE_ONE
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0)

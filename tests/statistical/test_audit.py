@@ -16,8 +16,6 @@ from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, run_campaign
 from hedgerow.audit.mutants.mutant import Mutant
 from hedgerow.audit.mutants.mutants import mutants
 from hedgerow.audit.verdict import audit_mechanism
-from hedgerow.audit.worst_pairs.neighbours import worst_pairs
-from hedgerow.audit.worst_pairs.outputs import draw_outputs
 from hedgerow.audit.worst_pairs.specimens import Specimen, bootstrap, specimens
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GeometricCounts
@@ -103,8 +101,8 @@ def test_bootstrap_weights_are_poisson(source: NoiseSource) -> None:
 def test_the_referees_door_and_the_audit_draw_from_one_law() -> None:
     """The audit draws n outputs of k replicates as one of n·k; `testing.sample` draws each. 20,000 sums of each, KS."""
     mechanism = bootstrap(2, "value")
-    data = worst_pairs(mechanism, Relation.REPLACE_ONE)[0].histograms()[0]
-    mine = draw_outputs(mechanism, data, 20_000, SimulatedNoise(1)).sum(axis=(1, 2, 3))
+    data = mechanism.worst_pairs(Relation.REPLACE_ONE)[0].histograms()[0]
+    mine = mechanism.outputs(data, 20_000, SimulatedNoise(1)).sum(axis=(1, 2, 3))
     theirs = sample(mechanism, data, 20_000, rng=2).sum(axis=(1, 2, 3))
     assert stats.ks_2samp(mine, theirs).pvalue > 1e-6
     assert stats.ks_2samp(mine, 0.8 * theirs).pvalue < 1e-12
@@ -115,8 +113,8 @@ DRAWN = [one for one in specimens() if one.mechanism.type not in ("gaussian", "l
 
 @pytest.mark.parametrize("one", DRAWN, ids=label)
 def test_everything_released_lies_on_its_lattice(one: Specimen) -> None:
-    data = worst_pairs(one.mechanism, one.relation)[0].histograms()[0]
-    outputs = draw_outputs(one.mechanism, data, 500, SimulatedNoise(SEED))
+    data = one.mechanism.worst_pairs(one.relation)[0].histograms()[0]
+    outputs = one.mechanism.outputs(data, 500, SimulatedNoise(SEED))
     assert off_lattice(outputs, one.mechanism) == 0
     assert off_lattice(outputs + np.pi * 1e-3, one.mechanism) == outputs.size
 

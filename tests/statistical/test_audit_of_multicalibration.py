@@ -14,7 +14,6 @@ import pytest
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attacks.attack import threshold_attack
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
-from hedgerow.audit.worst_pairs.neighbours import worst_pairs
 from hedgerow.audit.worst_pairs.score import likelihood_ratio
 from hedgerow.audit.worst_pairs.specimens import Specimen, specimens
 from hedgerow.facts.budget import Budget
@@ -80,7 +79,7 @@ def weaker(mechanism: Mechanism) -> Mechanism:
 def test_too_little_noise_is_rejected(one: Specimen) -> None:
     """Threshold noise left out and questions at a third; residuals at .3 of their noise; bits flipped .4 as often."""
     drawn = weaker(one.mechanism)
-    pair = worst_pairs(one.mechanism, one.relation)[0]
+    pair = one.mechanism.worst_pairs(one.relation)[0]
     first, second = (sampler_of(drawn, data, SimulatedNoise(7)) for data in pair.histograms())
     score = likelihood_ratio(drawn, pair)
     found = threshold_attack(first, second, score, delta=one.delta, runs=50_000, alpha=ALPHA)

@@ -7,13 +7,12 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
-from hedgerow.accounting.averaged.averaged_law import SummedLaplace, SummedLaw
+from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
@@ -44,11 +43,10 @@ def chi_square_p(drawn: np.ndarray, law: SummedLaw) -> float:
 def test_counts_have_the_law_that_is_priced(name: str, draws: int, scale: float) -> None:
     mechanism = AveragedLaplaceCounts(scale, draws, 1)
     zeros = np.zeros((N, 1), dtype=np.int64)
-    drawn = noisy_counts(zeros, mechanism, SOURCES[name], cells=({},), features=("count",)).values.ravel()
+    drawn = mechanism.noisy(zeros, SOURCES[name], cells=({},), features=("count",)).values.ravel()
     assert chi_square_p(drawn, SummedLaw(draws, scale)) > ACCEPT
-    one = noisy_counts(
-        zeros, AveragedLaplaceCounts(scale, 1, 1), SOURCES[name], cells=({},), features=("count",)
-    ).values.ravel()
+    single = AveragedLaplaceCounts(scale, 1, 1)
+    one = single.noisy(zeros, SOURCES[name], cells=({},), features=("count",)).values.ravel()
     assert chi_square_p(one * draws, SummedLaw(draws, scale)) < REJECT, "one draw used k times must be seen"
     assert chi_square_p(one, SummedLaw(draws, scale)) < REJECT, "k − 1 draws left out must be seen"
 

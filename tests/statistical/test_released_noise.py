@@ -38,8 +38,8 @@ from hedgerow.mechanisms.mechanism import (
     Single,
     SparseVector,
 )
-from hedgerow.mechanisms.randomised_records import randomised_records
-from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
+from hedgerow.mechanisms.sparse_vector import SparseVectorRuns, sparse_vector
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
@@ -47,8 +47,6 @@ from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.draw.randomised_records import NOWHERE, count_ones
-from hedgerow.release.draw.sparse_vector import SparseVectorRuns
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.testset import TestSet
@@ -279,7 +277,7 @@ def test_random_bits_of_records() -> None:
     """10⁶ records in no cell and 10⁶ in one: q and ½ of their bits are set; a chance 3 % lower is rejected."""
     described, many = randomised_records(1.0, (2,), (1.0,)), 10**6
     cells = np.repeat([NOWHERE, 0], many)
-    ones = count_ones(described, 0, cells, SecureNoise())
+    ones = described.count_ones(0, cells, SecureNoise())
     assert described.pure() == pytest.approx(1.0, abs=1e-6)
     q = 1.0 / (1.0 + math.e)
     for chance, limit in ((1.0, ACCEPT), (NARROW, REJECT)):

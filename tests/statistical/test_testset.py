@@ -13,11 +13,9 @@ import pytest
 from scipy import stats
 
 from hedgerow.audit.verdict import audit_mechanism
-from hedgerow.audit.worst_pairs.resample import resample_outputs
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.mechanism import (
     GeometricCounts,
     Mechanism,
@@ -29,6 +27,7 @@ from hedgerow.mechanisms.mechanism import (
     SmoothedResample,
     SparseVector,
 )
+from hedgerow.mechanisms.moments import MomentsLayout
 from hedgerow.mechanisms.sparse_vector import sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.secure import SecureNoise
@@ -170,7 +169,7 @@ def test_thresholdout_answers_from_the_test_set_only_where_it_must() -> None:
 )
 def test_draws_have_the_law_that_is_priced(mechanism: Resample | SmoothedResample, chance: float) -> None:
     """100,000 outputs of the released generator against Binomial(12, p), value by value; p off by .02 must be seen."""
-    drawn = resample_outputs(mechanism, 4, 100_000, SecureNoise()).ravel().astype(int)
+    drawn = mechanism.successes(4, SecureNoise().generator(), 100_000)
     for p, limit in ((chance, ACCEPT), (chance + 0.02, REJECT)):
         law = stats.binom.pmf(np.arange(13), 12, p)
         often = law * 100_000 >= 50

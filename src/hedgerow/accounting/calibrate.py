@@ -2,7 +2,7 @@
 
 Mechanisms are given as a function of one number, the precision M: all noise widths are proportional to 1/M, so the
 price rises with M. The search keeps a precision whose price is at most the budget, and raises it until the price lies
-within `TOLERANCE` of it.
+within the tolerance of it.
 """
 
 from __future__ import annotations
@@ -10,28 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.profile import Profile, PureProfile
+from hedgerow.accounting.compose import Priced, profile_of
+from hedgerow.accounting.profile import Profile
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, GaussianNoise, Mechanism
 
 TOLERANCE = 1e-3
+M = TypeVar("M", bound=Priced)
+M_co = TypeVar("M_co", bound=Priced, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class Calibrated(Generic[M_co]):
     """A mechanism whose price is proven: ``epsilon_upper`` ≤ the budget's ε at its δ."""
 
-    mechanism: Mechanism
+    mechanism: M_co
     profile: Profile
     precision: float
     epsilon_upper: float
 
 
-def least_noise(build: Callable[[float], Mechanism], relation: Relation, budget: Budget) -> Calibrated:
+def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget) -> Calibrated[M]:
     """Return the mechanism of least noise whose price at δ lies in [ε − tolerance, ε].
 
     Raises
@@ -46,74 +48,76 @@ def least_noise(build: Callable[[float], Mechanism], relation: Relation, budget:
     >>> 0.999 <= found.epsilon_upper <= 1.0
     True
     """
-    refusals: list[HedgerowError] = []
-
-    def price(precision: float) -> Calibrated:
-        try:
-            mechanism = build(precision)
-            profile = profile_of(mechanism, relation)
-        except (UncertifiedError, ParameterError) as refusal:
-            # Beyond what is certified or can be drawn: no budget is enough. Said only if nothing else is found.
-            refusals.append(refusal)
-            return Calibrated(Composition(()), PureProfile(math.inf), precision, math.inf)
-        return Calibrated(mechanism, profile, precision, profile.epsilon_upper(budget.delta))
-
     # Noise widths are whole numbers of lattice steps, so the price is a staircase of relative height below 1e-6.
     tolerance = min(TOLERANCE, TOLERANCE * budget.epsilon)
     try:
-        return most_precise(price, lambda found: found.epsilon_upper, budget.epsilon, tolerance)
-    except UncertifiedError:
-        if refusals:
-            raise refusals[0] from None
+        return most_precise(build, lambda built: profile_of(built, relation), budget.delta, budget.epsilon, tolerance)
+    except UncertifiedError as unmet:
+        if isinstance(unmet.__cause__, HedgerowError):
+            raise unmet.__cause__ from None
         raise
 
 
-def gaussian_mu(budget: Budget) -> float:
-    """Return the μ of the plain Gaussian release that this budget buys: a yardstick, from public facts.
-
-    >>> round(gaussian_mu(Budget(1.0, 1e-6)), 3)
-    0.237
-    """
-    return least_noise(lambda mu: GaussianNoise(1.0, mu), Relation.REPLACE_ONE, budget).precision
-
-
 def most_precise(
-    price: Callable[[float], Calibrated],
-    cost: Callable[[Calibrated], float],
-    limit: float,
-    tolerance: float,
-) -> Calibrated:
-    """Return price(M) for the largest M found with cost ≤ limit, at least limit − tolerance; cost must rise with M."""
-    low, high = _bracket(price, cost, limit)
-    below, above = price(low), cost(price(high))
+    build: Callable[[float], M], price: Callable[[M], Profile], delta: float, limit: float, tolerance: float
+) -> Calibrated[M]:
+    """Return build(x) for the largest x found whose ε at δ is at most the limit, and at least limit − tolerance.
+
+    What is refused as uncertified, or as noise that cannot be drawn, costs more than every limit.
+
+    Raises
+    ------
+    UncertifiedError
+        HG401: no x was found; its cause is the first refusal.
+    """
+    refusals: list[HedgerowError] = []
+    held: dict[float, Calibrated[M]] = {}
+
+    def cost(precision: float) -> float:
+        try:
+            mechanism = build(precision)
+            profile = price(mechanism)
+        except (UncertifiedError, ParameterError) as refusal:
+            refusals.append(refusal)
+            return math.inf
+        epsilon = profile.epsilon_upper(delta)
+        held[precision] = Calibrated(mechanism, profile, precision, epsilon)
+        return epsilon
+
+    try:
+        return held[_largest_within(cost, limit, tolerance)]
+    except UncertifiedError as unmet:
+        raise unmet from (refusals[0] if refusals else None)
+
+
+def _largest_within(cost: Callable[[float], float], limit: float, tolerance: float) -> float:
+    """Return nearly the largest x with cost(x) ≤ limit; cost must rise with x."""
+    low, high = _bracket(cost, limit)
+    below, above = cost(low), cost(high)
     for _ in range(200):
-        if cost(below) >= limit - tolerance:
-            return below
-        # log cost is close to linear in log M: aim for the middle of the tolerance, but never leave the bracket.
+        if below >= limit - tolerance:
+            return low
+        # log cost is close to linear in log x: aim for the middle of the tolerance, but never leave the bracket.
         aim = limit - 0.3 * tolerance
-        slope = (
-            math.log(above / cost(below)) / math.log(high / low) if math.isfinite(above) and cost(below) > 0 else 0.0
-        )
-        guess = low * (aim / cost(below)) ** (1.0 / slope) if slope > 0 else math.sqrt(low * high)
+        slope = math.log(above / below) / math.log(high / low) if math.isfinite(above) and below > 0 else 0.0
+        guess = low * (aim / below) ** (1.0 / slope) if slope > 0 else math.sqrt(low * high)
         inside = low * (high / low) ** 0.02 < guess < low * (high / low) ** 0.98
         middle = guess if inside or (high / low < 1.01 and low < guess < high) else math.sqrt(low * high)
-        tried = price(middle)
-        if cost(tried) <= limit:
+        tried = cost(middle)
+        if tried <= limit:
             low, below = middle, tried
         else:
-            high, above = middle, cost(tried)
+            high, above = middle, tried
         # Where only the next step is uncertified, the edge of what is certified is all there is to find.
         if high / low < 1.0 + (1e-13 if math.isfinite(above) else 1e-5):
-            return below
-    return below
+            return low
+    return low
 
 
-def _bracket(
-    price: Callable[[float], Calibrated], cost: Callable[[Calibrated], float], limit: float
-) -> tuple[float, float]:
+def _bracket(cost: Callable[[float], float], limit: float) -> tuple[float, float]:
     low = high = max(limit, 1e-6) / 4.0
     for _ in range(80):
-        if cost(price(low)) <= limit:
+        if cost(low) <= limit:
             break
         low /= 2.0
     else:
@@ -125,7 +129,7 @@ def _bracket(
         )
     high = max(high, low * 2.0)
     for _ in range(80):
-        if cost(price(high)) > limit:
+        if cost(high) > limit:
             return low, high
         low, high = high, high * 2.0
     raise UncertifiedError(

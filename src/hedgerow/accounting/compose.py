@@ -1,7 +1,7 @@
 """Composition: independent terms of a worst pair added up into one privacy curve.
 
 Gaussians compose in closed form (μ² add up) and pure bounds by their sum; everything else as laws of the privacy loss
-on a grid, rounded against the user (`term_grid`) and folded (`loss_fold`). Equal terms are merged first, so a thousand
+on a grid, rounded against the user (`terms`) and folded (`loss_fold`). Equal terms are merged first, so a thousand
 equal releases take as long as one.
 """
 
@@ -10,8 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from hedgerow.accounting.additive import (
+from hedgerow.accounting.loss_fold import composed_curve
+from hedgerow.accounting.loss_grid import Curve
+from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
+from hedgerow.accounting.terms import (
     Discrete,
     DiscreteLaplace,
     Gaussian,
@@ -20,14 +24,9 @@ from hedgerow.accounting.additive import (
     Resampled,
     Revealed,
     Term,
-    terms_of,
+    term_grid,
 )
-from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve
-from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
-from hedgerow.accounting.term_grid import term_grid
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Mechanism
 
 # No budget asks for a δ below twice this; a curve that does not reach it has no price.
 _LEAST_DELTA = 1e-12
@@ -35,14 +34,22 @@ _MASS_ERROR = 1e-12  # relative error of one mass of a term's grid, with a margi
 _UNIT = 1e-15  # rounding of one factor of a product of numbers near 1
 
 
-def profile_of(mechanism: Mechanism, relation: Relation) -> Profile:
+class Priced(Protocol):
+    """What has a price: its worst pair of neighbours as terms."""
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the independent terms of the worst pair."""
+        ...
+
+
+def profile_of(mechanism: Priced, relation: Relation) -> Profile:
     """Return an upper bound on the privacy curve of a mechanism under a relation.
 
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> round(profile_of(GaussianNoise(noise_sd=1.0, sensitivity=1.0), Relation.REPLACE_ONE).epsilon_upper(1e-3), 3)
     3.139
     """
-    return compose(terms_of(mechanism, relation))
+    return compose(mechanism.terms(relation))
 
 
 def compose(terms: Sequence[Term]) -> Profile:

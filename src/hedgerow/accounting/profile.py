@@ -28,8 +28,23 @@ class Profile(Protocol):
         ...
 
 
+def bisect(holds: Callable[[float], bool], held: float, failed: float, *, tolerance: float = 1e-9) -> float:
+    """Return a number for which `holds` is true, within `tolerance` × max(1, number) of one for which it is not.
+
+    >>> bisect(lambda x: x * x >= 2.0, held=2.0, failed=0.0) ** 2 >= 2.0
+    True
+    """
+    while abs(held - failed) > tolerance * max(1.0, held, failed):
+        middle = 0.5 * (held + failed)
+        if holds(middle):
+            held = middle
+        else:
+            failed = middle
+    return held
+
+
 def least_epsilon(delta_upper: Callable[[float], float], delta: float) -> float:
-    """Return an ε ≥ 0 with delta_upper(ε) ≤ δ, within 1e-9 of the least one: the search keeps the side that holds.
+    """Return an ε ≥ 0 with delta_upper(ε) ≤ δ, within 1e-9 of the least one.
 
     >>> round(least_epsilon(lambda epsilon: math.exp(-epsilon), 0.5), 6)
     0.693147
@@ -41,14 +56,7 @@ def least_epsilon(delta_upper: Callable[[float], float], delta: float) -> float:
         high *= 2.0
         if high > 1e9:
             return math.inf
-    low = 0.0
-    while high - low > 1e-9 * max(1.0, high):
-        middle = 0.5 * (low + high)
-        if delta_upper(middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return bisect(lambda epsilon: delta_upper(epsilon) <= delta, held=high, failed=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +164,38 @@ def attack_success_upper(profile: Profile, prior: float = 0.5) -> float:
     """
     odds = math.log((1.0 - prior) / prior)
     return min(1.0, (1.0 - prior) + prior * profile.delta_upper(odds))
+
+
+_LARGEST, _POINTS = 40.0, 400
+
+
+def attack_hits_upper(profile: Profile, false_alarms: float) -> float:
+    """Return an upper bound on the share of hits of any attack that raises `false_alarms`.
+
+    P(S) ≤ e^ε α + δ(ε) and, from the complement, P(S) ≤ 1 − e^(−ε)(1 − α − δ(ε)), for every ε ≥ 0: the least over a
+    grid of ε, each of which holds (Dong, Roth & Su 2022, Proposition 2.12, in one direction).
+
+    Parameters
+    ----------
+    profile : Profile
+        An upper bound on the privacy curve.
+    false_alarms : float
+        α, between 0 and 1.
+
+    Examples
+    --------
+    A Gaussian of μ = 1 has Φ(Φ⁻¹(α) + μ) = 0.2595 at α = 0.05:
+
+    >>> from hedgerow.accounting.profile import GaussianProfile
+    >>> round(attack_hits_upper(GaussianProfile(1.0), 0.05), 3)
+    0.26
+    """
+    least = 1.0
+    for place in range(_POINTS + 1):
+        # Denser near 0, where the curves of small prices bend.
+        epsilon = _LARGEST * (place / _POINTS) ** 2
+        delta = profile.delta_upper(epsilon)
+        direct = math.exp(epsilon) * false_alarms + delta
+        complement = 1.0 - math.exp(-epsilon) * max(0.0, 1.0 - false_alarms - delta)
+        least = min(least, direct, complement)
+    return min(1.0, max(false_alarms, least) * (1.0 + 1e-12))

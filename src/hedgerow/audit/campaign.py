@@ -20,8 +20,6 @@ from hedgerow.audit.mutants.mutant import Caught
 from hedgerow.audit.mutants.mutants import mutants
 from hedgerow.audit.replay.replay import Replay, replay
 from hedgerow.audit.verdict import Verdict, audit_mechanism, checked_runs
-from hedgerow.audit.worst_pairs.neighbours import worst_pairs
-from hedgerow.audit.worst_pairs.outputs import draw_outputs
 from hedgerow.audit.worst_pairs.specimens import Specimen, specimens
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
@@ -217,8 +215,8 @@ def _audits(chosen: Sequence[Specimen], runs: int, noise: NoiseSource) -> list[t
 
 
 def _off_lattice(specimen: Specimen) -> int:
-    data = worst_pairs(specimen.mechanism, specimen.relation)[0].histograms()[0]
-    return off_lattice(draw_outputs(specimen.mechanism, data, 1000, SecureNoise()), specimen.mechanism)
+    data = specimen.mechanism.worst_pairs(specimen.relation)[0].histograms()[0]
+    return off_lattice(specimen.mechanism.outputs(data, 1000, SecureNoise()), specimen.mechanism)
 
 
 def _law_tests(seed: int) -> list[tuple[str, Callable[[], LawTest]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attacks.attack import Attack, Sampler, threshold_attack
 from hedgerow.audit.attacks.exact import exact_epsilon_lower, is_small
-from hedgerow.audit.worst_pairs.neighbours import Neighbours, worst_pairs
-from hedgerow.audit.worst_pairs.outputs import chunks, draw_outputs
 from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import whole
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism, as_record
+from hedgerow.mechanisms.description import Neighbours
+from hedgerow.mechanisms.mechanism import (
+    Counts,
+    Mechanism,
+    Single,
+    as_record,
+)
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -29,6 +33,8 @@ FEWEST, MOST = 1_000, 1_000_000_000
 _LEARNT_RUNS = 500_000  # a learnt attack gains nothing from more
 _LEARNING = 100_000
 _MOST_COORDINATES = 3
+_CHUNK = 1_000_000
+_NUMBERS = 8_000_000  # numbers in hand at once: 64 MB of doubles
 Advance = Callable[[int], None]
 
 
@@ -145,16 +151,14 @@ def audit_mechanism(
             remedy="Try 0.999.",
         )
     drawn_from = SimulatedNoise() if noise is None else noise
-    pairs = worst_pairs(mechanism, relation)
+    pairs = mechanism.worst_pairs(relation)
     learnt = [pair for pair in pairs if _is_small_vector(mechanism, pair)]
     alpha = (1.0 - confidence) / (len(pairs) + len(learnt))
     attacks = [_ratio_attack(mechanism, pair, drawn_from, delta, runs, alpha, advance) for pair in pairs]
     few = min(runs, _LEARNT_RUNS)
     attacks += [_learnt_attack(mechanism, pair, drawn_from, delta, few, alpha) for pair in learnt]
     exact: float | None = None
-    if isinstance(mechanism, (GeometricCounts, GaussianCounts, AveragedLaplaceCounts)) and is_small(
-        mechanism, relation
-    ):
+    if isinstance(mechanism, Counts) and is_small(mechanism, relation):
         exact = exact_epsilon_lower(mechanism, relation, delta)
     return Verdict(
         mechanism,
@@ -174,9 +178,17 @@ def sampler_of(mechanism: Mechanism, data: Histogram, noise: NoiseSource) -> Sam
     """Return a sampler of outputs on `data`, in chunks of bounded size."""
 
     def draw(runs: int) -> Iterable[NDArray[np.float64]]:
-        return (draw_outputs(mechanism, data, size, noise) for size in chunks(mechanism, data, runs))
+        return (mechanism.outputs(data, size, noise) for size in _chunks(mechanism, data, runs))
 
     return draw
+
+
+def _chunks(mechanism: Mechanism, data: Histogram, runs: int) -> Iterator[int]:
+    """Yield how many outputs to draw at a time, so that memory stays bounded whatever `runs` is."""
+    size = mechanism.size if isinstance(mechanism, Single) else 1
+    most = min(_CHUNK, max(1, _NUMBERS // (3 * data.cells * size)))
+    for start in range(0, runs, most):
+        yield min(most, runs - start)
 
 
 def checked_runs(runs: object) -> int:
@@ -219,7 +231,7 @@ def _learnt_attack(
 
 
 def _is_small_vector(mechanism: Mechanism, pair: Neighbours) -> bool:
-    shape = draw_outputs(mechanism, pair.histograms()[0], 1, SimulatedNoise(0)).shape
+    shape = mechanism.outputs(pair.histograms()[0], 1, SimulatedNoise(0)).shape
     return 2 <= math.prod(shape) <= _MOST_COORDINATES
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.engines import spark
-from hedgerow.engines.cells import as_texts
+from hedgerow.engines.object_cells import as_texts
 from hedgerow.engines.priority import fresh_key, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query
 from hedgerow.engines.read_out import read_out

@@ -11,7 +11,7 @@ The total is the least of the upper bounds that apply to the list of mechanisms:
   first replaced by a dominating pair on the grid ("connect the dots").
 
 In the fold a discrete Gaussian of width W ≥ 32 counts as a continuous one of width √(W² − r²), r = 2: rounding at
-random turns the one into the other, whatever W > r is (see `hedgerow.accounting.additive`). That adds at most 0.2 % to
+random turns the one into the other, whatever W > r is (see `hedgerow.accounting.terms`). That adds at most 0.2 % to
 its μ.
 
 The total is a function of the list in its order, so it can be computed again from the file alone.
@@ -32,14 +32,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Resampled, Revealed, Term, terms_of
-from hedgerow.accounting.certificate import round_up
 from hedgerow.accounting.compose import compose
 from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.term_grid import term_grid
+from hedgerow.accounting.terms import (
+    Discrete,
+    DiscreteLaplace,
+    Gaussian,
+    Resampled,
+    Revealed,
+    Term,
+    term_grid,
+)
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import round_up
 from hedgerow.mechanisms.mechanism import Mechanism
 
 _FEW = 3
@@ -160,7 +167,7 @@ class RunningTotal:
 
 @lru_cache(maxsize=4096)
 def _terms(mechanism: Mechanism, relation: Relation) -> tuple[Term, ...]:
-    return terms_of(mechanism, relation)
+    return mechanism.terms(relation)
 
 
 def _added(total: float, *parts: float) -> float:

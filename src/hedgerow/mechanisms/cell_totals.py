@@ -21,21 +21,27 @@ L_i < 0 < U_i a value can move by U_i − L_i > √2·H_i. So the largest of all
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.noise.lattice import LatticeNoise
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, copies
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.noise.lattice import LatticeNoise, on_lattice
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
 
 MOST_BOUNDED_CELLS = 10_000
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Sums of squares and square roots of a few terms in doubles: relative error below this, rounded against the user.
-_ROUND_UP = 1.0 + 1e-12
+_BRUTE = 1024  # grids up to here are searched over all pairs; finer ones over pairs that touch an end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +119,7 @@ class CellKind:
 
 
 @dataclass(frozen=True, slots=True)
-class CellTotals:
+class CellTotals(Single):
     """(Σ y, Σ y²) of each cell, y clamped to the cell's own bounds, plus integer noise of the cell's own width.
 
     Attributes
@@ -182,16 +188,124 @@ class CellTotals:
             each(squares) if squares else None,
         )
 
+    @property
+    def noise_law(self) -> Law:
+        """The law of the noise."""
+        return GAUSSIAN if self.law == "gaussian" else LAPLACE
+
+    @property
+    def spread(self) -> Floats:
+        """The sd of the noise on each number, (cells, features), in units of y and y²."""
+        found = self.cells()
+        widths = [found.total] if found.square is None else [found.total, found.square]
+        return np.asarray(np.stack(widths, axis=1) * self.noise_law.sd(1.0))
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the worst pair: a Gaussian one, or one whose loss is bounded."""
+        if self.noise_law.power == 2:
+            return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
+        return (Pure(self.pure(relation) * ROUND_UP),)
+
     def mu(self, relation: Relation) -> float:
         """Return an upper bound on √(Σ d²/w²) over all neighbours: for Gaussian noise."""
-        return float(np.sqrt(self.cells().farthest(relation, power=2)) * _ROUND_UP)
+        return float(np.sqrt(self.cells().farthest(relation, power=2)) * ROUND_UP)
 
     def pure(self, relation: Relation) -> float:
         """Return an upper bound on Σ |d|/w over all neighbours: ε for geometric noise."""
-        return self.cells().farthest(relation, power=1) * _ROUND_UP
+        return self.cells().farthest(relation, power=1) * ROUND_UP
 
     def clamped(self, index: Integers, cell: Integers) -> Integers:
         """Return y of grid indices, each clamped to the bounds of its cell: exact integers."""
         kind = np.array(self.kind_of, dtype=np.int64)[cell]
         low, high = (np.array([getattr(one, end) for one in self.kinds], dtype=np.int64) for end in ("low", "high"))
         return np.asarray(np.clip(self.start + self.stride * index, low[kind], high[kind]))
+
+    def noisy(
+        self, histogram: Histogram, source: NoiseSource, *, cells: Sequence[Mapping[str, Any]], copies: int = 1
+    ) -> AdditiveTable:
+        """Return (Σ y, Σ y²) of each cell, y clamped to its bounds, plus noise of its own width on its own lattice.
+
+        With `copies` the histogram holds so many tables one behind the other, as an audit draws them.
+        """
+        y = self.clamped(histogram.index, histogram.cell % len(self.kind_of))
+        kind = np.tile(np.array(self.kind_of, dtype=np.int64), copies)
+        columns = [self._noisy(histogram.cell_sums(y), kind, [one.total for one in self.kinds], source)]
+        if self.squared:
+            squares = [one.square for one in self.kinds if one.square is not None]
+            columns.append(self._noisy(histogram.cell_sums(y * y), kind, squares, source))
+        features = ("total", "square")[: len(columns)]
+        spread = np.tile(self.spread, (copies, 1))
+        return AdditiveTable(cells, features, np.stack(columns, axis=1), spread, self.noise_law.name)
+
+    def _noisy(self, sums: Integers, kind: Integers, noises: Sequence[LatticeNoise], source: NoiseSource) -> Floats:
+        noisy = np.zeros(len(kind), dtype=np.float64)
+        order = np.argsort(kind, kind="stable")
+        ends = np.searchsorted(kind[order], np.arange(len(noises) + 1))
+        for place, noise in enumerate(noises):
+            chosen = order[ends[place] : ends[place + 1]]
+            drawn = self.noise_law.draw(source, float(noise.width), len(chosen))
+            noisy[chosen] = on_lattice(sums[chosen], drawn, noise.bits)
+        return noisy
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the records that move most, by brute force over each cell's own grid."""
+        found = farthest_records(self, replace=relation is Relation.REPLACE_ONE)
+        return tuple(Neighbours(name, first, second, len(self.kind_of)) for name, first, second in found)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs, (n, cells, features)."""
+        return self.noisy(copies(data, n), noise, cells=({},), copies=n).values.reshape(n, data.cells, -1)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record adds to its cell, and the widths of the noise there; both (features,)."""
+        kind = self.kinds[self.kind_of[record.cell]]
+        y = float(min(max(self.start + self.stride * record.index, kind.low), kind.high))
+        if kind.square is None:
+            return np.array([y]), np.array([kind.total.in_units])
+        return np.array([y, y * y]), np.array([kind.total.in_units, kind.square.in_units])
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell through one record."""
+        return self.noise_law.change(*self.contribution(record))
+
+    @property
+    def bits(self) -> Integers:
+        """The lattice of each number, (cells, features)."""
+        kinds = [[noise.bits for noise in (kind.total, kind.square) if noise is not None] for kind in self.kinds]
+        return np.array([kinds[kind] for kind in self.kind_of], dtype=np.int64)
+
+
+def farthest_records(mechanism: CellTotals, *, replace: bool) -> tuple[tuple[str, Record, Record | None], ...]:
+    """Return (name, first record, second record or None) of each kind of pair, the farthest apart of its kind.
+
+    The layout that priced them is not asked: bounds are applied, and movements compared, here anew.
+    """
+    power = mechanism.noise_law.power
+    alone: dict[int, tuple[float, Record]] = {}
+    within = (-1.0, Record(0, 0), Record(0, 0))
+    for cell in range(len(mechanism.kind_of)):
+        index, moved = _moved(mechanism, cell)
+        cost = (np.abs(moved) ** power).sum(axis=1)
+        alone[cell] = float(cost.max()), Record(cell, int(index[cost.argmax()]))
+        ends = range(len(index)) if len(index) <= _BRUTE else (0, len(index) - 1)
+        for end in ends:
+            apart = (np.abs(moved - moved[end]) ** power).sum(axis=1)
+            if float(apart.max()) > within[0]:
+                within = float(apart.max()), Record(cell, int(index[end])), Record(cell, int(index[apart.argmax()]))
+    one_sided = max(alone.values(), key=lambda found: (found[0], found[1].cell, found[1].index))[1]
+    if not replace:
+        return (("one-sided", one_sided, None),)
+    same = ("same cell", within[1], within[2])
+    if len(alone) == 1:
+        return same, ("one-sided", one_sided, None)
+    first, second = max(combinations(alone, 2), key=lambda pair: alone[pair[0]][0] + alone[pair[1]][0])
+    return same, ("across cells", alone[first][1], alone[second][1])
+
+
+def _moved(mechanism: CellTotals, cell: int) -> tuple[Integers, Floats]:
+    """Return the indices within a cell's bounds, and what a record there adds in units of the noise."""
+    kind = mechanism.kinds[mechanism.kind_of[cell]]
+    first, last = ((end - mechanism.start) // mechanism.stride for end in (kind.low, kind.high))
+    index = np.arange(first, last + 1)
+    added = [mechanism.contribution(Record(cell, int(one))) for one in index]
+    return index, np.array([values / widths for values, widths in added])

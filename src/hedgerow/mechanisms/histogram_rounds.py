@@ -20,6 +20,12 @@ distance between two grid points of one bucket:
 
 So μ² per round is M·a, or M·max(2a, (S + W)²/w_R²). (private_multicalibration.md states the two coordinates of this one
 by one.)
+
+What an audit attacks
+---------------------
+In bucket 0 of every one of its M groups a record with score 0 and label 1 adds (S, 1) in every round: index 1 here. One
+with the highest score of that bucket and label 0 adds (−W, 1): index 0. Cell 1 stands for the same record in another
+bucket. Scores of later rounds may follow from earlier ones; an attacker gains most if they stay where they are.
 """
 
 from __future__ import annotations
@@ -28,13 +34,23 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.noise.lattice import LatticeNoise, require_positive
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.laws import GAUSSIAN
+from hedgerow.noise.lattice import LatticeNoise, on_lattice, require_positive
+from hedgerow.noise.source import NoiseSource
+from hedgerow.resampling.histogram import Histogram
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramRounds:
+class HistogramRounds(Single):
     """T tables of (residual sum, count) over groups × buckets plus discrete Gaussian noise: μ² = T·μ₁², see the module.
 
     Attributes
@@ -78,7 +94,6 @@ class HistogramRounds:
     def mu(self, relation: Relation) -> float:
         """Return √(Σ d_i²/w_i²) of the farthest neighbours over all rounds, up to rounding in the last digits.
 
-        >>> from hedgerow.noise.lattice import LatticeNoise
         >>> ten = LatticeNoise(1000, 0)
         >>> once = HistogramRounds(1, 9, 10, most_groups=4, steps=1000, residual=ten, count=LatticeNoise(1000, 9))
         >>> round(once.mu(Relation.ADD_REMOVE), 3), round(once.mu(Relation.REPLACE_ONE), 3)
@@ -91,6 +106,67 @@ class HistogramRounds:
         else:
             farthest = max(2.0 * entered, ((self.steps + self.widest_bucket) / wide) ** 2)
         return math.sqrt(self.rounds * self.most_groups * farthest)
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return one Gaussian pair."""
+        return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
+
+    def noisy(self, residual: Integers, count: Integers, noise: NoiseSource) -> tuple[Floats, Floats]:
+        """Return residual sums (in grid steps) and counts, of any shape, plus noise: from here on public.
+
+        >>> from hedgerow.testing.simulated import SimulatedNoise
+        >>> fine = LatticeNoise(1000, 0)
+        >>> once = HistogramRounds(1, 2, 1, most_groups=1, steps=100, residual=fine, count=fine)
+        >>> once.noisy(np.array([[50], [0]]), np.array([[1], [0]]), SimulatedNoise(1))[0].shape
+        (2, 1)
+        """
+        noisy = []
+        for sums, one in ((residual, self.residual), (count, self.count)):
+            drawn = noise.discrete_gaussian(float(one.width), sums.size).reshape(sums.shape)
+            noisy.append(on_lattice(np.asarray(sums, dtype=np.int64), drawn, one.bits))
+        return noisy[0], noisy[1]
+
+    @property
+    def size(self) -> int:
+        """Rounds × groups of a record."""
+        return self.rounds * self.most_groups
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """The lattice of each residual sum, then of each count."""
+        return (self.residual.bits,) * self.size + (self.count.bits,) * self.size
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return a record against one in other buckets and one in the same; under add-remove against none."""
+        if relation is Relation.ADD_REMOVE:
+            return (Neighbours("one-sided", Record(0, 1), None, 2),)
+        other = Neighbours("other buckets", Record(0, 1), Record(1, 1), 2)
+        return other, Neighbours("same bucket", Record(0, 1), Record(0, 0), 2)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` releases of all rounds, (n, 2 buckets, 2·rounds·M), drawn by the function that a fit calls."""
+        exact = np.zeros((2, 2, self.size), dtype=np.int64)
+        for cell, index, count in zip(data.cell, data.index, data.count, strict=True):
+            moved = self.contribution(Record(int(cell), int(index)))[0].astype(np.int64)
+            exact[:, int(cell)] += int(count) * moved.reshape(2, self.size)
+        residual, counts = (np.broadcast_to(side, (n, *side.shape)) for side in exact)
+        return np.concatenate(self.noisy(residual, counts, noise), axis=2)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what a record adds to its cells, and the widths of the noise there: residual sums, then counts.
+
+        >>> fine = LatticeNoise(1000, 0)
+        >>> once = HistogramRounds(1, 9, 10, most_groups=2, steps=100, residual=fine, count=fine)
+        >>> once.contribution(Record(0, 1))[0].tolist(), once.contribution(Record(0, 0))[0].tolist()
+        ([100.0, 100.0, 1.0, 1.0], [-10.0, -10.0, 1.0, 1.0])
+        """
+        moved = float(self.steps if record.index else -self.widest_bucket)
+        widths = (self.residual.in_units, self.count.in_units)
+        return np.repeat([moved, 1.0], self.size), np.repeat(widths, self.size)
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell through one record."""
+        return GAUSSIAN.change(*self.contribution(record))
 
 
 def widest_bucket(buckets: int, steps: int) -> int:

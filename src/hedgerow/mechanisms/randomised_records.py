@@ -20,14 +20,25 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.terms import ROUND_UP, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import positive_number
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.noise.source import NoiseSource
+from hedgerow.resampling.histogram import Histogram
 
 FINE = 2**32
+NOWHERE = -1  # the cell of a record that lies in none of a view's
+_NUMBERS = 8_000_000  # numbers in hand at once: 32 MB
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class RandomisedRecords:
+class RandomisedRecords(Single):
     """Each record as random bits over the cells of one view: pure ε = ln((1 − q)/q), q = flip/2³², under replace-one.
 
     Attributes
@@ -74,6 +85,79 @@ class RandomisedRecords:
         """
         share = self.shares[view] / FINE
         return math.sqrt(n * self.chance * (1.0 - self.chance) / share) / (0.5 - self.chance)
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return a pair of bounded loss; replace-one only."""
+        if relation is not Relation.REPLACE_ONE:
+            return super(RandomisedRecords, self).terms(relation)
+        return (Pure(self.pure() * ROUND_UP),)
+
+    def choose_views(self, records: int, noise: NoiseSource) -> Integers:
+        """Return which view each record shows, by a coin that does not depend on it.
+
+        >>> from hedgerow.testing.simulated import SimulatedNoise
+        >>> randomised_records(1.0, (2, 2), (0.5, 0.5)).choose_views(4, SimulatedNoise(1)).shape
+        (4,)
+        """
+        drawn = noise.generator().integers(0, FINE, records, dtype=np.int64)
+        return np.searchsorted(np.cumsum(self.shares)[:-1], drawn, side="right").astype(np.int64)
+
+    def as_bits(self, view: int, cells: Integers, generator: np.random.Generator) -> NDArray[np.bool_]:
+        """Return each record as random bits, (records, cells of the view); `cells` says where each record lies.
+
+        Every bit compares 32 random bits with a whole number: chance exactly ½ in the record's own cell, `flip`/2³²
+        elsewhere. A record's bits depend on that record alone, never on another one or on what was seen before.
+        """
+        bits = generator.integers(0, FINE, (len(cells), self.views[view]), dtype=np.uint32) < self.flip
+        inside = np.flatnonzero(cells != NOWHERE)
+        bits[inside, cells[inside]] = generator.integers(0, FINE, len(inside), dtype=np.uint32) < FINE // 2
+        return np.asarray(bits, dtype=bool)
+
+    def count_ones(self, view: int, cells: Integers, noise: NoiseSource) -> Integers:
+        """Return how many randomised records have a one in each cell of a view; all else is post-processing.
+
+        >>> from hedgerow.testing.simulated import SimulatedNoise
+        >>> rare = randomised_records(20.0, (3,), (1.0,))
+        >>> ones = rare.count_ones(0, np.array([1] * 100 + [NOWHERE] * 100), SimulatedNoise(1))
+        >>> int(ones[0] + ones[2]), bool(20 < ones[1] < 80)
+        (0, True)
+        """
+        size, generator = self.views[view], noise.generator()
+        ones = np.zeros(size, dtype=np.int64)
+        most = max(1, _NUMBERS // size)
+        for start in range(0, len(cells), most):
+            ones += self.as_bits(view, cells[start : start + most], generator).sum(axis=0)
+        return ones
+
+    def debiased(self, ones: Integers, shown: int) -> Floats:
+        """Return estimates of how many of the `shown` records lie in each cell, without bias: (ones − m·q)/(½ − q)."""
+        q = self.chance
+        return np.asarray((ones - shown * q) / (0.5 - q), dtype=np.float64)
+
+    @property
+    def size(self) -> int:
+        """Cells of the first view."""
+        return self.views[0]
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return a record in one cell against the same record in another."""
+        if relation is not Relation.REPLACE_ONE:
+            return super(RandomisedRecords, self).worst_pairs(relation)
+        return (Neighbours("another cell", Record(0, 0), Record(0, 1), 1),)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return the bits of the first view of `n` records, all in the cell of the one record, (n, 1, cells).
+
+        The guarantee is local, so the attacker sees the bits themselves, not their sums.
+        """
+        bits = self.as_bits(0, np.full(n, int(data.index[0]), dtype=np.int64), noise.generator())
+        return bits.astype(np.float64)[:, None, :]
+
+    def change(self, record: Record) -> Score:
+        """Return the log-chance of bits with a record in its cell, less that without one."""
+        own, q = record.index, self.chance
+        one, zero = np.log(0.5 / q), np.log(0.5 / (1.0 - q))
+        return lambda bits: np.asarray(np.where(bits[:, own] == 1.0, one, zero))
 
 
 def randomised_records(epsilon: float, views: tuple[int, ...], shares: tuple[float, ...]) -> RandomisedRecords:

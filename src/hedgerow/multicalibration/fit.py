@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import Source
 from hedgerow.errors import ParameterError, UncertifiedError
@@ -25,6 +24,7 @@ from hedgerow.facts.declared import Facts, protection_of
 from hedgerow.facts.given import whole
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, Single, as_record
 from hedgerow.multicalibration.groups.columns import Column
 from hedgerow.multicalibration.groups.family import Family
@@ -353,6 +353,10 @@ def fit_from_source(
     )
 
 
+# What each mechanism releases: counts of records by group, score and label, or sums of label minus score as well.
+_KINDS = {"rounds": ("count", "sum"), "numeric_sparse": ("count", "sum")}
+
+
 @dataclass(frozen=True, slots=True)
 class Governed:
     """What is in force for one fit.
@@ -409,7 +413,7 @@ def governed(
         )
     if facts is None:
         return Governed(told.relation, ledger, None, told.notes)
-    facts.allow(mechanism.releases)
+    facts.allow(_KINDS.get(mechanism.name, ("count",)))
     unsourced = tuple(
         f"categories of column {column}: no source given" for column in read if facts.column(column).source is None
     )

@@ -3,7 +3,7 @@
 All noise is an integer. A coordinate with noise of width w (in units of the data's own integers) lives on a lattice of
 2^bits steps to a unit, the coarsest on which the width is at least `FINE` steps, and the width is rounded UP to a whole
 number of steps. Two things follow: the rounding costs less than one part in a million of the noise, and the discrete
-Gaussian is priced as a continuous one whose width is smaller by two parts in 10¹² (see ``accounting/additive.py``).
+Gaussian is priced as a continuous one whose width is smaller by two parts in 10¹² (see ``accounting/terms.py``).
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ and the message is fixed text.
 
 from __future__ import annotations
 
-from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.engines.query import Query
 from hedgerow.engines.source import Source, count_units
 from hedgerow.errors import SpentError
 from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PUBLIC_COUNT, PublicFacts

@@ -51,7 +51,7 @@ class Plan:
     request: Request
     facts: PublicFacts
     items: tuple[PlannedStatistic, ...]
-    calibrated: Calibrated | None
+    calibrated: Calibrated[Mechanism] | None
 
     def __repr__(self) -> str:
         cells, count = self.cells, len(self.items)

@@ -14,7 +14,7 @@ from hedgerow.facts.declared import Facts
 from hedgerow.facts.given import kind_of, real, whole
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import takes
-from hedgerow.mechanisms.averaged_laplace import MOST_DRAWS
+from hedgerow.mechanisms.laws import MOST_DRAWS
 from hedgerow.release.options import AVERAGED_LAPLACE, ESTIMATORS, NOISES, PLAIN, PlanOptions
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.awaiting import Awaiting

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import uuid4
 
-from hedgerow.accounting.certificate import Certificate, round_up
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import BudgetExceeded, HedgerowWarning, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
@@ -28,6 +27,7 @@ from hedgerow.ledger.entry import Head, Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
+from hedgerow.mechanisms.certificate import Certificate, round_up
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.plan import Plan
 

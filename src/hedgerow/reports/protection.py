@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hedgerow.accounting.certificate import Certificate
-from hedgerow.accounting.profile import Profile, attack_success_upper
-from hedgerow.accounting.trade_off import attack_hits_upper
+from hedgerow.accounting.profile import Profile, attack_hits_upper, attack_success_upper
 from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, parts_of
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.mechanism import Moments, parts_of
 
 FALSE_ALARMS = (0.01, 0.05, 0.1)
 _OPPONENT = (
@@ -64,7 +63,7 @@ class Protection:
 def protection_of(certificate: Certificate, curve: Profile) -> Protection:
     """Return a certificate in words, given its curve (`Certificate.reprice`).
 
-    >>> from hedgerow.accounting.certificate import certify
+    >>> from hedgerow.mechanisms.certificate import certify
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6)
     >>> told = protection_of(record, record.reprice())
@@ -96,9 +95,7 @@ def _public(certificate: Certificate) -> tuple[str, ...]:
     """Return what is public by the relation, or by the mechanism: a record need not say it in words of its own."""
     size = _PUBLIC_SIZE.format("rows" if certificate.unit == "row" else "units")
     cells = any(
-        isinstance(part, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments))
-        and part.layout.presence == "public"
-        and part.layout.cells > 1
+        isinstance(part, Moments) and part.layout.presence == "public" and part.layout.cells > 1
         for part in parts_of(certificate.mechanism)
     )
     return (
@@ -110,7 +107,7 @@ def _public(certificate: Certificate) -> tuple[str, ...]:
 def price_in_words(certificate: Certificate) -> str:
     """Return ε and δ with the relation and the unit.
 
-    >>> from hedgerow.accounting.certificate import certify
+    >>> from hedgerow.mechanisms.certificate import certify
     >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> price_in_words(certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0))
     'ε ≤ 0.333334 at δ = 0, add-remove, unit row'

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.profile import Profile
 from hedgerow.facts.printed import at_most_percent, percent
 from hedgerow.inference.estimate import parse_level
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.reports.declared_facts import declared_facts
 from hedgerow.reports.document import (

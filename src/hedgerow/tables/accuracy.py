@@ -152,7 +152,7 @@ def summed_half_width(draws: int, scale: float, *, cells: int = 1, gamma: float 
     >>> summed_half_width(1, 1.0, cells=9), summed_half_width(10, 1.0, cells=9)
     (5, 13)
     """
-    from hedgerow.accounting.averaged.averaged_law import SummedLaw
+    from hedgerow.accounting.averaged import SummedLaw
 
     _checked(scale=scale, cells=cells, gamma=gamma)
     law, allowed = SummedLaw(draws, scale), -math.expm1(math.log1p(-gamma) / cells)

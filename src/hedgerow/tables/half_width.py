@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import ParameterError
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,

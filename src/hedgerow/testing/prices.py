@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.resampled.mixture import Pair, PairKind, neighbour_pairs, release_curve
+from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 from hedgerow.facts.relation import Relation, parse_relation
 
 
@@ -32,8 +32,9 @@ def bootstrap_epsilon(rho: float, *, n_resamples: int, delta: float, relation: s
     >>> round(bootstrap_epsilon(0.5, n_resamples=20, delta=1e-6), 2)
     4.87
     """
-    pairs = neighbour_pairs(relation=relation, noise_sd=math.sqrt(n_resamples / (2.0 * rho)), bound=0.5)
-    return release_curve(pairs, n_resamples=n_resamples).epsilon_upper(delta)
+    kind = PairKind.SAME_CELL if parse_relation(relation) is Relation.REPLACE_ONE else PairKind.ONE_SIDED
+    pair = Pair(kind, math.sqrt(n_resamples / (2.0 * rho)), 0.5)
+    return release_curve((pair,), n_resamples=n_resamples).epsilon_upper(delta)
 
 
 def attained_epsilon(rho: float, *, n_resamples: int, delta: float) -> float:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
-from hedgerow.accounting.calibrate import gaussian_mu, least_noise
+from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.compose import profile_of
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
+from hedgerow.mechanisms.number import gaussian_mu
 
 _PAIR = Relation.REPLACE_ONE  # of one number, priced by its sensitivity alone: the relation has no part in it
 

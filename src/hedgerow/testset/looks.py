@@ -22,7 +22,6 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol
 
-from hedgerow.accounting.certificate import certify
 from hedgerow.errors import HedgerowError, LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -30,6 +29,7 @@ from hedgerow.interrupts import held_back
 from hedgerow.ledger.entry import fingerprint_of, is_look, is_settings
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
 from hedgerow.testset.score import Score, score_from_record

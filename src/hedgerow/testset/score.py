@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import VerificationError
 from hedgerow.inference.estimate import Estimate, Interval, RecordedBasis
+from hedgerow.mechanisms.certificate import Certificate
 
 LEVEL = 0.95
 

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.errors import LedgerError
+from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource

@@ -10,17 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 
-from hedgerow.accounting.additive import Resampled
-from hedgerow.accounting.averaged.averaged_boxes import boxes
-from hedgerow.accounting.averaged.averaged_laplace import averaged_curve, moved_curve, split_curve
-from hedgerow.accounting.averaged.averaged_law import SummedLaplace, SummedLaw
-from hedgerow.accounting.certificate import Certificate, certify
+from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, split_curve
 from hedgerow.accounting.compose import compose, profile_of
 from hedgerow.accounting.profile import GaussianProfile
+from hedgerow.accounting.terms import Resampled
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.layout import MomentsLayout
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
@@ -32,6 +29,7 @@ from hedgerow.mechanisms.mechanism import (
     LatticeNoise,
     MomentsNoise,
 )
+from hedgerow.mechanisms.moments import MomentsLayout, boxes
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 CASES = [(1, 1.0), (2, 0.3), (3, 4.0), (10, 0.5), (10, 3.0), (40, 1.0)]
@@ -233,8 +231,8 @@ def test_certificates_price_themselves_and_ledgers_add_them_up() -> None:
 
 
 def test_composition_is_that_of_curves() -> None:
-    one = averaged_curve(AveragedLaplaceCounts(2.0, 4, 1), NEAR)
-    twice = averaged_curve(AveragedLaplaceCounts(2.0, 4, 2), FAR)
+    (one,) = AveragedLaplaceCounts(2.0, 4, 1).terms(NEAR)
+    (twice,) = AveragedLaplaceCounts(2.0, 4, 2).terms(FAR)
     composed = compose([Resampled(one.curve, one.pure)] * 2)
     assert composed.epsilon_upper(1e-5) == pytest.approx(twice.curve.epsilon_upper(1e-5), rel=3e-3)
     assert composed.epsilon_upper(0.0) == pytest.approx(twice.pure, rel=1e-9)

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.accounting.calibrate import TOLERANCE, least_noise
-from hedgerow.accounting.certificate import Certificate, certify, round_up
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import GaussianProfile, attack_success_upper
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import Certificate, certify, round_up
 from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
 
 BOTH = Composition((GeometricCounts(2.0, 3), GaussianCounts(5.0, 2)))

@@ -2,16 +2,90 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from hedgerow.accounting.resampled.equal_sign import (
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hedgerow.accounting.resampled import (
     SCANNED_COUNT_WEIGHT,
     SCANNED_NOISE,
     SCANNED_RATE,
-    equal_sign_ratio,
     require_scanned,
 )
+from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import UncertifiedError
+
+Array = NDArray[np.float64]
+_LEAST_DELTA = 1e-14  # below it δ is rounding of the scan's own sums
+
+
+def equal_sign_ratio(
+    *,
+    noise_sd: float,
+    bound: float,
+    rate: float,
+    count_weight: float = 0.0,
+    values: int = 11,
+    points: int = 40,
+    reach: float = 1.0,
+) -> float:
+    """Return the largest δ(P_w‖P_v)(ε) / δ_end(ε) found over 0 ≤ w < v ≤ bound and ε > 0: an estimate.
+
+    A ratio above 1 would be a pair that the end pair does not dominate.
+
+    Parameters
+    ----------
+    noise_sd, bound, rate, count_weight : float
+        σ, a, λ and κ of one replicate.
+    values : int
+        Number of equally spaced v and w.
+    points : int
+        Number of ε, up to where δ_end falls under 1e-14.
+    reach : float
+        Largest v in units of `bound`; above 2 the ratio must exceed 1, which shows that the scan can.
+
+    """
+    law = _law(noise_sd, bound, rate, count_weight)
+    x = np.linspace(law.low, law.high, 6001)
+    width = x[1] - x[0]
+    end_p = law.p(x) * width
+    end_q = end_p[::-1]
+    epsilons = _epsilons(end_p, end_q, points)
+    end = np.array([np.maximum(end_p - math.exp(e) * end_q, 0.0).sum() for e in epsilons])
+    epsilons, end = epsilons[end > _LEAST_DELTA], end[end > _LEAST_DELTA]
+    laws = [_at(law, x, share) * width for share in np.linspace(0.0, reach, values)]
+    worst = 0.0
+    for low in range(values):
+        for high in range(low + 1, values):
+            for epsilon, most in zip(epsilons, end, strict=True):
+                delta = np.maximum(laws[low] - math.exp(epsilon) * laws[high], 0.0).sum()
+                worst = max(worst, float(delta / most))
+    return worst
+
+
+def _law(noise_sd: float, bound: float, rate: float, count_weight: float) -> ResampledLaw:
+    law = ResampledLaw.of(
+        sd=noise_sd, bound=bound, rate=rate, count_weight=count_weight, symmetric=True, left_out=1e-17
+    )
+    every = 6 if count_weight else 1  # .42 σ: a trapezoid sum of Gaussians is exact to 1e-13 up to half a σ
+    weights = law.weights[:, ::every] * every
+    return ResampledLaw(law.sd, law.bound, weights, True, law.low, law.high, law.left_out)
+
+
+def _at(law: ResampledLaw, x: Array, share: float) -> Array:
+    return ResampledLaw(law.sd, share * law.bound, law.weights, True, law.low, law.high, law.left_out).p(x)
+
+
+def _epsilons(p: Array, q: Array, points: int) -> Array:
+    """ε from near 0 to where δ_end is about 1e-14, denser near 0."""
+    low, high = 0.0, 600.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        above = np.maximum(p - math.exp(middle) * q, 0.0).sum() > _LEAST_DELTA
+        low, high = (middle, high) if above else (low, middle)
+    return np.asarray(high * np.linspace(1e-3, 1.0, points) ** 2, dtype=np.float64)
 
 
 @pytest.mark.parametrize("noise", [SCANNED_NOISE[0], 0.3, 0.7, 3.0, 50.0, SCANNED_NOISE[1]])

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, LossGrid, highest, joined, spread
-from hedgerow.accounting.resampled.mixture import Pair, PairKind, release_curve
+from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 
 Array = NDArray[np.float64]
 

@@ -10,18 +10,21 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import norm, poisson
 
+from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid
-from hedgerow.accounting.resampled.mixture import (
+from hedgerow.accounting.resampled import (
     Pair,
     PairKind,
-    least_noise_sd,
-    neighbour_pairs,
     priced_noise_sd,
     release_curve,
 )
-from hedgerow.accounting.resampled.resampled_law import ResampledLaw
+from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.resampled import ResampledCoordinate, ResampledGaussian, resampled_pairs
+from hedgerow.noise.lattice import lattice_noise
 
 Array = NDArray[np.float64]
 
@@ -180,61 +183,73 @@ def test_sabotage_optimistic_rounding_is_caught(k: int) -> None:
 # Pairs, calibration, refusals -----------------------------------------------------------------------------------------
 
 
-def kinds(**arguments: object) -> list[str]:
-    return [pair.kind.value for pair in neighbour_pairs(noise_sd=5.0, bound=1.0, **arguments)]
+def resampled(
+    sd: float, k: int = 1, shape: str = "value", *, presence: str = "public", cells: int = 1
+) -> ResampledGaussian:
+    """Values within ½ with noise of `sd`, and a count of weight 1 beside them where the shape has one."""
+    value, count = ResampledCoordinate(1000, lattice_noise(2000 * sd)), ResampledCoordinate(1, lattice_noise(2 * sd))
+    coordinates = {"value": (value,), "count": (count,), "value-and-count": (value, count)}[shape]
+    return ResampledGaussian(k, 1.0, shape, coordinates, presence, cells)
+
+
+def kinds(relation: Relation, shape: str, **where: object) -> list[str]:
+    return [pair.kind.value for pair in resampled_pairs(resampled(5.0, 1, shape, **where), relation)]
 
 
 def test_which_pairs_are_paid() -> None:
-    assert kinds(relation="add-remove", cells=True, count_weight=1.0) == ["one-sided"]
-    assert kinds(relation="replace-one") == ["same-cell"]
-    assert kinds(relation="replace-one", cells=True) == ["same-cell", "across"]
-    assert kinds(relation="replace-one", count_weight=1.0) == ["same-cell", "one-sided"]
-    assert kinds(relation="replace-one", value=False, cells=True) == ["across"]
-    (pair,) = neighbour_pairs(relation="add-remove", noise_sd=5.0, bound=3.0, count_weight=4.0)
-    assert pair.bound == 5.0
+    near, far, private = Relation.ADD_REMOVE, Relation.REPLACE_ONE, {"presence": "private"}
+    assert kinds(near, "value-and-count", cells=2, **private) == ["one-sided"]
+    assert kinds(far, "value") == ["same-cell"]
+    assert kinds(far, "value", cells=2, **private) == ["same-cell", "across"]
+    assert kinds(far, "value-and-count", **private) == ["same-cell", "one-sided"]
+    assert kinds(far, "count", cells=2, **private) == ["across"]
+    (pair,) = resampled_pairs(resampled(0.1, 1, "value-and-count", **private), near)
+    assert pair.bound == pytest.approx(math.hypot(5.0, 5.0), rel=1e-4)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-def test_calibration_lands_under_the_budget_and_close(epsilon: float, relation: str) -> None:
+@pytest.mark.parametrize("relation", list(Relation))
+def test_calibration_lands_under_the_budget_and_close(epsilon: float, relation: Relation) -> None:
+    presence = "public" if relation is Relation.REPLACE_ONE else "private"
     for k in (1, 30):
-        sd = least_noise_sd(epsilon=epsilon, delta=1e-6, n_resamples=k, relation=relation, bound=0.5)
-        pairs = neighbour_pairs(relation=relation, noise_sd=sd, bound=0.5)
-        spent = release_curve(pairs, n_resamples=k).epsilon_upper(1e-6)
+        found = least_noise(lambda m, k=k: resampled(1.0 / m, k, presence=presence), relation, Budget(epsilon, 1e-6))
+        spent = release_curve(resampled_pairs(found.mechanism, relation), n_resamples=k).epsilon_upper(1e-6)
         assert epsilon - 1e-3 <= spent <= epsilon
 
 
 def test_calibration_of_a_mean_by_group() -> None:
-    arguments = {"relation": "replace-one", "bound": 1.0, "count_weight": 1.0, "cells": True}
-    sd = least_noise_sd(epsilon=1.0, delta=1e-6, n_resamples=50, **arguments)
-    pairs = neighbour_pairs(noise_sd=sd, **arguments)
+    def build(precision: float) -> ResampledGaussian:
+        return resampled(1.0 / precision, 50, "value-and-count", presence="private", cells=2)
+
+    found = least_noise(build, Relation.REPLACE_ONE, Budget(1.0, 1e-6))
+    pairs = resampled_pairs(found.mechanism, Relation.REPLACE_ONE)
     assert 0.999 <= release_curve(pairs, n_resamples=50).epsilon_upper(1e-6) <= 1.0
 
 
 def test_calibration_stays_in_the_scanned_range() -> None:
-    sd = least_noise_sd(epsilon=900.0, delta=1e-2, n_resamples=1, relation="replace-one", bound=0.5)
-    assert sd == pytest.approx(0.1)
+    found = least_noise(lambda m: resampled(1.0 / m), Relation.REPLACE_ONE, Budget(100.0, 0.3))
+    assert found.precision == pytest.approx(10.0, rel=1e-4)
     with pytest.raises(UncertifiedError) as caught:
-        least_noise_sd(epsilon=1e-4, delta=1e-9, n_resamples=1000, relation="replace-one", bound=0.5)
+        least_noise(lambda m: resampled(1.0 / m, 1000), Relation.REPLACE_ONE, Budget(1e-3, 1e-9))
     assert caught.value.code == "HG403"
 
 
 @pytest.mark.parametrize("name", ["noise_sd", "bound", "rate"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
 def test_pairs_refuse_what_is_not_positive(name: str, value: float) -> None:
-    arguments = {"relation": "add-remove", "noise_sd": 1.0, "bound": 1.0, "rate": 1.0} | {name: value}
+    arguments = {"noise_sd": 1.0, "bound": 1.0, "rate": 1.0} | {name: value}
     with pytest.raises(ParameterError):
-        neighbour_pairs(**arguments)
+        Pair(PairKind.ONE_SIDED, **arguments)
 
 
 def test_what_no_price_is_computed_for_is_refused() -> None:
     for noise_sd, rate in ((0.01, 1.0), (1e10, 1.0), (1.0, 101.0)):
         with pytest.raises(UncertifiedError) as caught:
-            neighbour_pairs(relation="add-remove", noise_sd=noise_sd, bound=1.0, rate=rate)
+            Pair(PairKind.ONE_SIDED, noise_sd, 1.0, rate)
         assert caught.value.code == "HG403"
     with pytest.raises(UncertifiedError) as caught:
-        least_noise_sd(epsilon=1.0, delta=1e-30, n_resamples=5, relation="add-remove", bound=1.0)
-    assert caught.value.code == "HG401"
+        least_noise(lambda m: resampled(1.0 / m, 5, presence="private"), Relation.ADD_REMOVE, Budget(1.0, 0.0))
+    assert caught.value.code == "HG403"
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])

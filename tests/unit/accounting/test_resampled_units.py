@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.resampled.mixture import Pair, PairKind, release_curve
-from hedgerow.accounting.resampled.resampled_units import partitions, units_curve
+from hedgerow.accounting.resampled import Pair, PairKind, release_curve
+from hedgerow.accounting.units import partitions
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
+from hedgerow.mechanisms.resampled import units_curve
 
 
 def units(sd: float, *, rows: int, cells: int, k: int, reach: int = 1) -> ResampledUnits:

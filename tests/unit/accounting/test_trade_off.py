@@ -7,8 +7,7 @@ from statistics import NormalDist
 
 import pytest
 
-from hedgerow.accounting.profile import GaussianProfile, PureProfile
-from hedgerow.accounting.trade_off import attack_hits_upper
+from hedgerow.accounting.profile import GaussianProfile, PureProfile, attack_hits_upper
 
 ALARMS = [0.0, 1e-4, 0.01, 0.05, 0.3, 0.5, 0.9, 1.0]
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from hedgerow.audit.replay.trace import SilentNoise
-from hedgerow.audit.worst_pairs.neighbours import Neighbours, contribution, worst_pairs
-from hedgerow.audit.worst_pairs.outputs import draw_outputs
 from hedgerow.audit.worst_pairs.specimens import Specimen, bootstrap, specimens
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import Neighbours
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, MomentsGaussian, MomentsGeometric
 
 # These have no table of sums: tests of their own hold their laws.
@@ -24,7 +23,7 @@ def label(one: Specimen) -> str:
 
 def moved(pair: Neighbours, mechanism: MomentsGaussian | MomentsGeometric) -> np.ndarray:
     """The exact tables' difference, in widths, through the code that releases."""
-    first, second = (draw_outputs(mechanism, data, 1, SilentNoise())[0] for data in pair.histograms())
+    first, second = (mechanism.outputs(data, 1, SilentNoise())[0] for data in pair.histograms())
     widths = [noise.in_units for noise in mechanism.noise.coordinates().values()]
     return np.abs(first - second) / np.array(widths)
 
@@ -33,7 +32,7 @@ def moved(pair: Neighbours, mechanism: MomentsGaussian | MomentsGeometric) -> np
 def test_the_worst_pair_moves_moments_as_far_as_was_priced_and_no_farther(one: Specimen) -> None:
     assert isinstance(one.mechanism, (MomentsGaussian, MomentsGeometric))
     layout, widths = one.mechanism.layout, one.mechanism.noise.widths()
-    pairs = worst_pairs(one.mechanism, one.relation)
+    pairs = one.mechanism.worst_pairs(one.relation)
     if isinstance(one.mechanism, MomentsGaussian):
         farthest = max(np.sqrt((moved(pair, one.mechanism) ** 2).sum()) for pair in pairs)
         assert farthest == pytest.approx(layout.mu(one.relation, widths), rel=1e-9)
@@ -44,31 +43,31 @@ def test_the_worst_pair_moves_moments_as_far_as_was_priced_and_no_farther(one: S
 
 @pytest.mark.parametrize("one", [one for one in specimens() if one.mechanism.type not in NOT_ADDED], ids=label)
 def test_a_contribution_is_what_the_release_adds(one: Specimen) -> None:
-    pair = worst_pairs(one.mechanism, one.relation)[0]
+    pair = one.mechanism.worst_pairs(one.relation)[0]
     assert pair.first is not None
     with_record, _ = pair.histograms()
     empty = Neighbours("empty", None, None, pair.cells).histograms()[0]
     if one.mechanism.type in ("gaussian", "laplace", "averaged-laplace"):
-        assert contribution(one.mechanism, pair.first)[0].tolist() == [1.0]
+        assert one.mechanism.contribution(pair.first)[0].tolist() == [1.0]
         return
-    tables = [draw_outputs(one.mechanism, data, 1, SilentNoise())[0] for data in (with_record, empty)]
+    tables = [one.mechanism.outputs(data, 1, SilentNoise())[0] for data in (with_record, empty)]
     difference = (tables[0] - tables[1])[pair.first.cell]
     # Silent resampling draws every record as often as is expected, to the nearest whole number.
-    added = round(getattr(one.mechanism, "rate", 1.0)) * contribution(one.mechanism, pair.first)[0]
+    added = round(getattr(one.mechanism, "rate", 1.0)) * one.mechanism.contribution(pair.first)[0]
     assert np.array_equal(difference if difference.ndim == 1 else difference[:, 0], added)
 
 
 def test_each_relation_has_its_pairs() -> None:
     grouped = bootstrap(3, "value-and-count", cells=2)
-    assert [pair.name for pair in worst_pairs(grouped, Relation.REPLACE_ONE)] == ["same cell", "across cells"]
-    assert [pair.name for pair in worst_pairs(grouped, Relation.ADD_REMOVE)] == ["one-sided"]
-    assert [pair.name for pair in worst_pairs(GeometricCounts(1.0, 1), Relation.REPLACE_ONE)] == ["one-sided"]
-    assert [pair.name for pair in worst_pairs(bootstrap(3, "value"), Relation.REPLACE_ONE)] == ["same cell"]
+    assert [pair.name for pair in grouped.worst_pairs(Relation.REPLACE_ONE)] == ["same cell", "across cells"]
+    assert [pair.name for pair in grouped.worst_pairs(Relation.ADD_REMOVE)] == ["one-sided"]
+    assert [pair.name for pair in GeometricCounts(1.0, 1).worst_pairs(Relation.REPLACE_ONE)] == ["one-sided"]
+    assert [pair.name for pair in bootstrap(3, "value").worst_pairs(Relation.REPLACE_ONE)] == ["same cell"]
 
 
 def test_neighbours_differ_in_one_record() -> None:
     for one in specimens():
-        for pair in worst_pairs(one.mechanism, one.relation):
+        for pair in one.mechanism.worst_pairs(one.relation):
             first, second = pair.histograms()
             assert first.total() == 1
             assert second.total() == (0 if pair.name == "one-sided" else 1)
@@ -76,4 +75,4 @@ def test_neighbours_differ_in_one_record() -> None:
 
 def test_what_has_no_known_worst_pair_is_refused() -> None:
     with pytest.raises(UncertifiedError, match="HG520"):
-        worst_pairs(Composition((GeometricCounts(1.0, 1),)), Relation.ADD_REMOVE)
+        Composition((GeometricCounts(1.0, 1),)).worst_pairs(Relation.ADD_REMOVE)

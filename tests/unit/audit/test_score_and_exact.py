@@ -11,7 +11,6 @@ from scipy import stats
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attacks.attack import threshold_attack
 from hedgerow.audit.attacks.exact import exact_delta_lower, exact_epsilon_lower, is_small
-from hedgerow.audit.worst_pairs.neighbours import contribution, worst_pairs
 from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio, summed
 from hedgerow.audit.worst_pairs.specimens import bootstrap, specimens
 from hedgerow.facts.relation import Relation
@@ -22,7 +21,7 @@ NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 
 def test_the_score_of_a_bootstrap_is_the_ratio_of_its_mixtures() -> None:
     mechanism = bootstrap(3, "value-and-count", cells=2)
-    pair = worst_pairs(mechanism, FAR)[0]
+    pair = mechanism.worst_pairs(FAR)[0]
     sds = np.array([one.noise.in_units for one in mechanism.coordinates])
     reach = mechanism.coordinates[0].reach
     outputs = np.random.default_rng(1).normal(0.0, 1.5, (20, 2, 2, 3)) * sds[:, None]
@@ -43,10 +42,10 @@ def test_the_score_of_a_bootstrap_is_the_ratio_of_its_mixtures() -> None:
 def test_the_score_of_gaussian_moments_is_the_ratio_of_its_densities() -> None:
     mechanism = next(one.mechanism for one in specimens() if one.name == "mean by group")
     assert isinstance(mechanism, MomentsGaussian)
-    pair = worst_pairs(mechanism, FAR)[1]
+    pair = mechanism.worst_pairs(FAR)[1]
     assert pair.name == "across cells"
     widths = np.array([one.in_units for one in mechanism.noise.coordinates().values()])
-    moved = contribution(mechanism, pair.first)[0] if pair.first else np.zeros(3)
+    moved = mechanism.contribution(pair.first)[0] if pair.first else np.zeros(3)
     outputs = np.random.default_rng(2).normal(0.0, 2.0, (20, 2, 3)) * widths
     still = stats.norm.logpdf(outputs, 0.0, widths).sum(axis=2)
     there = stats.norm.logpdf(outputs, moved, widths).sum(axis=2)
@@ -58,7 +57,7 @@ def test_the_score_of_laplace_noise_is_the_ratio_of_its_densities() -> None:
     mechanism = LaplaceNoise(scale=3.0, sensitivity=2.0)
     outputs = np.linspace(-5, 5, 11).reshape(-1, 1, 1)
     exact = stats.laplace.logpdf(outputs, 1.0, 1.5) - stats.laplace.logpdf(outputs, 0.0, 1.5)
-    assert likelihood_ratio(mechanism, worst_pairs(mechanism, FAR)[0])(outputs) == pytest.approx(exact.ravel())
+    assert likelihood_ratio(mechanism, mechanism.worst_pairs(FAR)[0])(outputs) == pytest.approx(exact.ravel())
 
 
 @pytest.mark.parametrize("mechanism", [GeometricCounts(1.0, 1), GeometricCounts(2.0, 3), GaussianCounts(1.5, 3)])

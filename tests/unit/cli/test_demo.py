@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
 from hedgerow.demo.population import RECORDS, draw_survey
 from hedgerow.demo.run import CALLS
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.result.folder import FILES
 
 

@@ -28,7 +28,7 @@ SHELL = re.compile(r"(?<![\w-])--[a-z]")
 # What no command can reach: studies, pictures, numbers after a release, what takes a user's own objects.
 IN_PYTHON_ONLY = (
     *(
-        "accounting/resampled/mixture.py",
+        "accounting/resampled.py",
         "audit/bootstrap_tables.py",
         "release/result/frame.py",
         "resampling/n_resamples.py",

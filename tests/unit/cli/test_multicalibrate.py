@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration import family_of, multicalibration_error, read_model
 from hedgerow.multicalibration.fit import ScoredColumns, records_from
 from hedgerow.multicalibration.groups.columns import records_of

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.result.folder import FILES, ReleaseFolder
 from hedgerow.release.result.result import Release
 

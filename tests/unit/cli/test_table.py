@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.tables.folder import TABLE_FILES
 
 CANARY = "424242.125"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.accounting.certificate import certify
 from hedgerow.cli.main import app
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.multicalibration.model.model import BaseOrigin
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.averaged.averaged_law import SummedLaplace
+from hedgerow.accounting.averaged import SummedLaplace
 from hedgerow.inference.noise_law import averaged_law, draws_of, noise_quantiles, quantiles_of
 
 LEVELS = (0.5, 0.9, 0.95, 0.99, 0.9999)

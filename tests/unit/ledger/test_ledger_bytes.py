@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GaussianNoise
 
 ENTRIES = 50

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attacks.attack import threshold_attack
 from hedgerow.audit.verdict import sampler_of
-from hedgerow.audit.worst_pairs.neighbours import contribution, worst_pairs
 from hedgerow.audit.worst_pairs.score import likelihood_ratio
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise
 from hedgerow.testing.simulated import SimulatedNoise
@@ -85,7 +84,7 @@ def totals(bounds: list[tuple[int, int]], widths: list[float], law: str = "geome
 def attacked(mechanism: CellTotals, *, runs: int = 200_000, seed: int = 5) -> float:
     """A certified lower bound on ε at δ = 0, wrong with probability 1e-12, on the worst of the pairs."""
     noise, found = SimulatedNoise(seed), []
-    for pair in worst_pairs(mechanism, FAR):
+    for pair in mechanism.worst_pairs(FAR):
         first, second = (sampler_of(mechanism, data, noise) for data in pair.histograms())
         score = likelihood_ratio(mechanism, pair)
         found.append(threshold_attack(first, second, score, delta=0.0, runs=runs, alpha=1e-12).epsilon_lower)
@@ -123,11 +122,11 @@ def test_the_audit_finds_a_pair_as_far_apart_as_was_priced(law: str, relation: R
     mechanism = CellTotals(law, -42, 1, kinds, (0, 1, 2, 2))
     power = 2 if law == "gaussian" else 1
     costs = []
-    for pair in worst_pairs(mechanism, relation):
+    for pair in mechanism.worst_pairs(relation):
         moved = np.zeros((4, 2))
         for sign, record in ((1.0, pair.first), (-1.0, pair.second)):
             if record is not None:
-                added, widths = contribution(mechanism, record)
+                added, widths = mechanism.contribution(record)
                 moved[record.cell] += sign * added / widths
         costs.append(float((np.abs(moved) ** power).sum()))
     declared = mechanism.mu(relation) ** 2 if law == "gaussian" else mechanism.pure(relation)

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords, randomised_records
+from hedgerow.mechanisms.randomised_records import (
+    FINE,
+    NOWHERE,
+    RandomisedRecords,
+    randomised_records,
+)
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.draw.randomised_records import NOWHERE, as_bits, choose_views, count_ones, debiased
 from hedgerow.testing.simulated import SimulatedNoise
 
 
@@ -48,7 +52,7 @@ def test_the_worst_pair_of_records_costs_what_is_stated(epsilon: float, cells: i
 def test_bits_follow_their_law() -> None:
     """200,000 records, seed 8: each cell's ones are binomial; those of a record in another cell are rejected."""
     described = randomised_records(1.0, (5,), (1.0,))
-    bits = as_bits(described, 0, np.full(200_000, 2), SimulatedNoise(8).generator())
+    bits = described.as_bits(0, np.full(200_000, 2), SimulatedNoise(8).generator())
     ones = bits.sum(axis=0)
     for cell, found in enumerate(ones):
         p = 0.5 if cell == 2 else described.chance
@@ -63,25 +67,25 @@ def test_estimates_have_no_bias_and_the_stated_spread() -> None:
     described = randomised_records(1.0, (4,), (1.0,))
     cells = np.repeat([0, 1, 2, NOWHERE], [200, 300, 400, 19_100])
     noise = SimulatedNoise(3)
-    found = np.array([debiased(described, count_ones(described, 0, cells, noise), 20_000) for _ in range(400)])
+    found = np.array([described.debiased(described.count_ones(0, cells, noise), 20_000) for _ in range(400)])
     sd = described.noise_sd(20_000, 0)
     assert np.all(np.abs(found.mean(axis=0) - [200, 300, 400, 0]) < 5 * sd / math.sqrt(400))
     assert found[:, 3].std() == pytest.approx(sd, rel=0.15)
-    raw = count_ones(described, 0, cells, noise) / 0.5
+    raw = described.count_ones(0, cells, noise) / 0.5
     assert abs(raw[3]) > 20 * sd
 
 
 def test_views_are_shown_in_their_shares_whatever_the_records() -> None:
     described = randomised_records(1.0, (2, 3, 4), (0.5, 0.3, 0.2))
     assert sum(described.shares) == FINE
-    shown = np.bincount(choose_views(described, 100_000, SimulatedNoise(2)), minlength=3)
+    shown = np.bincount(described.choose_views(100_000, SimulatedNoise(2)), minlength=3)
     assert stats.chisquare(shown, [50_000, 30_000, 20_000]).pvalue > 1e-6
     assert stats.chisquare(shown, [49_000, 30_000, 21_000]).pvalue < 1e-12
 
 
 def test_the_released_noise_draws_them_too() -> None:
     described = randomised_records(1.0, (3,), (1.0,))
-    ones = count_ones(described, 0, np.zeros(50_000, dtype=np.int64), SecureNoise())
+    ones = described.count_ones(0, np.zeros(50_000, dtype=np.int64), SecureNoise())
     assert stats.binomtest(int(ones[0]), 50_000, 0.5).pvalue > 1e-9
     assert stats.binomtest(int(ones[1]), 50_000, described.chance).pvalue > 1e-9
 

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise
 from hedgerow.release.forecast.price import price_of
 from hedgerow.testing.simulated import Study

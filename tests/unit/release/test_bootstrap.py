@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.accounting.compose import profile_of
-from hedgerow.accounting.resampled.mixture import PairKind
-from hedgerow.accounting.resampled.resampled import resampled_pairs
+from hedgerow.accounting.resampled import PairKind
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
+from hedgerow.mechanisms.resampled import resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import HIDDEN, PublicFacts
 from hedgerow.release.execute import draw_estimates

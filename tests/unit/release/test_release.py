@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
     Composition,
     GaussianCounts,

@@ -9,16 +9,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.certificate import certify, mechanism_from_record
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.mutants.broken_sparse_vector import broken_sparse_vectors, loss_of_broken
-from hedgerow.audit.worst_pairs.sparse_vector import Questions, log_chances, sparse_vector_outputs, texts, worst_loss
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
+from hedgerow.mechanisms.sparse_vector import (
+    Questions,
+    RunState,
+    SparseVector,
+    SparseVectorRun,
+    SparseVectorRuns,
+    log_chances,
+    sparse_vector,
+    sparse_vector_outputs,
+    texts,
+    worst_loss,
+)
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.draw.sparse_vector import RunState, SparseVectorRun, SparseVectorRuns
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import BudgetExceeded, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.release.spend import Account, InLedger, NoLedger, Spending, Spent, run_unpriced, spend
 from hedgerow.testset import TestSet

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.engines.query import Query
 from hedgerow.engines.source import open_source
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.resampling.histogram import Histogram
 
 PERSON = [p for p in range(600) for _ in range(1 + p % 5)]

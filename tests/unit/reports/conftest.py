@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hedgerow.accounting.certificate import certify
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise
 from hedgerow.release.result.result import Release
 

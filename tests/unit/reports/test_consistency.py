@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.model.model_file import model_text
 from hedgerow.reports.verify.consistency import contradictions

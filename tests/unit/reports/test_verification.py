@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import GaussianNoise, LaplaceNoise
 from hedgerow.release.result.result import Release
 from hedgerow.reports import write_report

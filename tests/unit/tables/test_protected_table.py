@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import HedgerowError, ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import ColumnFacts, Facts, Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric
 from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
 from hedgerow.release.result.folder import prepared_folder

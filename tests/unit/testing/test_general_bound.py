@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.accounting.certificate import certify
 from hedgerow.accounting.multinomial import draw_shares, multinomial_curve
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import certify
 from hedgerow.testing.general_bound import certify_published
 from hedgerow.testing.multinomial import MultinomialBootstrap
 from hedgerow.testing.prices import attained_epsilon

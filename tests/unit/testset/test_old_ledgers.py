@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import DataError, LedgerError, ParameterError
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.testset import TestSet
 from hedgerow.testset.from_file import FileTestSet
 from hedgerow.testset.looks import LedgerLooks, Secret

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.attacks.bound import greatest_epsilon
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Mechanism
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GeometricCounts, Mechanism
 
-Counts = GeometricCounts | GaussianCounts | AveragedLaplaceCounts
 _MOST = 2000
 _ROUNDOFF = 1e-12
 
@@ -57,7 +56,7 @@ def exact_epsilon_lower(mechanism: Counts, relation: Relation, delta: float) -> 
 
 
 def _touched(mechanism: Counts, relation: Relation) -> int:
-    return min(2, mechanism.cells) if relation is Relation.REPLACE_ONE else 1
+    return mechanism.touched(relation)
 
 
 def _reach(mechanism: Counts) -> int:
@@ -65,7 +64,7 @@ def _reach(mechanism: Counts) -> int:
         return math.ceil(40.0 * mechanism.scale) + 2
     if isinstance(mechanism, AveragedLaplaceCounts):
         return math.ceil((40.0 + 10.0 * math.sqrt(mechanism.draws)) * mechanism.scale) + 2
-    return math.ceil(9.0 * mechanism.sd) + 2
+    return math.ceil(9.0 * mechanism.width) + 2
 
 
 @lru_cache(maxsize=8)
@@ -83,9 +82,9 @@ def _law(mechanism: Counts, z: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray((1.0 - alpha) / (1.0 + alpha) * np.exp(-np.abs(z) / mechanism.scale))
     if isinstance(mechanism, AveragedLaplaceCounts):
         return _convolved_law(mechanism, z)
-    span = np.arange(-math.ceil(40.0 * mechanism.sd) - 2, math.ceil(40.0 * mechanism.sd) + 3, dtype=np.float64)
-    total = np.exp(-(span**2) / (2.0 * mechanism.sd**2)).sum()
-    return np.asarray(np.exp(-(z**2) / (2.0 * mechanism.sd**2)) / total)
+    span = np.arange(-math.ceil(40.0 * mechanism.width) - 2, math.ceil(40.0 * mechanism.width) + 3, dtype=np.float64)
+    total = np.exp(-(span**2) / (2.0 * mechanism.width**2)).sum()
+    return np.asarray(np.exp(-(z**2) / (2.0 * mechanism.width**2)) / total)
 
 
 def _convolved_law(mechanism: AveragedLaplaceCounts, z: NDArray[np.float64]) -> NDArray[np.float64]:

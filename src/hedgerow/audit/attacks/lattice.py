@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.worst_pairs.cell_totals import bits_of_cells
-from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceMoments,
-    CellTotals,
-    HistogramRounds,
-    Mechanism,
-    MomentsGaussian,
-    MomentsGeometric,
-    ResampledGaussian,
-)
+from hedgerow.mechanisms.mechanism import Mechanism, Single
 
 
 def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
@@ -29,17 +20,9 @@ def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
     >>> off_lattice(np.array([[[3.0]], [[2.5]]]), GeometricCounts(1.0, cells=1))
     1
     """
-    bits = [0]
-    if isinstance(mechanism, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)):
-        bits = [noise.bits for noise in mechanism.noise.coordinates().values()]
-    elif isinstance(mechanism, ResampledGaussian):
-        bits = [coordinate.noise.bits for coordinate in mechanism.coordinates]
-    elif isinstance(mechanism, HistogramRounds):
-        bits = [side.bits for side in (mechanism.residual, mechanism.count) for _ in range(outputs.shape[2] // 2)]
-    elif isinstance(mechanism, CellTotals):
-        return _off(outputs * np.exp2(bits_of_cells(mechanism).astype(np.float64)))
-    shape = (1, 1, len(bits)) + (1,) * (outputs.ndim - 3)
-    return _off(outputs * np.exp2(np.array(bits, dtype=np.float64)).reshape(shape))
+    bits = np.array(mechanism.bits if isinstance(mechanism, Single) else (0,), dtype=np.float64)
+    shape = (1,) * (2 - bits.ndim) + bits.shape + (1,) * (outputs.ndim - 3)
+    return _off(outputs * np.exp2(bits).reshape(1, *shape))
 
 
 def _off(scaled: NDArray[np.float64]) -> int:

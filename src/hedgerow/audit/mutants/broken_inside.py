@@ -14,8 +14,6 @@ from hedgerow.audit.attacks.lattice import off_lattice
 from hedgerow.audit.attacks.law import has_law
 from hedgerow.audit.mutants.mutant import Rejection
 from hedgerow.audit.replay.replay import replay_pair
-from hedgerow.audit.worst_pairs.neighbours import worst_pairs
-from hedgerow.audit.worst_pairs.outputs import draw_outputs
 from hedgerow.audit.worst_pairs.specimens import mean_with_private_count
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.errors import ParameterError
@@ -55,8 +53,8 @@ def wrong_relation(seed: int) -> Rejection:
 def float_noise(seed: int) -> Rejection:
     """Draw the noise of a mean as doubles, and add it as it is."""
     mechanism = mean_with_private_count(Relation.ADD_REMOVE)
-    data = worst_pairs(mechanism, Relation.ADD_REMOVE)[0].histograms()[0]
-    outputs = draw_outputs(mechanism, data, 1000, SimulatedNoise(seed))
+    data = mechanism.worst_pairs(Relation.ADD_REMOVE)[0].histograms()[0]
+    outputs = mechanism.outputs(data, 1000, SimulatedNoise(seed))
     floated = outputs + np.random.default_rng(seed).normal(0.0, 1.0, outputs.shape)
     found, true = off_lattice(floated, mechanism), off_lattice(outputs, mechanism)
     said = f"{found:,} of {outputs.size:,} numbers off the lattice; {true} of the true ones"

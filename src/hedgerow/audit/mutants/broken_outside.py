@@ -15,7 +15,6 @@ from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.audit.attacks.attack import Sampler, threshold_attack
 from hedgerow.audit.mutants.mutant import Rejection
 from hedgerow.audit.verdict import sampler_of
-from hedgerow.audit.worst_pairs.neighbours import worst_pairs
 from hedgerow.audit.worst_pairs.score import Score, likelihood_ratio, summed
 from hedgerow.audit.worst_pairs.specimens import bootstrap, mean_with_private_count
 from hedgerow.facts.relation import Relation
@@ -34,7 +33,7 @@ def half_noise(seed: int) -> Rejection:
     claimed = mean_with_private_count(Relation.ADD_REMOVE)
     parts = {name: LatticeNoise(one.width // 2, one.bits) for name, one in claimed.noise.coordinates().items()}
     drawn = replace(claimed, noise=MomentsNoise(parts.get("count"), parts["total"], parts.get("square")))
-    pair = worst_pairs(claimed, Relation.ADD_REMOVE)[0]
+    pair = claimed.worst_pairs(Relation.ADD_REMOVE)[0]
     noise = SimulatedNoise(seed)
     samplers = [sampler_of(drawn, data, noise) for data in pair.histograms()]
     upper = profile_of(claimed, Relation.ADD_REMOVE).epsilon_upper(1e-3)
@@ -69,7 +68,7 @@ def resample_at_one_over_z(seed: int) -> Rejection:
     100 records, of which one may succeed; it is drawn with a chance of .0956, and then it shows.
     """
     drawn, far = Resample(n=100, draws=10), Relation.REPLACE_ONE
-    pair, noise = worst_pairs(drawn, far)[0], SimulatedNoise(seed)
+    pair, noise = drawn.worst_pairs(far)[0], SimulatedNoise(seed)
     first, second = (sampler_of(drawn, data, noise) for data in pair.histograms())
     return _crossed(0.1, (first, second), likelihood_ratio(drawn, pair), delta=1e-3, runs=100_000)
 
@@ -78,7 +77,7 @@ def scalar_price(seed: int) -> Rejection:
     """Release a resampled (sum, count) of two cells at the price of one sum of one cell."""
     grouped = bootstrap(5, "value-and-count", cells=2, count_weight=2.0)
     scalar = bootstrap(5, "value")
-    across = worst_pairs(grouped, Relation.REPLACE_ONE)[-1]
+    across = grouped.worst_pairs(Relation.REPLACE_ONE)[-1]
     samplers = [sampler_of(grouped, data, SimulatedNoise(seed + one)) for one, data in enumerate(across.histograms())]
     upper = profile_of(scalar, Relation.REPLACE_ONE).epsilon_upper(1e-3)
     score = likelihood_ratio(grouped, across)
@@ -109,7 +108,7 @@ def off_centre(seed: int) -> Rejection:
 def noise_reused(seed: int) -> Rejection:
     """Share one draw of noise among replicates: their differences show the weights without any."""
     mechanism = bootstrap(4, "value", presence="private")
-    pair = worst_pairs(mechanism, Relation.ADD_REMOVE)[0]
+    pair = mechanism.worst_pairs(Relation.ADD_REMOVE)[0]
     noise = _SharedNoise(SimulatedNoise(seed), mechanism.n_resamples)
     samplers = [sampler_of(mechanism, data, noise) for data in pair.histograms()]
     upper = profile_of(mechanism, Relation.ADD_REMOVE).epsilon_upper(1e-3)
@@ -119,7 +118,7 @@ def noise_reused(seed: int) -> Rejection:
 def weights_reused(seed: int) -> Rejection:
     """Share one draw of weights among replicates: their mean has the weight once and the noise averaged out."""
     mechanism = bootstrap(16, "value", rho=1.0, presence="private")
-    pair = worst_pairs(mechanism, Relation.ADD_REMOVE)[0]
+    pair = mechanism.worst_pairs(Relation.ADD_REMOVE)[0]
     noise = _SharedWeights(SimulatedNoise(seed), mechanism.n_resamples)
     samplers = [sampler_of(mechanism, data, noise) for data in pair.histograms()]
     upper = profile_of(mechanism, Relation.ADD_REMOVE).epsilon_upper(1e-2)

@@ -1,7 +1,7 @@
 """Sparse vectors broken as published ones were: what each draws, and the loss that enumeration finds in it.
 
 Lyu, Su & Li (2017), figure 2, list variants that were printed as ε-private and are not. Each is described here as the
-sparse vector that it really draws, so that the exact law of `hedgerow.audit.worst_pairs.sparse_vector` applies; a
+sparse vector that it really draws, so that the exact law of `hedgerow.mechanisms.sparse_vector` applies; a
 mutant is rejected where its loss exceeds the price that was claimed.
 
 =========================  =====================================================================================
@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hedgerow.audit.mutants.mutant import Rejection
-from hedgerow.audit.worst_pairs.sparse_vector import Questions, log_chances
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
+from hedgerow.mechanisms.sparse_vector import Questions, SparseVector, log_chances, sparse_vector
 
 _NONE = 1e-3  # a scale at which a two-sided geometric draw is 0 but for a chance below e^-1000
 _FALLING = 30

@@ -24,13 +24,9 @@ from hedgerow.engines.source import Source
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
-    GaussianCounts,
-    GeometricCounts,
+    Counts,
     Mechanism,
-    MomentsGaussian,
-    MomentsGeometric,
+    Moments,
     ResampledGaussian,
     as_record,
 )
@@ -194,14 +190,13 @@ def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.floa
     replaced = relation is Relation.REPLACE_ONE
     moved = np.abs(difference)
     match mechanism:
-        case GeometricCounts(cells=cells) | GaussianCounts(cells=cells) | AveragedLaplaceCounts(cells=cells):
-            touched = min(cells, 2) if replaced else 1
+        case Counts():
+            touched = mechanism.touched(relation)
             return max(float(moved.sum()) / touched, float(moved.max(initial=0.0)))
-        case MomentsGaussian(layout=layout, noise=noise):
+        case Moments(layout=layout, noise=noise):
             widths = np.array([one.in_units for one in noise.coordinates().values()])
-            return float(np.sqrt(((moved / widths) ** 2).sum())) / layout.mu(relation, noise.widths())
-        case MomentsGeometric(layout=layout, noise=noise) | AveragedLaplaceMoments(layout=layout, noise=noise):
-            widths = np.array([one.in_units for one in noise.coordinates().values()])
+            if mechanism.noise_law.power == 2:
+                return float(np.sqrt(((moved / widths) ** 2).sum())) / layout.mu(relation, noise.widths())
             return float((moved / widths).sum()) / layout.pure(relation, noise.widths())
         case ResampledGaussian(coordinates=coordinates):
             reach = np.array([one.reach for one in coordinates]) * (2.0 if replaced else 1.0)

@@ -27,8 +27,8 @@ from hedgerow.testing.simulated import SimulatedNoise
 
 _HOME = Path(hedgerow.__file__).parent
 # Reading a noisy table is post-processing: it may branch on noise. Everything else between data and table may not.
-_TRACED = ("engines", "resampling", "noise")
-_TRACED_FILES = ("execute.py", "draw.py", "resample.py", "missing.py")
+_TRACED = ("engines", "resampling", "noise", "mechanisms")
+_TRACED_FILES = ("execute.py", "design.py")
 # Empty cells and an empty histogram are multiplied by no weights: work saved, seen by a clock alone (a known hole).
 _EXEMPT = ("replicates.py",)
 

@@ -18,41 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.averaged.averaged_law import SummedLaplace, SummedLaw
-from hedgerow.audit.worst_pairs.neighbours import Neighbours, Record, contribution
-from hedgerow.audit.worst_pairs.randomised_records import record_change
-from hedgerow.audit.worst_pairs.sparse_vector import sparse_vector_ratio
-from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
-    AveragedLaplaceNoise,
-    CellTotals,
-    GeometricCounts,
-    LaplaceNoise,
-    Mechanism,
-    MomentsGeometric,
-    RandomisedRecords,
-    Resample,
-    ResampledGaussian,
-    SmoothedResample,
-    SparseVector,
-)
+from hedgerow.mechanisms.mechanism import Mechanism, Neighbours
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
-_TABLE = 20_000
-_FAR = 9.0
 
 
 def likelihood_ratio(mechanism: Mechanism, pair: Neighbours) -> Score:
     """Return the exact log-likelihood ratio log p_first/p_second as a score of outputs (n, cells, features[, k])."""
     present = [
-        (sign, record.cell, _change(mechanism, record))
+        (sign, record.cell, mechanism.change(record))
         for sign, record in ((1.0, pair.first), (-1.0, pair.second))
         if record is not None
     ]
@@ -69,51 +48,6 @@ def likelihood_ratio(mechanism: Mechanism, pair: Neighbours) -> Score:
 def summed(outputs: Floats) -> Floats:
     """Return the sum of each output's numbers: the plainest one-dimensional score."""
     return np.asarray(outputs.reshape(len(outputs), -1).sum(axis=1))
-
-
-def _change(mechanism: Mechanism, record: Record) -> Score:
-    """Return the change of a cell's log-density through one record, as a score of the cell (n, features[, k])."""
-    if isinstance(mechanism, (Resample, SmoothedResample)):
-        return lambda x: record.index * summed(x)
-    if isinstance(mechanism, SparseVector):
-        return sparse_vector_ratio(mechanism, float(record.index))
-    if isinstance(mechanism, RandomisedRecords):
-        return record_change(mechanism, record.index)
-    moved, width = contribution(mechanism, record)
-    by_cell = isinstance(mechanism, CellTotals) and mechanism.law == "geometric"
-    if by_cell or isinstance(mechanism, (GeometricCounts, LaplaceNoise, MomentsGeometric)):
-        return lambda x: np.asarray(((np.abs(x) - np.abs(x - moved)) / width).sum(axis=1))
-    if isinstance(mechanism, (AveragedLaplaceCounts, AveragedLaplaceMoments, AveragedLaplaceNoise)):
-        tables = [_averaged_table(mechanism, float(f), float(w)) for f, w in zip(moved, width, strict=True)]
-        return lambda x: np.asarray(sum(np.interp(x[:, i], *table) for i, table in enumerate(tables)))
-    slope, square = moved / width**2, float((moved**2 / width**2).sum())
-    if not isinstance(mechanism, ResampledGaussian):
-        return lambda x: np.asarray(x @ slope - square / 2.0)
-    at, values = _resampled_table(square, mechanism.rate)
-    return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
-
-
-@lru_cache(maxsize=64)
-def _averaged_table(
-    mechanism: AveragedLaplaceCounts | AveragedLaplaceMoments | AveragedLaplaceNoise, moved: float, width: float
-) -> tuple[Floats, Floats]:
-    far = np.ceil(60.0 * width * np.sqrt(mechanism.draws)) + abs(moved)
-    if isinstance(mechanism, AveragedLaplaceCounts):
-        whole = np.arange(-far, far + 1.0)
-        return whole, SummedLaw(mechanism.draws, width).log_ratio(whole, moved)
-    at = np.linspace(-far, far, _TABLE)
-    return at, SummedLaplace(mechanism.draws).log_ratio(at / width, moved / width)
-
-
-@lru_cache(maxsize=64)
-def _resampled_table(square: float, rate: float) -> tuple[Floats, Floats]:
-    from scipy.special import gammaln, logsumexp
-
-    r = np.arange(np.ceil(rate + 12.0 * np.sqrt(rate) + 12.0))
-    log_p = r * np.log(rate) - rate - gammaln(r + 1.0)
-    c = np.sqrt(square)
-    s = np.linspace(-r[-1] * square - _FAR * c, r[-1] * square + _FAR * c, _TABLE)
-    return s, logsumexp(log_p + s[:, None] * r - r**2 * square / 2.0, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

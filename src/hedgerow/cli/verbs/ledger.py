@@ -98,9 +98,9 @@ def reserve(
     """Enter the price of something released elsewhere: it is spent from here on."""
     from uuid import uuid4
 
-    from hedgerow.accounting.certificate import Certificate
     from hedgerow.ledger.entry import fingerprint_of
     from hedgerow.ledger.store import Ledger
+    from hedgerow.mechanisms.certificate import Certificate
     from hedgerow.reports.verify.verification import read_record, verify_record
 
     record = read_record(certificate)

@@ -225,7 +225,7 @@ def _tell(made: list[tuple[Requested, Plan, Forecast]], balance: _Balance | None
 
 
 def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dict[str, Any]:
-    from hedgerow.accounting.certificate import round_up
+    from hedgerow.mechanisms.certificate import round_up
     from hedgerow.mechanisms.mechanism import as_record
 
     facts = found.facts

@@ -41,7 +41,7 @@ def price(
 
     One of --rho, --mu, --noise-sd gives the noise and asks for ε; --epsilon asks for the least noise that meets it.
     """
-    from hedgerow.accounting.certificate import round_up
+    from hedgerow.mechanisms.certificate import round_up
     from hedgerow.release.forecast.price import PRICED, price_of
 
     if mechanism is None:

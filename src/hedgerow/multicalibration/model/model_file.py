@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import DataError, HedgerowError, ParameterError
 from hedgerow.inputs import note_input, why_kept
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration.groups.family import Attribute, Family
 from hedgerow.multicalibration.groups.groups import Categories, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.model.model import Calibration, Loss, Model, Patches, Residuals, Shifts
@@ -98,8 +98,7 @@ def _model(record: Mapping[str, Any]) -> Model:
     family = _family(record["groups"])
     calibrations = tuple(_calibration(one, family) for one in record["calibrations"])
     classes = tuple(record["classes"])
-    models = 1 if len(classes) == 2 else len(classes)
-    if not len(calibrations) == len(record["before"]) == len(record["after"]) == models:
+    if len(calibrations) != (1 if len(classes) == 2 else len(classes)):
         raise ValueError("calibrations and classes")
     if not (record["score"] is None or isinstance(record["score"], (str, int))):
         raise ValueError("score")

@@ -20,7 +20,7 @@ from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, ResampledSums, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -35,7 +35,6 @@ from hedgerow.release.designs.design import (
     covers,
 )
 from hedgerow.release.designs.resampled import ReadCell, Resampled
-from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Statistic
 
@@ -135,6 +134,8 @@ class BootstrapDesign:
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Resample, add up integers, and add an integer to each sum of each replicate."""
+        if not isinstance(mechanism, ResampledSums):
+            raise TypeError(f"{mechanism.type} does not resample")
         if isinstance(self.resampled.statistic, Count):
             kept = histogram
         elif self.missing is Missing.MIDPOINT:
@@ -144,7 +145,7 @@ class BootstrapDesign:
             kept = histogram
         features = self.resampled.features(kept.index)
         cells = tuple(self.query.cell_labels())
-        return noisy_replicates(kept, features, mechanism, source, cells=cells, names=self.resampled.names)
+        return mechanism.noisy(kept, features, source, cells=cells, names=self.resampled.names)
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
         """Return one estimate a cell."""

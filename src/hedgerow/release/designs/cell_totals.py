@@ -31,7 +31,6 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
-from hedgerow.release.draw.draw_cells import noisy_cell_totals
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Sum
 
@@ -108,7 +107,7 @@ class CellTotalsDesign:
         if not isinstance(mechanism, CellTotals):
             raise TypeError(f"{mechanism.type} has no bounds by cell")
         kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
-        return noisy_cell_totals(kept, mechanism, source, cells=self.query.labels)
+        return mechanism.noisy(kept, source, cells=self.query.labels)
 
     def moments(self, table: AdditiveTable) -> NoisyMoments:
         """Return the cells' moments in units of y, with errors of their own."""

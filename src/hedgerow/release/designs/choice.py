@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hedgerow.accounting.calibrate import gaussian_mu
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign, Family
 from hedgerow.release.designs.design import Design, PublicFacts

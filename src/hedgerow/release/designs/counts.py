@@ -14,11 +14,10 @@ from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, GaussianCounts, GeometricCounts, Single
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, PublicFacts, complete, covers
-from hedgerow.release.draw.draw import noisy_counts
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Count, Proportion
 
@@ -85,13 +84,15 @@ class CountsDesign:
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Count, and add an integer to each count."""
+        if not isinstance(mechanism, Counts):
+            raise TypeError(f"{mechanism.type} does not count")
         if isinstance(self.statistic, Count):
             sums = (histogram.cell_sums() + histogram.missing)[:, None]
         else:
             complete(histogram, self.missing)
             equal = histogram.cell_sums(histogram.index)
             sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
-        return noisy_counts(sums, mechanism, source, cells=self.query.labels, features=self.features)
+        return mechanism.noisy(sums, source, cells=self.query.labels, features=self.features)
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell."""

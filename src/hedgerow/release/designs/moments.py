@@ -32,19 +32,19 @@ from hedgerow.inference.moments import (
     sum_variance,
 )
 from hedgerow.inference.score import ScoreArrays
-from hedgerow.mechanisms.layout import MomentsLayout, Widths
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceMoments,
+    Moments,
     MomentsGaussian,
     MomentsGeometric,
     MomentsNoise,
     Single,
 )
+from hedgerow.mechanisms.moments import MomentsLayout, Widths
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, PublicFacts, apply_policy, covers
-from hedgerow.release.draw.draw import noisy_moments
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.statistic import Mean, Statistic, Sum
 
@@ -248,8 +248,10 @@ class MomentsDesign:
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""
+        if not isinstance(mechanism, Moments):
+            raise TypeError(f"{mechanism.type} releases no moments")
         kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
-        noisy = noisy_moments(kept, mechanism, source, cells=self.query.labels)
+        noisy = mechanism.noisy(kept, source, cells=self.query.labels)
         return _with_public_counts(noisy, kept) if self.membership else noisy
 
     def estimates(self, table: AdditiveTable) -> Cells:

@@ -25,21 +25,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.calibrate import gaussian_mu
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits, Single
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledSums, ResampledUnits, Single
+from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
 from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
-from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.n_resamples import choose_n_resamples
@@ -98,7 +97,7 @@ class UnitBootstrapDesign:
         """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
         counted = isinstance(self.statistic, Count)
         kappa = 1.0 if counted else self.count_weight
-        # Replaced, a unit's rows may turn about: twice its norm (`hedgerow.accounting.resampled.resampled_units`).
+        # Replaced, a unit's rows may turn about: twice its norm (`hedgerow.accounting.units`).
         turned = 1.0 if self.facts.relation is Relation.ADD_REMOVE else 2.0
         width = math.sqrt(self.n_resamples) * turned * (1.0 if counted else math.hypot(1.0, kappa)) / mu
         rows = self.unit.max_rows
@@ -112,9 +111,11 @@ class UnitBootstrapDesign:
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Resample units, add up integers, and add an integer to each sum of each replicate."""
+        if not isinstance(mechanism, ResampledSums):
+            raise TypeError(f"{mechanism.type} does not resample")
         complete(histogram, self._missing)
         cells = tuple(self.query.cell_labels())
-        return noisy_replicates(histogram, self.features(histogram), mechanism, source, cells=cells, names=self.names)
+        return mechanism.noisy(histogram, self.features(histogram), source, cells=cells, names=self.names)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -19,9 +19,8 @@ from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    GaussianCounts,
-    GeometricCounts,
+    Counts,
+    Moments,
     ResampledGaussian,
     Single,
 )
@@ -30,7 +29,6 @@ from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ReadCell, ResampledMean, ResampledSmooth
-from hedgerow.release.draw.draw import MomentsMechanism, counts_law, moments_spread
 from hedgerow.release.forecast.guess import law_on_grid
 
 Floats = NDArray[np.float64]
@@ -54,7 +52,7 @@ def expected_moments(
     design: MomentsDesign, mechanism: Single, *, records: float, mean: float, sd: float, level: float
 ) -> Reading:
     """Return what a mean or a sum of `records` values with this mean and sd would be read as."""
-    if not isinstance(mechanism, MomentsMechanism):
+    if not isinstance(mechanism, Moments):
         raise TypeError(f"{mechanism.type} releases no moments")
     layout = design.layout
     low, high = design.statistic.grid.as_bounds()
@@ -63,7 +61,7 @@ def expected_moments(
     first = layout.start + slope * (mean - low)
     square = (slope * sd) ** 2 + first**2 - layout.offset
     noises = mechanism.noise.coordinates()
-    spread, law = moments_spread(mechanism)
+    spread, law = mechanism.spread, mechanism.noise_law.name
     totals = {"count": records, "total": records * first, "square": records * square}
     tables = _noisy_tables({name: totals[name] for name in noises}, spread, law)
     return _averaged([(weight, design.estimates(table)[0]) for weight, table in tables], level)
@@ -71,10 +69,10 @@ def expected_moments(
 
 def expected_counts(design: CountsDesign, mechanism: Single, *, records: float, share: float, level: float) -> Reading:
     """Return what a count of `records`, or a proportion of this share of them, would be read as."""
-    if not isinstance(mechanism, (GaussianCounts, GeometricCounts, AveragedLaplaceCounts)):
+    if not isinstance(mechanism, Counts):
         raise TypeError(f"{mechanism.type} does not count")
     totals = {"count": records, "equal": records * share, "different": records * (1.0 - share)}
-    law = counts_law(mechanism)
+    law = mechanism.noise_law.name
     spread = np.full(len(design.features), mechanism.noise_sd)
     tables = _noisy_tables({name: totals[name] for name in design.features}, spread, law)
     return _averaged([(weight, design.estimates(table)[0]) for weight, table in tables], level)

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from hedgerow.accounting.certificate import round_up
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import whole
 from hedgerow.facts.printed import for_terminal
 from hedgerow.inference.estimate import parse_level
-from hedgerow.mechanisms.mechanism import ResampledGaussian, Single
+from hedgerow.mechanisms.certificate import round_up
+from hedgerow.mechanisms.mechanism import Moments, ResampledGaussian, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ResampledMean, ResampledSmooth
-from hedgerow.release.draw.draw import MomentsMechanism, moments_spread
 from hedgerow.release.forecast.expected import (
     Reading,
     expected_counts,
@@ -298,11 +297,11 @@ def _present(design: Design, guess: Guess) -> float:
 
 def _noise_sd(design: Design, mechanism: Single) -> float:
     """Return the noise on the released total, in the column's unit (of a bootstrap: of one replicate's)."""
-    if isinstance(mechanism, MomentsMechanism) and isinstance(design, MomentsDesign):
+    if isinstance(mechanism, Moments) and isinstance(design, MomentsDesign):
         low, high = design.statistic.grid.as_bounds()
         unit = (high - low) / (design.layout.stride * design.layout.steps)
         place = list(mechanism.noise.coordinates()).index("total")
-        return float(moments_spread(mechanism)[0][place]) * unit
+        return float(mechanism.spread[place]) * unit
     if isinstance(mechanism, ResampledGaussian) and isinstance(design, BootstrapDesign):
         resampled = design.resampled
         unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0

@@ -12,11 +12,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hedgerow.accounting.certificate import Certificate, certify
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.keywords import takes
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.result.result import Release
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate
-from hedgerow.accounting.record_text import record_of
 from hedgerow.errors import VerificationError
 from hedgerow.inference.estimate import Estimate, RecordedBasis
+from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.result.result import Release
 
 _ESTIMATE = (

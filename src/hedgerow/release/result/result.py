@@ -11,9 +11,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.facts.printed import neutralise_formula
 from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.plan import Plan
 from hedgerow.release.result.frame import build_frame
 from hedgerow.release.result.write_file import write_lines

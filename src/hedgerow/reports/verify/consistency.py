@@ -11,18 +11,20 @@ import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     CellTotals,
+    Counts,
     GaussianCounts,
     GeometricCounts,
     MomentsGaussian,
     MomentsGeometric,
     ResampledGaussian,
+    ResampledSums,
     ResampledUnits,
     Single,
     parts_of,
@@ -73,7 +75,7 @@ def contradictions(record: object, certificate: Certificate) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from hedgerow.accounting.certificate import certify
+    >>> from hedgerow.mechanisms.certificate import certify
     >>> made = certify(GeometricCounts(3.0, 2), Relation.ADD_REMOVE, unit="row", delta=0.0)
     >>> contradictions(made.to_dict(), made)
     ()
@@ -178,7 +180,7 @@ class _Numbers:
         cells = cells_of(part)
         if cells is None or first is None:
             return 0
-        shares = isinstance(part, (GeometricCounts, GaussianCounts, AveragedLaplaceCounts))
+        shares = isinstance(part, Counts)
         if not shares or first["statistic"] != "proportion" or self._facts.divides(first):
             return cells
         return 0 if cells % 2 else cells // 2  # those that are equal, and those that are not
@@ -187,7 +189,7 @@ class _Numbers:
         first = group[0]
         same = {(entry["statistic"], entry["column"], entry["method"]) for entry in group}
         places = {json.dumps(entry["cell"], sort_keys=True) for entry in group}
-        resamples = part.n_resamples if isinstance(part, (ResampledGaussian, ResampledUnits)) else None
+        resamples = part.n_resamples if isinstance(part, ResampledSums) else None
         if (
             len(same) > 1
             or len(places) < len(group)
@@ -235,7 +237,7 @@ class _Numbers:
 
 def _serves(part: Single, statistic: str) -> bool:
     """Whether a release uses a mechanism for a statistic."""
-    if isinstance(part, (GeometricCounts, GaussianCounts, AveragedLaplaceCounts)):
+    if isinstance(part, Counts):
         return statistic in ("count", "proportion")
     if isinstance(part, CellTotals):
         return statistic == "sum"

@@ -9,21 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.certificate import Certificate
-from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
-    CellTotals,
-    GaussianCounts,
-    GeometricCounts,
-    MomentsGaussian,
-    MomentsGeometric,
-    ResampledGaussian,
-    ResampledUnits,
-    parts_of,
-)
-from hedgerow.release.draw.draw import moments_spread
-from hedgerow.release.draw.draw_cells import cell_spread
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.mechanism import CellTotals, Counts, Moments, ResampledSums, parts_of
 from hedgerow.reports.verify.priced_errors import cells_of
 
 
@@ -43,16 +30,10 @@ def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Cert
 
 def _spread(part: Any, features: list[str]) -> NDArray[np.float64] | None:
     """Return the sd of the noise on each feature, as a release draws it; None where no table draws it."""
-    match part:
-        case GeometricCounts() | GaussianCounts() | AveragedLaplaceCounts():
-            return np.full(len(features), part.noise_sd)
-        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
-            spread = moments_spread(part)[0]
-            # Where membership is public the number of records of each cell goes out as it is.
-            known = part.noise.count is None and features[:1] == ["count"] and part.layout.presence == "public"
-            return np.concatenate([[0.0], spread]) if known else spread
-        case CellTotals():
-            return cell_spread(part)
-        case ResampledGaussian() | ResampledUnits():
-            return np.array([one.noise.in_units for one in part.coordinates])
-    return None
+    if isinstance(part, Counts):
+        return np.full(len(features), part.noise_sd)
+    if isinstance(part, Moments):
+        # Where membership is public the number of records of each cell goes out as it is.
+        known = part.noise.count is None and features[:1] == ["count"] and part.layout.presence == "public"
+        return np.concatenate([[0.0], part.spread]) if known else part.spread
+    return part.spread if isinstance(part, (CellTotals, ResampledSums)) else None

@@ -13,22 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
     CellTotals,
-    GaussianCounts,
-    GeometricCounts,
-    MomentsGaussian,
-    MomentsGeometric,
-    ResampledGaussian,
+    Counts,
+    Moments,
+    ResampledSums,
     ResampledUnits,
     Single,
 )
-from hedgerow.release.draw.draw import moments_spread
 
-Counts = GeometricCounts | GaussianCounts | AveragedLaplaceCounts
-Moments = MomentsGaussian | MomentsGeometric | AveragedLaplaceMoments
-Replicated = ResampledGaussian | ResampledUnits
 _BOUNDS = re.compile(r"clamped to \[(\S+), (\S+)\]")
 # What is read off printed numbers is uncertain: a factor for what is estimated, and sds within which all noise lies.
 _ROOM, _FAR = 4.0, 25.0
@@ -66,13 +58,13 @@ def possible_error(part: Single, entry: Mapping[str, Any], facts: Facts) -> Rang
     """
     statistic = entry["statistic"]
     match part:
-        case GeometricCounts() | GaussianCounts() | AveragedLaplaceCounts():
+        case Counts():
             if statistic == "count":
                 return _about(part.noise_sd)
             return _proportion(part, entry, facts)
-        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
+        case Moments():
             return _moments(part, entry, facts)
-        case ResampledGaussian() | ResampledUnits():
+        case ResampledSums():
             return _replicated(part, entry, facts)
     return None
 
@@ -119,7 +111,7 @@ def _moments(part: Moments, entry: Mapping[str, Any], facts: Facts) -> Range | N
     if found is None:
         return None
     centre, half, tolerance = found
-    spread = dict(zip(part.noise.coordinates(), moments_spread(part)[0].tolist(), strict=True))
+    spread = dict(zip(part.noise.coordinates(), part.spread.tolist(), strict=True))
     if entry["statistic"] == "sum":
         return _about(2.0 * half / (layout.stride * layout.steps) * spread["total"], tolerance)
     total_sd, count_sd = spread["total"] / layout.reach, spread.get("count", 0.0)
@@ -134,7 +126,7 @@ def _moments(part: Moments, entry: Mapping[str, Any], facts: Facts) -> Range | N
     return _over(noise, (fewest, max(fewest, most)), tolerance)
 
 
-def _replicated(part: Replicated, entry: Mapping[str, Any], facts: Facts) -> Range | None:
+def _replicated(part: ResampledSums, entry: Mapping[str, Any], facts: Facts) -> Range | None:
     once, found = math.sqrt(part.n_resamples), _bounds(entry)
     widths = [one.noise.in_units / once for one in part.coordinates]
     rows = part.max_rows if isinstance(part, ResampledUnits) else 1
@@ -161,9 +153,9 @@ def _replicated(part: Replicated, entry: Mapping[str, Any], facts: Facts) -> Ran
 def cells_of(part: Single) -> int | None:
     """Return how many cells a mechanism releases; None where no release of statistics draws it."""
     match part:
-        case GeometricCounts() | GaussianCounts() | AveragedLaplaceCounts() | ResampledGaussian() | ResampledUnits():
+        case Counts() | ResampledSums():
             return part.cells
-        case MomentsGaussian() | MomentsGeometric() | AveragedLaplaceMoments():
+        case Moments():
             return part.layout.cells
         case CellTotals():
             return len(part.kind_of)

@@ -12,12 +12,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from hedgerow.accounting.certificate import Certificate, Point, holds
 from hedgerow.accounting.profile import Profile
-from hedgerow.accounting.record_text import check_numbers, record_of, unreadable_record
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.columns import MAX_STEPS
-from hedgerow.mechanisms.mechanism import AveragedLaplaceMoments, MomentsGaussian, MomentsGeometric, as_record, parts_of
+from hedgerow.mechanisms.certificate import Certificate, Point, check_numbers, holds, record_of, unreadable_record
+from hedgerow.mechanisms.mechanism import (
+    Moments,
+    as_record,
+    parts_of,
+)
 from hedgerow.multicalibration.model.model import NOT_PROTECTED
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.statement import refuse_statement
@@ -143,7 +146,7 @@ def verify_record(record: object) -> Verification:
 
     Examples
     --------
-    >>> from hedgerow.accounting.certificate import certify
+    >>> from hedgerow.mechanisms.certificate import certify
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
     >>> from hedgerow.facts.relation import Relation
     >>> record = certify(GaussianNoise(1.0, 1.0), Relation.REPLACE_ONE, unit="row", delta=1e-6).to_dict()
@@ -164,10 +167,7 @@ def verify_record(record: object) -> Verification:
     if json.loads(json.dumps(certificate.to_dict())) != stated:
         # A field that was passed over might change what the others mean to whoever reads it.
         raise unreadable_record("It has fields or values that the format does not have.")
-    if any(
-        isinstance(part, (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)) and part.layout.steps > MAX_STEPS
-        for part in parts_of(certificate.mechanism)
-    ):
+    if any(isinstance(part, Moments) and part.layout.steps > MAX_STEPS for part in parts_of(certificate.mechanism)):
         # No release has that many, and pricing takes time and memory in proportion.
         raise unreadable_record("Its grid has more steps than a grid can have.")
     try:

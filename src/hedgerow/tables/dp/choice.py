@@ -21,12 +21,8 @@ from typing import Any
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
-    GaussianCounts,
-    GeometricCounts,
-    MomentsGaussian,
-    MomentsGeometric,
+    Counts,
+    Moments,
 )
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.plan import Plan, planned
@@ -123,15 +119,10 @@ def _less_noise(pure: Plan, gaussian: Plan, option: str) -> Choice:
 def noise_sd(plan: Plan) -> float:
     """Return the standard deviation of the noise on a cell, in units of what is added up."""
     (item,) = plan.items
-    match item.mechanism:
-        case GeometricCounts() | GaussianCounts() | AveragedLaplaceCounts():
-            return item.mechanism.noise_sd
-        case MomentsGaussian(noise=noise):
-            return noise.total.in_units
-        case MomentsGeometric(noise=noise):
-            return float(2.0**0.5 * noise.total.in_units)
-        case AveragedLaplaceMoments(noise=noise, draws=draws):
-            return float((2.0 * draws) ** 0.5 * noise.total.in_units)
+    if isinstance(item.mechanism, Counts):
+        return item.mechanism.noise_sd
+    if isinstance(item.mechanism, Moments):
+        return item.mechanism.noise_law.sd(item.mechanism.noise.total.in_units)
     raise TypeError(type(item.mechanism).__name__)
 
 

@@ -33,7 +33,6 @@ from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.designs.choice import count_families
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
-from hedgerow.release.draw.draw_cells import cell_spread
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.resampling.statistic import Asked, Sum
@@ -206,7 +205,7 @@ def _total_variance(plan: Plan) -> float:
     mechanism = plan.items[0].mechanism
     if not isinstance(mechanism, CellTotals):
         raise TypeError("a table whose bounds differ from cell to cell has noise of its own in each")
-    return float(np.square(cell_spread(mechanism)[:, 0]).sum())
+    return float(np.square(mechanism.spread[:, 0]).sum())
 
 
 def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -> str:

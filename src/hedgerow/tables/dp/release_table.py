@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.certificate import Certificate
 from hedgerow.errors import VerificationError
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.score import ScoreArrays
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable

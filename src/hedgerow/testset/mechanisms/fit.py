@@ -13,17 +13,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.accounting.additive import DiscreteLaplace, Gaussian, Pure, terms_of
-from hedgerow.accounting.calibrate import Calibrated, most_precise
+from hedgerow.accounting.calibrate import most_precise
 from hedgerow.accounting.compose import compose
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid
-from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile
-from hedgerow.accounting.resampled.resampled import resampled_curve
-from hedgerow.accounting.resampled.smoothed_resample import smoothed_curve
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile
+from hedgerow.accounting.terms import DiscreteLaplace, Gaussian, Pure
+from hedgerow.errors import UncertifiedError
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, Single, SmoothedResample
+from hedgerow.mechanisms.mechanism import ResampledGaussian, Single, SmoothedResample
+from hedgerow.mechanisms.resample import smoothed_curve
+from hedgerow.mechanisms.resampled import resampled_curve
 from hedgerow.testset.mechanisms.mechanism import Conditions
 
 _ROUND_UP = 1.0 + 1e-12
@@ -48,7 +48,7 @@ def all_looks(mechanism: Single, conditions: Conditions) -> Profile:
         return resampled_curve(replace(mechanism, n_resamples=mechanism.n_resamples * looks), relation)
     if isinstance(mechanism, SmoothedResample):
         return CappedProfile(smoothed_curve(mechanism, relation, looks=looks), looks * mechanism.pure * _ROUND_UP)
-    (term,) = terms_of(mechanism, relation)
+    (term,) = mechanism.terms(relation)
     match term:
         case Gaussian(mu=mu):
             return GaussianProfile(mu * looks**0.5 * _ROUND_UP)
@@ -68,7 +68,7 @@ def excess(mechanism: Single, conditions: Conditions) -> float:
     """Return by how much of ε a ledger finds all looks by this mechanism over the budget; 0 or less: they fit."""
     budget, looks = conditions.budget, conditions.n_looks
     allowed = int(Fraction(str(budget.epsilon)) * 10**6)
-    if all(isinstance(term, Gaussian) for term in terms_of(mechanism, conditions.relation)):
+    if all(isinstance(term, Gaussian) for term in mechanism.terms(conditions.relation)):
         # μ² add up, there as here.
         return all_looks(mechanism, conditions).epsilon_upper(budget.delta) - (allowed - 2) / 1e6
     total = RunningTotal(conditions.relation, budget.epsilon, budget.delta)
@@ -102,24 +102,15 @@ def fit(build: Callable[[float], Single], conditions: Conditions, *, checked: bo
     # Looks cost about their root (without δ, their number) times what one costs: the search begins where it may end.
     fewer = conditions.n_looks ** (0.5 if budget.delta > 0.0 else 1.0)
 
-    def price(precision: float) -> Calibrated:
-        try:
-            mechanism = build(precision / fewer)
-            profile = all_looks(mechanism, conditions)
-        except (UncertifiedError, ParameterError):
-            # Beyond what is certified or can be drawn: it costs more than every budget.
-            return Calibrated(Composition(()), PureProfile(np.inf), precision, np.inf)
-        return Calibrated(mechanism, profile, precision, profile.epsilon_upper(budget.delta))
+    def looks(mechanism: Single) -> Profile:
+        return all_looks(mechanism, conditions)
 
     limit = budget.epsilon - max(3e-6, 0.1 * tolerance)
     for _ in range(_SHAVINGS):
-        found = most_precise(price, lambda tried: tried.epsilon_upper, limit, tolerance)
-        mechanism = found.mechanism
-        if isinstance(mechanism, Composition):
-            break
-        over = excess(mechanism, conditions) if checked else 0.0
+        found = most_precise(lambda precision: build(precision / fewer), looks, budget.delta, limit, tolerance)
+        over = excess(found.mechanism, conditions) if checked else 0.0
         if over <= 0.0:
-            return mechanism
+            return found.mechanism
         # The ledger's bound lies above the search's by about as much at the next try.
         limit = min(limit, found.epsilon_upper) - (
             over + 0.1 * tolerance if math.isfinite(over) else max(tolerance, 1e-4 * budget.epsilon)

@@ -16,12 +16,11 @@ import numpy as np
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.layout import MomentsLayout
 from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise, Single
+from hedgerow.mechanisms.moments import MomentsLayout
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.draw.draw import noisy_moments
 from hedgerow.testset.mechanisms.fit import fit
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question
 from hedgerow.testset.mechanisms.reading import (
@@ -74,7 +73,7 @@ class GaussianLook:
         if not self.conditions.binary:
             design = moments_design(self.conditions, "gaussian")
             return Answer(draw_and_read(design, self.described, question.histogram, noise, name=self.name))
-        table = noisy_moments(question.histogram, self.described, noise, cells=({},))
+        table = self.described.noisy(question.histogram, noise, cells=({},))
         total = float(table.column("total")[0])
         if self.conditions.n is None:
             return Answer(self._ratio(float(table.column("count")[0]), total))

@@ -11,14 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Resample, Single
+from hedgerow.mechanisms.resample import drawn_losses
 from hedgerow.noise.source import NoiseSource
-from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
@@ -73,15 +70,3 @@ class ResampleLook:
         spread = Quadratic(constant=once, square=-once)
         u = 2.0 * total / (draws * steps) - 1.0
         return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=spread))
-
-
-def drawn_losses(histogram: Histogram, draws: int, generator: np.random.Generator, size: int = 1) -> NDArray[np.int64]:
-    """Return `size` sums of the grid indices of `draws` records with replacement: whole numbers throughout.
-
-    >>> one = Histogram.from_triplets(np.array([0, 0]), np.array([0, 1]), np.array([5, 0]), cells=1)
-    >>> drawn_losses(one, 7, np.random.default_rng(1)).tolist()
-    [0]
-    """
-    ends = np.cumsum(histogram.count)
-    places = np.searchsorted(ends, generator.integers(0, int(ends[-1]), (size, draws)), side="right")
-    return np.asarray(histogram.index[places].sum(axis=1), dtype=np.int64)

@@ -19,7 +19,6 @@ from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.resample import noisy_replicates
 from hedgerow.testset.mechanisms.fit import fit
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
@@ -75,7 +74,7 @@ class ResampleGaussianLook:
         """Resample, add noise, divide by n/Z."""
         n, rate, reach = float(self.conditions.n or 1), self.described.rate, self.conditions.grid.steps
         about = (2 * question.histogram.index - reach)[:, None]
-        table = noisy_replicates(question.histogram, about, self.described, noise, cells=({},), names=("total",))
+        table = self.described.noisy(question.histogram, about, noise, cells=({},), names=("total",))
         u = float(np.ravel(table.values)[0]) / (rate * n * reach)
         # Var Σ r u = λ Σ u² ≤ λ n, and exactly that where every u is ±1.
         resampling = Quadratic(constant=1.0 / (rate * n))

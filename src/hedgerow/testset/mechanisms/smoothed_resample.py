@@ -13,9 +13,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SmoothedResample
@@ -72,7 +69,7 @@ class SmoothedResampleLook:
         """Draw, count successes, take the made-up ones out."""
         draws = self.described.draws
         successes = int(question.histogram.count[question.histogram.index == 1].sum())
-        won = int(smoothed_successes(self.described, successes, noise.generator())[0])
+        won = int(self.described.successes(successes, noise.generator())[0])
         u = (2.0 * won / draws - 1.0) * self._stretch
         resampling = Quadratic(constant=self._stretch**2 / draws, square=-1.0 / draws)
         return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=resampling))
@@ -80,21 +77,6 @@ class SmoothedResampleLook:
     @property
     def _stretch(self) -> float:
         return 1.0 + 2.0 * self.described.fake / self.described.n
-
-
-def smoothed_successes(
-    described: SmoothedResample, successes: int, generator: np.random.Generator, size: int = 1
-) -> NDArray[np.int64]:
-    """Return `size` numbers of successes among the draws, where `successes` of the n records succeed.
-
-    Whole numbers below n + 2a are compared with s + a, so each draw succeeds with exactly the stated chance.
-
-    >>> smoothed_successes(SmoothedResample(10, 1000, 50), 0, np.random.default_rng(1)).shape
-    (1,)
-    """
-    below = described.n + 2 * described.fake
-    drawn = generator.integers(0, below, (size, described.draws)) < successes + described.fake
-    return np.asarray(np.count_nonzero(drawn, axis=1), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from hedgerow.facts.given import real, whole
 from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SparseVector
-from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.mechanisms.sparse_vector import RunState, SparseVectorRun, sparse_vector
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.draw.sparse_vector import RunState, SparseVectorRun
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
 

@@ -1,4 +1,8 @@
-"""The certificate: a JSON record of what ran and what it costs, which anyone can re-price from the record alone."""
+"""The certificate: a JSON record of what ran and what it costs, which anyone can re-price from the record alone.
+
+Texts of records are read strictly: no field twice, no number that is not finite or larger than any that a record has,
+so that two readers see one record.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import Profile
-from hedgerow.accounting.record_text import record_of, unreadable_record
 from hedgerow.errors import VerificationError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Mechanism, as_record
+from hedgerow.mechanisms.mechanism import Mechanism, as_record, from_record
 from hedgerow.version import __version__
 
-_DIGITS = 6
+_LARGEST = 1e300
+_MOST_DIGITS = 400
+_DECIMALS = 6
 _VENDORS = ("numpy", "scipy", "opendp")
 
 
-def round_up(number: float, digits: int = _DIGITS) -> float:
+def round_up(number: float, digits: int = _DECIMALS) -> float:
     """Return a number rounded up to `digits` decimals: against the user, as every stated price.
 
     >>> round_up(0.9996541193)
@@ -74,6 +79,7 @@ class Certificate:
     bound: str
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
+    __pydantic_config__: ClassVar[dict[str, bool]] = {"arbitrary_types_allowed": True}
 
     def __repr__(self) -> str:
         return (
@@ -125,11 +131,11 @@ class Certificate:
     @classmethod
     def from_dict(cls, record: object) -> Certificate:
         """Read a record back; unknown or missing fields are refused (HG502)."""
-        from pydantic import ValidationError
-
         try:
-            certificate: Certificate = _certificate_adapter().validate_python(record)
-        except ValidationError:
+            fields: Any = record
+            mechanism = from_record(fields["mechanism"])
+            certificate: Certificate = _adapter().validate_python({**fields, "mechanism": mechanism})
+        except (ValueError, TypeError, KeyError):
             raise unreadable_record("Its fields do not fit.") from None
         if _canonical(certificate.to_dict()) != _canonical(record):
             # An extra field, a default filled in or a number read from a text: not the record that was written.
@@ -163,7 +169,7 @@ def certify(
     curve = profile_of(mechanism, relation) if profile is None else profile
     epsilon = round_up(curve.epsilon_upper(delta))
     points = tuple(
-        Point(round_up(epsilon * part), _dear(curve.delta_upper(round_up(epsilon * part))))
+        Point(round_up(epsilon * part), _round_up_delta(curve.delta_upper(round_up(epsilon * part))))
         for part in (0.25, 0.5, 0.75, 1.0)
     )
     return Certificate(mechanism, relation, unit, epsilon, delta, points, "upper", tuple(assumptions), _versions())
@@ -171,11 +177,9 @@ def certify(
 
 def mechanism_from_record(record: object) -> Mechanism:
     """Read a mechanism back from JSON data (HG502 if it is not a mechanism)."""
-    from pydantic import ValidationError
-
     try:
-        mechanism: Mechanism = _mechanism_adapter().validate_python(record)
-    except ValidationError:
+        mechanism = from_record(record)
+    except ValueError:
         raise unreadable_record("Its fields do not fit.") from None
     if _canonical(as_record(mechanism)) != _canonical(record):
         raise unreadable_record("It is not what a release writes.")
@@ -190,7 +194,7 @@ def holds(curve: Profile, point: Point) -> bool:
     )
 
 
-def _dear(delta: float) -> float:
+def _round_up_delta(delta: float) -> float:
     """Round a δ up to three digits."""
     if delta <= 0.0:
         return 0.0
@@ -212,19 +216,89 @@ def _numbers_alike(record: object) -> object:
 
 
 @cache
-def _certificate_adapter() -> Any:
+def _adapter() -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Certificate)
 
 
 @cache
-def _mechanism_adapter() -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Mechanism)
-
-
-@cache
 def _versions() -> dict[str, str]:
     return {"hedgerow": __version__, **{name: version(name) for name in _VENDORS}}
+
+
+def record_of(text: str) -> Any:
+    """Return the JSON data of a record's text.
+
+    Raises
+    ------
+    VerificationError
+        HG505: an object names a field twice. HG502: it is no JSON, or holds a number that no record has.
+
+    Examples
+    --------
+    >>> record_of('{"epsilon": 1.0}')
+    {'epsilon': 1.0}
+    """
+    try:
+        record = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_int=_whole)
+    except VerificationError:
+        raise
+    except (ValueError, RecursionError):
+        raise unreadable_record("It is no JSON, and no report that holds some.") from None
+    check_numbers(record)
+    return record
+
+
+def check_numbers(record: object) -> None:
+    """Refuse numbers that are not finite, or larger than any that a record has (HG502).
+
+    >>> check_numbers({"epsilon": [1.0, None, "text"]})
+    """
+    left = [record]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            left.extend(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise _not_finite()
+        elif isinstance(value, (int, float)) and abs(value) > _LARGEST:
+            raise unreadable_record(f"One of its numbers is larger than {_LARGEST:g}.")
+
+
+def unreadable_record(finding: str) -> VerificationError:
+    """Return the refusal of what is no certificate (HG502)."""
+    return VerificationError(
+        "HG502",
+        rule="A certificate is a JSON record with exactly the fields of the format.",
+        finding=finding,
+        remedy="Use the file that the release wrote.",
+    )
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise VerificationError(
+            "HG505",
+            rule="A record names each of its fields once.",
+            finding="One is there twice: one reader would take the first, another the last.",
+            remedy="Do not rely on this record; use the file that the release wrote.",
+        )
+    return fields
+
+
+def _no_number(_: str) -> Any:
+    raise _not_finite()
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise unreadable_record(f"One of its numbers is larger than {_LARGEST:g}.")
+    return int(text)
+
+
+def _not_finite() -> VerificationError:
+    return unreadable_record("One of its numbers is no finite number.")

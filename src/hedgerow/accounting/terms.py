@@ -1,23 +1,98 @@
-"""The privacy loss of one term of a worst pair on a grid: an upper bound, which composition then folds.
+"""Terms: the independent coordinates of a worst pair of neighbours, and each one's privacy loss on a grid.
 
-Every term becomes a pair on the grid whose curve is nowhere below the term's ("connect the dots", see `loss_grid`).
+Counts move by 1, so their pair is exact: one shift under add-remove, two (in two cells) under replace-one. A vector of
+moments is priced by the largest Σ d_i²/w_i² over all its integer pairs. On a grid every term becomes a pair whose curve
+is nowhere below the term's ("connect the dots", see `loss_grid`).
+
+From the lattice to the line
+----------------------------
+Moments carry DISCRETE Gaussian noise of integer width W ≥ 1000, yet are priced as continuous ones of width
+W' = √(W² − r²), r = 2, and that is a proof, not an approximation. Let x ~ N(v, W'²) with v an integer, and round it at
+random to an integer z with P(z | x) ∝ exp(−(z − x)²/2r²). By Poisson summation the normaliser Σ_z exp(−(z − x)²/2r²)
+lies within √(2π)·r·(1 ± 2.1·e^(−2π²r²)) for every x, so z is distributed as a discrete Gaussian of centre v and width W
+up to a factor 1 ± η, η ≤ 5·e^(−2π²r²) < 1e-33. Rounding is post-processing and does not know v, works coordinate by
+coordinate, and holds for mixtures over integer v too. So the discrete release costs no more than the continuous one at
+W', plus 2·ln(1 + η) a coordinate: below the last digit of a double, and covered by the upward rounding here.
+(The proof is written out in ``docs/methods/lattice.md``.)
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.additive import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure, Resampled, Revealed, Term
-from hedgerow.accounting.loss_grid import LossGrid, spread
+from hedgerow.accounting.loss_grid import Curve, LossGrid, spread
 
-_ROUND_UP = 1.0 + 1e-12
+SMOOTHING = 2.0
+ROUND_UP = 1.0 + 1e-12
+"""A few operations in doubles: closed forms are rounded against the user by it."""
+SMOOTHED = math.sqrt(1.0 - (SMOOTHING / 1000.0) ** 2)
+"""The width of the continuous noise over that of the discrete one, at the least width that a lattice has; see above."""
 # A normal law leaves less than 1e-39 beyond 13 standard deviations; as much is put at +∞.
 _REACH, _OUTSIDE = 13.0, 1e-35
 _MOST_WAYS = 500  # the number of ways to win half of these is a float
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """A continuous Gaussian pair at distance μ standard deviations."""
+
+    mu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Discrete:
+    """`times` discrete Gaussian pairs of width `sd`, each shifted by 1."""
+
+    sd: float
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """`times` two-sided geometric pairs of scale `scale`, each shifted by 1."""
+
+    scale: float
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """A Laplace pair at distance `epsilon` scales."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    """Any pair whose loss never exceeds `epsilon`."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """A release known by its whole curve, as a resampled one: the maximum over its pairs, which is itself a curve.
+
+    `pure` is an ε at which δ is 0, where there is one.
+    """
+
+    curve: Curve
+    pure: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """With probability `chance` everything is told, else nothing: δ(ε) = chance for every ε."""
+
+    chance: float
+
+
+Term = Gaussian | Discrete | DiscreteLaplace | Laplace | Pure | Resampled | Revealed
 
 
 def term_grid(term: Term, step: float) -> tuple[LossGrid, int]:
@@ -44,7 +119,7 @@ def _grid_of(term: Term, step: float) -> tuple[LossGrid, int]:
             losses = (1 - 2 * z) / (2 * sd**2)
             return spread(p / p.sum(), q / p.sum(), losses, losses, step=step, infinity=_OUTSIDE), times
         case DiscreteLaplace(scale=scale, times=times):
-            one = 1.0 / scale * _ROUND_UP
+            one = 1.0 / scale * ROUND_UP
             return (two_losses(one, times, step), 1) if times <= _MOST_WAYS else (two_losses(one, 1, step), times)
         case Laplace(epsilon=epsilon):
             return _laplace(epsilon, step), 1

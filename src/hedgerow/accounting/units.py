@@ -34,49 +34,28 @@ import numpy as np
 
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid, highest, lower_hull, spread
-from hedgerow.accounting.resampled.mixture import Pair, PairKind, priced_noise_sd
-from hedgerow.accounting.resampled.resampled_law import ResampledLaw
+from hedgerow.accounting.resampled import Pair, PairKind
+from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import ResampledUnits
 
 _TAIL = 2e-20  # P-mass that all replicates and cells together may leave out
 _TOLERANCE, _COARSE = 4e-5, 2e-3  # of ε, in sd of the loss, spent on the grid
 _ROUNDING = 2e-15
 
 
-@lru_cache(maxsize=256)
-def units_curve(mechanism: ResampledUnits, relation: Relation) -> Curve:
-    """Return an upper bound on the privacy curve of all replicates of a release of unit totals.
+def units_of_rows(norm: float, rows: int, cells: int, rate: float, times: int, *, relation: Relation) -> Curve:
+    """Return an upper bound on the curve of `times` replicates of unit totals, `rows` rows at most in `cells` cells.
 
-    Parameters
-    ----------
-    mechanism : ResampledUnits
-    relation : Relation
-        Neighbours differ in all the rows of one unit: there or not, or replaced by any others.
+    `norm` is the norm of one row in sd of the (continuous) noise.
 
     Raises
     ------
     UncertifiedError
         HG403: noise or rate outside what is priced.
-
-    Examples
-    --------
-    >>> from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate
-    >>> two_rows = ResampledUnits(
-    ...     20, 1.0, "count", (ResampledCoordinate(2, LatticeNoise(9 * 2**17, 17)),), max_rows=2, cells=3)
-    >>> curve = units_curve(two_rows, Relation.ADD_REMOVE)
-    >>> 4.9 < curve.epsilon_upper(1e-6) < 6.0
-    True
     """
-    distances = [
-        coordinate.distance / mechanism.max_rows / priced_noise_sd(1.0, lattice_steps=coordinate.noise.width)
-        for coordinate in mechanism.coordinates
-    ]
-    sizes = mechanism.max_rows, mechanism.cells, mechanism.rate, mechanism.n_resamples
-    norm = math.hypot(*distances)
     if relation is Relation.ADD_REMOVE:
-        return highest(_one_unit(norm, *sizes))
-    removed, added = _one_unit(norm * math.sqrt(2.0), *sizes)
+        return highest(_one_unit(norm, rows, cells, rate, times))
+    removed, added = _one_unit(norm * math.sqrt(2.0), rows, cells, rate, times)
     step = min(removed.step, added.step)
     pair = _dominating(removed, added, step), _dominating(added, removed, step)
     return Curve(step, composed_curve([(pair[0], 1), (pair[1], 1)]))

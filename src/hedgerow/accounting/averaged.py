@@ -1,5 +1,7 @@
-r"""The law of a sum of k Laplace numbers, continuous or on the integers: densities and tails without cancellation.
+r"""Sums of k Laplace numbers: their law without cancellation, and what it costs when the sum is moved.
 
+The law
+-------
 Characteristic functions split into partial fractions, all with positive weights. For x ≥ 0 the law of the sum is a
 mixture of gamma laws (or, on the integers, of negative binomial laws) of shapes a = 1..k:
 
@@ -16,6 +18,14 @@ and a negative binomial law of whole shape. Every term is positive, so numbers a
 
 Both laws are log-concave, being convolutions of log-concave ones (Ibragimov, 1956; Keilson and Gerber, 1971, on the
 integers).
+
+The price of one number (proven, exact up to rounding)
+------------------------------------------------------
+Noise Z with a log-concave law, on the line or on a lattice, against Z moved by r > 0: the ratio f(x − r)/f(x) rises
+with x, so the best event is an upper tail and δ(ε) = P(Z ≥ t − r) − e^ε P(Z ≥ t) at the least t where the log of the
+ratio exceeds ε. For fixed t the first term rises with r, so δ does: the farthest movement is the worst. The law is
+symmetric, so t → r − t exchanges the two neighbours, and one direction serves both. No loss exceeds r/scale: the curve
+ends there, at δ = 0. Two numbers with independent noise are two such pairs, composed.
 """
 
 from __future__ import annotations
@@ -27,7 +37,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.loss_fold import composed_curve
+from hedgerow.accounting.loss_grid import LOSS_CAP, Curve
+from hedgerow.accounting.terms import ROUND_UP, Resampled
+
 Array = NDArray[np.float64]
+_FAR = 1e-18
+_ROUNDOFF = 1e-12  # of a tail, relative: the sums of positive terms below lose far less
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +134,73 @@ class SummedLaplace:
 
     def _weights(self) -> Array:
         return _continuous_weights(self.draws)
+
+
+def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, least_dots: int = 1000) -> Resampled:
+    """Return the curve of the law against itself moved by `shift`; no loss exceeds `pure`.
+
+    It is exact at about `least_dots` values of ε, more for many draws, and a chord, hence an upper bound, between.
+
+    >>> one = moved_curve(SummedLaplace(1), 2.0, 2.0)  # plain Laplace: δ(ε) = 1 − e^((ε − 2)/2)
+    >>> bool(abs(one.curve.delta_upper(1.0) / (1 - np.exp(-0.5)) - 1) < 1e-3)
+    True
+    """
+    pure *= ROUND_UP
+    if pure > LOSS_CAP:
+        return Resampled(Curve(1.0, np.ones(2)), pure)
+    count = math.ceil(least_dots * max(1.0, math.sqrt(law.draws / 50.0)))
+    # The ratio rises fastest where one of the two laws has its middle; out to there dots lie densest.
+    ends = (2.0 * shift, _far_end(law, shift))
+    at = law.places(np.concatenate([np.linspace(0.5 * shift, end, count) for end in ends]))
+    losses = np.clip(np.maximum.accumulate(law.log_ratio(at, shift)), 0.0, pure)
+    first, second = law.tail(at - shift), law.tail(at)
+    delta = first - np.exp(losses) * second + _ROUNDOFF * first
+    # Up to the first loss the best event is the first tail, and δ is linear in e^ε there.
+    losses = np.concatenate([[0.0], losses])
+    delta = np.concatenate([[float(first[0] - second[0]) + _ROUNDOFF], np.maximum(delta, 0.0)])
+    step = pure / count
+    grid = np.arange(count + 1) * step
+    # Chords in e^ε lie above a convex curve; e^(ε − ε₀) keeps the numbers in range.
+    chords = np.interp(np.exp(grid - pure), np.exp(losses - pure), delta)
+    chords[-1] = 0.0
+    return Resampled(Curve(step, np.minimum(1.0, chords * ROUND_UP)), pure)
+
+
+def split_curve(draws: int, epsilon_each: float) -> Curve:
+    """Return the curve of `draws` independent randomised responses at `epsilon_each`: a binomial law of losses.
+
+    >>> bool(split_curve(1, 1.0).delta_upper(0.0) >= np.tanh(0.5))
+    True
+    """
+    from scipy.special import gammaln
+
+    total = draws * epsilon_each
+    if total > LOSS_CAP:
+        return Curve(1.0, np.ones(2))
+    won = np.arange(draws + 1.0)
+    log_ways = gammaln(draws + 1.0) - gammaln(won + 1.0) - gammaln(draws - won + 1.0)
+    mass = np.exp(log_ways + won * epsilon_each - draws * math.log1p(math.exp(epsilon_each)))
+    losses = (2.0 * won - draws) * epsilon_each
+    count = math.ceil(1000 * max(1.0, math.sqrt(draws / 100.0)))
+    step = total / count
+    grid = np.arange(count + 1) * step
+    delta = -np.expm1(np.minimum(grid[:, None] - losses, 0.0)) @ mass
+    delta[-1] = 0.0
+    return Curve(step, np.minimum(1.0, delta * (1.0 + 1e-10)))
+
+
+def twice(one: Curve) -> Curve:
+    """Return the curve of two independent pairs of this one."""
+    return Curve(one.step, composed_curve([(one.loss_grid(), 2)]))
+
+
+def _far_end(law: SummedLaw | SummedLaplace, shift: float) -> float:
+    """Return a place beyond which the moved law has a mass of at most 1e-18."""
+    scale = law.scale if isinstance(law, SummedLaw) else 1.0
+    far = 50.0 * scale
+    while float(law.tail(np.array([float(math.floor(far))]))[0]) > _FAR:
+        far *= 1.25
+    return float(math.ceil(far)) + shift if isinstance(law, SummedLaw) else far + shift
 
 
 def _mixed(log_ratio: Array, log_first: Array, weights: Array) -> Array:

@@ -1,1 +1,0 @@
-"""The price of averaged Laplace noise."""

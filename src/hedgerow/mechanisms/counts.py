@@ -1,0 +1,160 @@
+"""Counts of disjoint cells, each plus one integer of noise.
+
+One record touches one cell by 1 under add-remove; under replace-one two cells where there are two: it leaves one and
+enters another. So the pair is exact: one shift by 1, or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.terms import Term
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import (
+    Floats,
+    Neighbours,
+    Record,
+    Score,
+    Single,
+    across_or_one_sided,
+)
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
+from hedgerow.noise.lattice import require_drawable, require_positive
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
+
+
+class Counts(Single):
+    """Counts of `cells` disjoint cells plus integers of noise of one law and width."""
+
+    __slots__ = ()
+    cells: int
+
+    @property
+    def noise_law(self) -> Law:
+        """The law of the noise."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """The width of one draw of noise."""
+        raise NotImplementedError
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of one count; of discrete Gaussian noise an upper bound."""
+        return self.noise_law.count_sd(self.width)
+
+    def touched(self, relation: Relation) -> int:
+        """Return how many cells one record moves by 1."""
+        return min(self.cells, 2) if relation is Relation.REPLACE_ONE else 1
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the worst pair: one shift by 1, or two."""
+        return (self.noise_law.count_term(self.width, self.touched(relation)),)
+
+    def noisy(
+        self,
+        counts: NDArray[np.int64],
+        source: NoiseSource,
+        *,
+        cells: Sequence[Mapping[str, Any]],
+        features: Sequence[str],
+    ) -> AdditiveTable:
+        """Return exact counts (cells × features) of disjoint classes, each plus one integer of noise."""
+        noise = self.noise_law.draw(source, self.width, counts.size)
+        values = (counts + noise.reshape(counts.shape)).astype(np.float64)
+        spread = np.full(len(features), self.noise_sd)
+        return AdditiveTable(cells, tuple(features), values, spread, self.noise_law.name)
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return a record in one cell against one in another, or against none."""
+        return across_or_one_sided(0, self.cells, across=self.touched(relation) > 1)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs, (n, cells, 1)."""
+        counts = np.tile((data.cell_sums() + data.missing)[:, None], (n, 1))
+        return self.noisy(counts, noise, cells=({},), features=("count",)).values.reshape(n, data.cells, 1)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record adds to its cell, and the width of the noise there."""
+        return np.ones(1), np.array([self.width])
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell through one record."""
+        return self.noise_law.change(*self.contribution(record), whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricCounts(Counts):
+    """Counts of `cells` disjoint cells plus two-sided geometric noise, P(Z = z) ∝ exp(−|z|/scale)."""
+
+    scale: float
+    cells: int
+    type: Literal["geometric"] = "geometric"
+
+    def __post_init__(self) -> None:
+        require_positive(scale=self.scale, cells=self.cells)
+
+    @property
+    def noise_law(self) -> Law:
+        """Discrete Laplace."""
+        return LAPLACE
+
+    @property
+    def width(self) -> float:
+        """`scale`."""
+        return self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianCounts(Counts):
+    """Counts of `cells` disjoint cells plus discrete Gaussian noise, P(Z = z) ∝ exp(−z²/2 sd²), z an integer."""
+
+    sd: float
+    cells: int
+    type: Literal["discrete-gaussian"] = "discrete-gaussian"
+
+    def __post_init__(self) -> None:
+        require_positive(sd=self.sd, cells=self.cells)
+
+    @property
+    def noise_law(self) -> Law:
+        """Discrete Gaussian."""
+        return GAUSSIAN
+
+    @property
+    def width(self) -> float:
+        """`sd`."""
+        return self.sd
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedLaplaceCounts(Counts):
+    """Counts of `cells` disjoint cells, each plus the sum of `draws` integers, P(z) ∝ exp(−|z|/scale)."""
+
+    scale: float
+    draws: int
+    cells: int
+    type: Literal["averaged-laplace-counts"] = "averaged-laplace-counts"
+
+    def __post_init__(self) -> None:
+        require_positive(scale=self.scale, cells=self.cells)
+        require_drawable(self.scale)
+        require_draws(self.draws)
+
+    @property
+    def noise_law(self) -> Law:
+        """A sum of `draws` discrete Laplace numbers."""
+        return AveragedLaplace(self.draws)
+
+    @property
+    def width(self) -> float:
+        """`scale`."""
+        return self.scale

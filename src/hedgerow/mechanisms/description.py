@@ -1,0 +1,140 @@
+"""What every mechanism answers: its price, its draw, its worst neighbours, and how one record shows in an output.
+
+A mechanism is a frozen description, so what is priced is what is drawn. `Single` lists the questions; a mechanism
+answers those that apply to it, and refuses the others by the defaults here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import Field, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.terms import Term
+from hedgerow.errors import UncertifiedError
+from hedgerow.facts.relation import Relation
+from hedgerow.noise.source import NoiseSource
+from hedgerow.resampling.histogram import Histogram
+
+Floats = NDArray[np.float64]
+Score = Callable[[Floats], Floats]
+"""One number for each output, or for each output's cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: its cell and the grid index of its value."""
+
+    cell: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Two data sets of one record or none, that differ in one unit.
+
+    Other records add their own noise or nothing, so they can only hide the one that differs.
+    """
+
+    name: str
+    first: Record | None
+    second: Record | None
+    cells: int
+
+    def histograms(self) -> tuple[Histogram, Histogram]:
+        """Return both data sets as histograms."""
+        return _histogram(self.first, self.cells), _histogram(self.second, self.cells)
+
+
+class Mechanism:
+    """What is priced: a single mechanism, or several that run on the same records."""
+
+    __slots__ = ()
+    type: str
+    """The name in JSON; it never changes."""
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the worst pair of neighbours as independent terms, which composition adds up.
+
+        Raises
+        ------
+        UncertifiedError
+            HG401: the mechanism has no certified pair under this relation.
+        """
+        raise UncertifiedError(
+            "HG401", rule="Only mechanisms with a known worst pair are priced.", finding="Found another kind."
+        )
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the neighbours that an audit must attack, each a candidate for the worst.
+
+        Where the movement of a record depends on its value, the values that move most are found by brute force over
+        the grid, not by the formula that prices them.
+
+        Raises
+        ------
+        UncertifiedError
+            HG520: no pair is known.
+        """
+        raise UncertifiedError(
+            "HG520",
+            rule="An audit attacks single mechanisms whose worst neighbours are known as records.",
+            finding=f"Found {self.type!r} of another shape.",
+            remedy="Audit the parts of a composition one by one.",
+        )
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` independent outputs, (n, cells, features) or (n, cells, features, replicates).
+
+        They are drawn by the functions that a release calls.
+        """
+        raise TypeError(f"{self.type} is drawn part by part")
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell (n, features[, replicates]) through one record in it."""
+        raise TypeError(self.type)
+
+
+class Single(Mechanism):
+    """One mechanism, a frozen dataclass, which is drawn as a whole."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def size(self) -> int:
+        """Roughly how many times three numbers there are to a cell of one output."""
+        return 1
+
+    @property
+    def bits(self) -> tuple[int, ...] | NDArray[np.int64]:
+        """The lattice of each feature, or of each cell and feature: outputs are whole multiples of 2^−bits."""
+        return (0,)
+
+
+def across_or_one_sided(index: int, cells: int, *, across: bool) -> tuple[Neighbours, ...]:
+    """Return a record in one cell against one in another; where that cannot be, against none."""
+    if across:
+        return (Neighbours("across cells", Record(0, index), Record(1, index), cells),)
+    return (Neighbours("one-sided", Record(0, index), None, cells),)
+
+
+def copies(data: Histogram, n: int) -> Histogram:
+    """Return `n` copies of the data as cells of one histogram, so that one call draws every output."""
+    copy = np.repeat(np.arange(n, dtype=np.int64), len(data.cell))
+    return Histogram(
+        np.tile(data.cell, n) + copy * data.cells,
+        np.tile(data.index, n),
+        np.tile(data.count, n),
+        np.tile(data.missing, n),
+        data.outside * n,
+    )
+
+
+def _histogram(record: Record | None, cells: int) -> Histogram:
+    records = [] if record is None else [record]
+    cell, index = np.array([r.cell for r in records]), np.array([r.index for r in records])
+    return Histogram.from_triplets(cell, index, np.ones(len(records), dtype=np.int64), cells=cells)

@@ -1,0 +1,206 @@
+"""Laws of noise, whatever its width: how it is drawn, priced, and how wide it is.
+
+=================  ===================================  ====================================  ========================
+law                drawn on integers                    in the limit of a fine lattice        `power` of its cost
+=================  ===================================  ====================================  ========================
+`Gaussian`         P(z) ∝ exp(−z²/2w²)                  normal of sd w                        2: Σ d²/w²
+`Laplace`          P(z) ∝ exp(−|z|/w)                   Laplace of scale w, sd √2·w           1: Σ |d|/w
+`AveragedLaplace`  a sum of k such integers             a sum of k Laplace numbers, sd √2k·w  1, and a curve below it
+=================  ===================================  ====================================  ========================
+
+The width w is that of one draw, in steps of the lattice or in units of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting import terms
+from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, twice
+from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
+from hedgerow.errors import ParameterError
+from hedgerow.mechanisms.description import Floats, Score
+from hedgerow.noise.source import NoiseSource
+
+Integers = NDArray[np.int64]
+MOST_DRAWS = 500
+"""More would be as normal and no more private; binomial coefficients of up to twice this many still fit a double."""
+_AT_ONCE = 2**22
+_TABLE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Discrete Gaussian noise."""
+
+    @property
+    def name(self) -> str:
+        """The law that intervals assume."""
+        return "gaussian"
+
+    @property
+    def power(self) -> Literal[1, 2]:
+        """The power p of Σ (|d|/w)^p, which prices a vector."""
+        return 2
+
+    def sd(self, width: float) -> float:
+        """Return the standard deviation on a fine lattice."""
+        return width
+
+    def count_sd(self, width: float) -> float:
+        """Return an upper bound on the standard deviation of noise on the integers."""
+        return width
+
+    def draw(self, source: NoiseSource, width: float, size: int) -> Integers:
+        """Return `size` independent integers."""
+        return source.discrete_gaussian(width, size)
+
+    def draw_numbers(self, source: NoiseSource, width: float, size: int) -> Floats:
+        """Return `size` numbers of the continuous law, for audits."""
+        return source.generator().normal(0.0, width, size)
+
+    def count_term(self, width: float, times: int) -> Term:
+        """Return the term of `times` integers, each moved by 1."""
+        # Wide noise is priced as continuous, at one part in 5,000 of the noise: its exact law would take seconds.
+        if width >= 50.0 * SMOOTHING:
+            return terms.Gaussian(math.sqrt(times / (width**2 - SMOOTHING**2)) * ROUND_UP)
+        return terms.Discrete(width, times)
+
+    def number_term(self, distance: float) -> Term:
+        """Return the term of one number moved by `distance` widths."""
+        return terms.Gaussian(distance * ROUND_UP)
+
+    def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
+        """Return the change of the log-density of (n, features) if each feature moves: Σ (x φ − φ²/2)/w²."""
+        slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
+        return lambda x: np.asarray(x @ slope - square / 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """Two-sided geometric noise, the discrete Laplace law."""
+
+    @property
+    def draws(self) -> int:
+        """How many numbers are added up."""
+        return 1
+
+    @property
+    def name(self) -> str:
+        """The law that intervals assume."""
+        return "laplace" if self.draws == 1 else f"averaged-laplace-{self.draws}"
+
+    @property
+    def power(self) -> Literal[1, 2]:
+        """The power p of Σ (|d|/w)^p, which prices a vector."""
+        return 1
+
+    def sd(self, width: float) -> float:
+        """Return the standard deviation on a fine lattice: √2k times the width."""
+        return width * math.sqrt(2.0 * self.draws)
+
+    def count_sd(self, width: float) -> float:
+        """Return the standard deviation on the integers: √(2kα)/(1 − α), α = e^(−1/w)."""
+        alpha = math.exp(-1.0 / width)
+        return math.sqrt(2.0 * alpha * self.draws) / -math.expm1(-1.0 / width)
+
+    def draw(self, source: NoiseSource, width: float, size: int) -> Integers:
+        """Return `size` sums of `draws` independent integers each, drawn together where they fit."""
+        if self.draws * size <= _AT_ONCE:
+            return np.asarray(
+                source.two_sided_geometric(width, self.draws * size).reshape(self.draws, size).sum(axis=0)
+            )
+        total = np.zeros(size, dtype=np.int64)
+        for _ in range(self.draws):
+            total += source.two_sided_geometric(width, size)
+        return total
+
+    def draw_numbers(self, source: NoiseSource, width: float, size: int) -> Floats:
+        """Return `size` numbers of the continuous law, for audits."""
+        total = np.zeros(size)
+        for _ in range(self.draws):
+            total += source.generator().laplace(0.0, width, size)
+        return total
+
+    def count_term(self, width: float, times: int) -> Term:
+        """Return the term of `times` integers, each moved by 1."""
+        return terms.DiscreteLaplace(width, times)
+
+    def number_term(self, distance: float) -> Term:
+        """Return the term of one number moved by `distance` widths."""
+        return terms.Laplace(distance * ROUND_UP)
+
+    def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
+        """Return the change of the log-density of (n, features) if each feature moves: Σ (|x| − |x − φ|)/w."""
+        return lambda x: np.asarray(((np.abs(x) - np.abs(x - moved)) / widths).sum(axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedLaplace(Laplace):
+    """The sum of `draws` two-sided geometric integers: pure ε and close to normal.
+
+    k releases of one quantity at ε/k each have Laplace noise of scale kΔ/ε; their average has noise Σ_j L_j, each L_j
+    of scale Δ/ε (Brawner & Honaker, §4). Only the average is released. One of the numbers alone makes the release
+    (Δ/scale)-private, and adding the others is post-processing, so the whole is; it is not more private than that,
+    since the ratio of neighbouring probabilities tends to e^(Δ/scale) far out. `hedgerow.accounting.averaged` computes
+    how rarely it comes near.
+    """
+
+    number: int
+
+    def __post_init__(self) -> None:
+        require_draws(self.number)
+
+    @property
+    def draws(self) -> int:
+        """How many numbers are added up."""
+        return self.number
+
+    def count_term(self, width: float, times: int) -> Term:
+        """Return the term of one or two integers, each moved by 1: exact up to rounding."""
+        return _averaged_count(self.number, width, times)
+
+    def number_term(self, distance: float) -> Term:
+        """Return the term of one number moved by `distance` widths: exact up to rounding."""
+        return moved_curve(SummedLaplace(self.number), distance, distance)
+
+    def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
+        """Return the change of the log-density of (n, features), read off tables; `whole`: features are integers."""
+        tables = [_log_ratios(self.number, float(f), float(w), whole) for f, w in zip(moved, widths, strict=True)]
+        return lambda x: np.asarray(sum(np.interp(x[:, i], *table) for i, table in enumerate(tables)))
+
+
+Law = Gaussian | Laplace
+GAUSSIAN, LAPLACE = Gaussian(), Laplace()
+
+
+def require_draws(draws: int) -> None:
+    """Refuse a number of draws outside 1 to 500 (HG406)."""
+    if isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= MOST_DRAWS:
+        raise ParameterError(
+            "HG406",
+            rule=f"An average is of 1 to {MOST_DRAWS} Laplace releases.",
+            finding=f"Found {draws!r}.",
+        )
+
+
+@lru_cache(maxsize=256)
+def _averaged_count(draws: int, width: float, times: int) -> Term:
+    one = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
+    return terms.Resampled(twice(one.curve), 2.0 * one.pure) if times > 1 else one
+
+
+@lru_cache(maxsize=64)
+def _log_ratios(draws: int, moved: float, width: float, whole: bool) -> tuple[Floats, Floats]:
+    far = np.ceil(60.0 * width * np.sqrt(draws)) + abs(moved)
+    if whole:
+        integers = np.arange(-far, far + 1.0)
+        return integers, SummedLaw(draws, width).log_ratio(integers, moved)
+    at = np.linspace(-far, far, _TABLE)
+    return at, SummedLaplace(draws).log_ratio(at / width, moved / width)

@@ -1,0 +1,143 @@
+"""One number of a stated sensitivity plus continuous noise: for prices; a release draws integers instead."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.accounting.terms import Term
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
+from hedgerow.noise.lattice import require_positive
+from hedgerow.noise.source import NoiseSource
+from hedgerow.resampling.histogram import Histogram
+
+
+class Number(Single):
+    """One number that a record moves by at most `sensitivity`, under either relation."""
+
+    __slots__ = ()
+    sensitivity: float
+
+    @property
+    def noise_law(self) -> Law:
+        """The law of the noise, here on the line."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """The width of one draw of noise."""
+        raise NotImplementedError
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return one pair at distance sensitivity/width."""
+        return (self.noise_law.number_term(self.sensitivity / self.width),)
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the two end values."""
+        return (Neighbours("end values", Record(0, 1), Record(0, 0), 1),)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs in units of the sensitivity, (n, 1, 1), rounded to one public lattice."""
+        width = self.width / self.sensitivity
+        drawn = self.noise_law.draw_numbers(noise, width, n)
+        # Doubles near 0 lie denser than elsewhere, which alone tells neighbours apart (see the mutant "textbook NumPy
+        # Laplace"). What is priced is the real line.
+        lattice = 2.0 ** (math.floor(math.log2(width)) - 30)
+        return (np.rint((float(data.cell_sums(data.index)[0]) + drawn) / lattice) * lattice).reshape(n, 1, 1)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record adds, and the width of the noise, in units of the sensitivity."""
+        return np.array([float(record.index)]), np.array([self.width / self.sensitivity])
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density through one record."""
+        return self.noise_law.change(*self.contribution(record))
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise(Number):
+    """One number of the stated sensitivity plus Gaussian noise. For prices; a release draws integers instead."""
+
+    noise_sd: float
+    sensitivity: float
+    type: Literal["gaussian"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        require_positive(noise_sd=self.noise_sd, sensitivity=self.sensitivity)
+
+    @property
+    def noise_law(self) -> Law:
+        """Gaussian."""
+        return GAUSSIAN
+
+    @property
+    def width(self) -> float:
+        """`noise_sd`."""
+        return self.noise_sd
+
+
+class _LaplaceNumber(Number):
+    __slots__ = ()
+    scale: float
+
+    @property
+    def width(self) -> float:
+        """`scale`."""
+        return self.scale
+
+    @property
+    def noise_sd(self) -> float:
+        """√(2k) × scale, k the number of draws."""
+        return self.noise_law.sd(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise(_LaplaceNumber):
+    """One number of the stated sensitivity plus Laplace noise of the stated scale. For prices."""
+
+    scale: float
+    sensitivity: float
+    type: Literal["laplace"] = "laplace"
+
+    def __post_init__(self) -> None:
+        require_positive(scale=self.scale, sensitivity=self.sensitivity)
+
+    @property
+    def noise_law(self) -> Law:
+        """Laplace."""
+        return LAPLACE
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedLaplaceNoise(_LaplaceNumber):
+    """One number of the stated sensitivity plus the sum of `draws` Laplace numbers of the stated scale. For prices."""
+
+    scale: float
+    draws: int
+    sensitivity: float
+    type: Literal["averaged-laplace"] = "averaged-laplace"
+
+    def __post_init__(self) -> None:
+        require_positive(scale=self.scale, sensitivity=self.sensitivity)
+        require_draws(self.draws)
+
+    @property
+    def noise_law(self) -> Law:
+        """A sum of `draws` Laplace numbers."""
+        return AveragedLaplace(self.draws)
+
+
+def gaussian_mu(budget: Budget) -> float:
+    """Return the μ of the plain Gaussian release that this budget buys: a yardstick, from public facts.
+
+    >>> round(gaussian_mu(Budget(1.0, 1e-6)), 3)
+    0.237
+    """
+    return least_noise(lambda mu: GaussianNoise(1.0, mu), Relation.REPLACE_ONE, budget).precision

@@ -1,0 +1,333 @@
+"""Resampled sums: k replicates of a table, each with Poisson weights on the records and Gaussian noise on the sums.
+
+Which pairs exist (private_bootstrap.md §2), in units of each coordinate's noise sd:
+
+===================  ===========================  =================================================================
+shape                add-remove                   replace-one
+===================  ===========================  =================================================================
+``value``            one-sided at a               same cell (a, −a); across at a with two cells or more
+``value-and-count``  one-sided at √(a² + κ²)      same cell (a, κ) | (−a, κ); one-sided; across with two cells or more
+``count``            one-sided at κ               one-sided; across with two cells or more
+``one-of``           one-sided at the largest     across at the largest
+``vector``           one-sided at the norm        split: across at the norm, at half the noise variance
+===================  ===========================  =================================================================
+
+The split pair is a proof for every two vectors φ, φ' of norm at most C, whatever their angle. Write the noise as
+Z = Z₁ + Z₂ with half the variance each. Then r·φ + Z is the sum of the two parts of (r·φ + Z₁, Z₂), and r'·φ' + Z that
+of (Z₁, r'·φ' + Z₂); adding them is post-processing. So the pair costs no more than *remove φ* and, independently,
+*add φ'* at noise σ/√2: the across pair. In the Gaussian limit this loses nothing against opposite vectors, which are
+2C/σ apart.
+
+Units of several rows are priced by `hedgerow.accounting.units`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.loss_grid import Curve
+from hedgerow.accounting.resampled import Pair, PairKind, priced_noise_sd, release_curve, require_scanned
+from hedgerow.accounting.terms import Resampled, Term
+from hedgerow.accounting.units import units_of_rows
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.relation import MOST_ROWS, Relation
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, across_or_one_sided
+from hedgerow.mechanisms.moments import Presence
+from hedgerow.noise.lattice import LatticeNoise, on_lattice, require_positive
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.replicates import poisson_replicates
+
+_TABLE = 20_000
+_FAR = 9.0
+
+
+Shape = Literal["value", "value-and-count", "count", "vector", "one-of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledCoordinate:
+    """One released sum of integers y, |y| ≤ reach, with the lattice noise of ONE replicate."""
+
+    reach: int
+    noise: LatticeNoise
+
+    def __post_init__(self) -> None:
+        require_positive(reach=self.reach)
+
+    @property
+    def distance(self) -> float:
+        """The farthest that one record, drawn once, moves this sum: in sd of its noise."""
+        return self.reach / self.noise.in_units
+
+
+class ResampledSums(Single):
+    """k replicates of a cell's sums, each with Gaussian noise of its own on each sum."""
+
+    __slots__ = ()
+    n_resamples: int
+    rate: float
+    shape: Shape
+    coordinates: tuple[ResampledCoordinate, ...]
+    cells: int
+
+    @property
+    def spread(self) -> Floats:
+        """The sd of the noise on each sum of one replicate, in units of the data's integers."""
+        return np.array([coordinate.noise.in_units for coordinate in self.coordinates])
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """The lattice of each sum."""
+        return tuple(coordinate.noise.bits for coordinate in self.coordinates)
+
+    def noisy(
+        self,
+        histogram: Histogram,
+        features: NDArray[np.int64],
+        source: NoiseSource,
+        *,
+        cells: Sequence[Mapping[str, Any]],
+        names: Sequence[str],
+    ) -> AdditiveTable:
+        """Return the table (cells × features × replicates): resampled integer sums, each plus a noise of its own.
+
+        `features` has a row for each histogram row and a column for each coordinate; whatever they are, they are
+        clamped to the declared reach, which is what was priced.
+        """
+        reach = np.array([coordinate.reach for coordinate in self.coordinates])
+        bounded, k = np.clip(features, -reach, reach), self.n_resamples
+        sums = poisson_replicates(histogram, bounded, n_resamples=k, rate=self.rate, generator=source.generator())
+        values = np.empty(sums.shape, dtype=np.float64)
+        for index, coordinate in enumerate(self.coordinates):
+            noise = source.discrete_gaussian(float(coordinate.noise.width), histogram.cells * k)
+            values[:, index] = on_lattice(sums[:, index], noise.reshape(histogram.cells, k), coordinate.noise.bits)
+        return AdditiveTable(tuple(cells), tuple(names), values, self.spread, "gaussian")
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledGaussian(ResampledSums):
+    """k replicates: each record drawn r ~ Poisson(rate) times, its sums added up, noise of its own on each sum.
+
+    The draws of a record are the same in all coordinates of a replicate and independent otherwise. What is known of a
+    record's vector y is its shape:
+
+    ===================  =====================================================================================
+    ``value``            one centred value, |y| ≤ reach
+    ``value-and-count``  a centred value, and 1
+    ``count``            1
+    ``vector``           any vector with |y_i| ≤ reach_i for every i
+    ``one-of``           at most one coordinate is not 0 (a histogram)
+    ===================  =====================================================================================
+
+    A record lies in one of `cells` disjoint cells, or, where its presence is private, in none.
+    """
+
+    n_resamples: int
+    rate: float
+    shape: Shape
+    coordinates: tuple[ResampledCoordinate, ...]
+    presence: Presence
+    cells: int
+    type: Literal["resampled-gaussian"] = "resampled-gaussian"
+
+    def __post_init__(self) -> None:
+        require_positive(n_resamples=self.n_resamples, rate=self.rate, cells=self.cells)
+        needed = {"value": 1, "value-and-count": 2, "count": 1}.get(self.shape, len(self.coordinates))
+        ones = [self.coordinates[-1].reach] if self.shape in ("count", "value-and-count") and self.coordinates else []
+        if not self.coordinates or len(self.coordinates) != needed or any(reach != 1 for reach in ones):
+            raise ParameterError(
+                "HG406",
+                rule="The coordinates of a resampled release must fit its shape.",
+                finding=f"Found {len(self.coordinates)} for {self.shape!r}.",
+            )
+        if self.presence == "public" and (self.cells != 1 or self.shape in ("count", "value-and-count", "one-of")):
+            raise ParameterError(
+                "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.shape!r}."
+            )
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the whole curve of all replicates together.
+
+        Raises
+        ------
+        UncertifiedError
+            HG403: replace-one outside the range in which the equal-sign pairs were scanned.
+        """
+        return (Resampled(resampled_curve(self, relation)),)
+
+    @property
+    def size(self) -> int:
+        """Replicates."""
+        return self.n_resamples
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the end values of one cell, and where presence is private a record that comes, goes or moves."""
+        if self.shape not in ("value", "value-and-count", "count"):
+            return super(ResampledGaussian, self).worst_pairs(relation)
+        replaced, top = relation is Relation.REPLACE_ONE, self.coordinates[0].reach
+        pairs: list[Neighbours] = []
+        if replaced and self.shape != "count":
+            pairs.append(Neighbours("same cell", Record(0, top), Record(0, 0), self.cells))
+        if not replaced or self.presence == "private":
+            pairs += across_or_one_sided(top, self.cells, across=replaced and self.cells > 1)
+        return tuple(pairs)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs, (n, cells, features, replicates): a grid index t is the value 2t − reach, beside a 1.
+
+        Replicates are independent given the data, so n outputs of k replicates are drawn as one of n·k.
+        """
+        many = replace(self, n_resamples=n * self.n_resamples)
+        names = [str(index) for index in range(len(self.coordinates))]
+        values = many.noisy(data, self._added(data.index), noise, cells=({},), names=names).values
+        return np.moveaxis(values.reshape(data.cells, len(names), n, self.n_resamples), 2, 0)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record, drawn once, adds to its cell, and the widths of the noise there."""
+        return self._added(np.array([record.index]))[0].astype(np.float64), self.spread
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell (n, features, k) through one record.
+
+        It is log Σ_r p_r exp(r s − r² c²/2) summed over replicates, s = Σ x_i φ_i/w_i², c² = Σ φ_i²/w_i², p_r
+        Poisson(λ): a function of s alone, read off a table.
+        """
+        moved, widths = self.contribution(record)
+        slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
+        at, values = _log_ratios(square, self.rate)
+        return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
+
+    def _added(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        value, one = 2 * index - self.coordinates[0].reach, np.ones_like(index)
+        columns = {"value": [value], "count": [one], "value-and-count": [value, one]}.get(self.shape)
+        if columns is None:
+            raise TypeError(f"records have no features of shape {self.shape!r}")
+        return np.stack(columns, axis=1)
+
+
+UnitShape = Literal["value-and-count", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledUnits(ResampledSums):
+    """k replicates of a table of unit totals: a unit of several rows is drawn r ~ Poisson(rate) times in each cell.
+
+    A unit has at most `max_rows` rows in all, spread over the `cells` disjoint cells in any way. With N rows in a cell
+    it adds there, each time it is drawn, N to the count and, for ``value-and-count``, a total of |S| ≤ N·m to the sum,
+    where m = reach/max_rows bounds one row. Its draws are the same in both coordinates of a cell and replicate, and
+    independent otherwise: between cells too. Reaches are those of a whole unit: max_rows·m, and max_rows.
+    """
+
+    n_resamples: int
+    rate: float
+    shape: UnitShape
+    coordinates: tuple[ResampledCoordinate, ...]
+    max_rows: int
+    cells: int
+    type: Literal["resampled-units"] = "resampled-units"
+
+    def __post_init__(self) -> None:
+        require_positive(n_resamples=self.n_resamples, rate=self.rate, max_rows=self.max_rows, cells=self.cells)
+        reaches = [coordinate.reach for coordinate in self.coordinates]
+        needed = {"value-and-count": 2, "count": 1}[self.shape]
+        fits = len(reaches) == needed and reaches[-1] == self.max_rows and reaches[0] % self.max_rows == 0
+        if not fits or self.max_rows > MOST_ROWS:
+            raise ParameterError(
+                "HG406",
+                rule="The coordinates of a release of unit totals must fit its shape and its limit of rows.",
+                finding=f"Found {len(reaches)} for {self.shape!r} with {self.max_rows} rows a unit.",
+            )
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the whole curve of all replicates together."""
+        return (Resampled(units_curve(self, relation)),)
+
+
+@lru_cache(maxsize=256)
+def resampled_curve(mechanism: ResampledGaussian, relation: Relation) -> Curve:
+    """Return an upper bound on the privacy curve of all k replicates together.
+
+    Raises
+    ------
+    UncertifiedError
+        HG403: replace-one outside the range in which the equal-sign pairs were scanned.
+    """
+    return release_curve(resampled_pairs(mechanism, relation), n_resamples=mechanism.n_resamples)
+
+
+def resampled_pairs(mechanism: ResampledGaussian, relation: Relation) -> tuple[Pair, ...]:
+    """Return the kinds of neighbour whose curves must all be paid, in units of the noise sd."""
+    # Distances are divided by the sd of the continuous release that costs at least as much as the lattice one.
+    distances = [
+        coordinate.distance / priced_noise_sd(1.0, lattice_steps=coordinate.noise.width)
+        for coordinate in mechanism.coordinates
+    ]
+    rate = mechanism.rate
+    norm = max(distances) if mechanism.shape == "one-of" else math.hypot(*distances)
+    one_sided = Pair(PairKind.ONE_SIDED, 1.0, norm, rate)
+    if relation is Relation.ADD_REMOVE:
+        if mechanism.presence == "public":
+            raise UncertifiedError(
+                "HG401", rule="Under add-remove nobody's presence is public.", finding="The mechanism says it is."
+            )
+        return (one_sided,)
+    across = Pair(PairKind.ACROSS, 1.0, norm, rate)
+    if mechanism.shape == "one-of":
+        return (across,)
+    if mechanism.shape == "vector":
+        return (Pair(PairKind.ACROSS, math.sqrt(0.5), norm, rate),)
+    moving = across if mechanism.cells > 1 else one_sided
+    if mechanism.shape == "count":
+        return (moving,)
+    value, weight = distances[0], distances[1] if mechanism.shape == "value-and-count" else 0.0
+    require_scanned(noise_sd=1.0, bound=value, rate=rate, count_weight=weight)
+    same = Pair(PairKind.SAME_CELL, 1.0, value, rate, weight)
+    # Without a count the one-sided pair is the same-cell pair (a, 0), which (a, −a) dominates.
+    return (same, moving) if weight or mechanism.cells > 1 else (same,)
+
+
+@lru_cache(maxsize=256)
+def units_curve(mechanism: ResampledUnits, relation: Relation) -> Curve:
+    """Return an upper bound on the privacy curve of all replicates of a release of unit totals.
+
+    Neighbours differ in all the rows of one unit: there or not, or replaced by any others.
+
+    Raises
+    ------
+    UncertifiedError
+        HG403: noise or rate outside what is priced.
+
+    Examples
+    --------
+    >>> two_rows = ResampledUnits(
+    ...     20, 1.0, "count", (ResampledCoordinate(2, LatticeNoise(9 * 2**17, 17)),), max_rows=2, cells=3)
+    >>> curve = units_curve(two_rows, Relation.ADD_REMOVE)
+    >>> 4.9 < curve.epsilon_upper(1e-6) < 6.0
+    True
+    """
+    distances = [
+        coordinate.distance / mechanism.max_rows / priced_noise_sd(1.0, lattice_steps=coordinate.noise.width)
+        for coordinate in mechanism.coordinates
+    ]
+    sizes = mechanism.max_rows, mechanism.cells, mechanism.rate, mechanism.n_resamples
+    return units_of_rows(math.hypot(*distances), *sizes, relation=relation)
+
+
+@lru_cache(maxsize=64)
+def _log_ratios(square: float, rate: float) -> tuple[Floats, Floats]:
+    from scipy.special import gammaln, logsumexp
+
+    r = np.arange(np.ceil(rate + 12.0 * np.sqrt(rate) + 12.0))
+    log_p = r * np.log(rate) - rate - gammaln(r + 1.0)
+    c = np.sqrt(square)
+    s = np.linspace(-r[-1] * square - _FAR * c, r[-1] * square + _FAR * c, _TABLE)
+    return s, logsumexp(log_p + s[:, None] * r - r**2 * square / 2.0, axis=1)

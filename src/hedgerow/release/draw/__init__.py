@@ -1,1 +1,0 @@
-"""Exact sums with noise added: one file a mechanism."""
