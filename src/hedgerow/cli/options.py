@@ -10,6 +10,7 @@ import typer
 from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_share, split_proportion
 from hedgerow.cli.terminal import tell
 from hedgerow.errors import FactsError, ParameterError
+from hedgerow.formats import listed
 from hedgerow.interrupts import speaks_json
 from hedgerow.release.options import with_estimator
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _ON_GRID = "COL[:LO:HI[:STEP]]"
 _Texts = list[str] | None
 
+Source = Annotated[str | None, typer.Argument(metavar="[SOURCE]", help=f"A {listed()} file; else that of the facts.")]
 Relation = Annotated[
     str | None, typer.Option(metavar="R", help="Who is protected: replace-one (n is public) or add-remove.")
 ]

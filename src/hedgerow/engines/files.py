@@ -1,4 +1,4 @@
-"""The only door to DuckDB: files become relations, shut in before the first value is read.
+"""Files, read through DuckDB: a connection is locked before the first value is read. The only door to DuckDB.
 
 A connection sees one file and no network, keeps everything in memory and cannot be reconfigured. Names of columns and
 tables are looked up, then quoted; no text of a request becomes SQL.
@@ -6,6 +6,7 @@ tables are looked up, then quoted; no text of a request becomes SQL.
 
 from __future__ import annotations
 
+import csv
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,17 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.encoding import plain_csv
-from hedgerow.engines.header import Header, read_header
-from hedgerow.engines.paths import SourceFile, source_file
 from hedgerow.engines.query import Query
-from hedgerow.engines.reading import withheld
+from hedgerow.engines.reading import SourceFile, source_file, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
+from hedgerow.formats import formats, quoted_name, quoted_text
 from hedgerow.resampling.histogram import Histogram
 
 if TYPE_CHECKING:
     import duckdb
 
+
+DELIMITERS = (",", ";", "\t", "|")
+MAX_BYTES = 2**20
+MAX_COLUMNS = 10_000
 # A line of more bytes than this counts as a record in which everything is missing.
 MAX_LINE = 32 * 2**20
 # No copy of the data on a disk, and no network.
@@ -46,7 +50,7 @@ _DIALECT = (
 
 
 def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> CsvSource | TableSource:
-    """Open a CSV, Parquet or DuckDB file by its path.
+    """Open a file of one of `hedgerow.formats` by its path.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
         table of a DuckDB file.
     """
     file = source_file(source)
-    if table is not None and file.format != "duckdb":
+    if table is not None and not formats()[file.format].TABLES:
         raise DataError(
             "HG209", rule="Only a DuckDB file has tables.", finding=f"{file.name!r} is none.", remedy="Omit `table`."
         )
@@ -67,7 +71,7 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A Parquet file, or a table of a DuckDB file: each question opens it anew, and closes it.
+    """A file that DuckDB reads as a table, such as Parquet: each question opens it anew, and closes it.
 
     So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
     """
@@ -114,7 +118,7 @@ class TableSource:
 
         def cells() -> list[Any]:
             with _relation(self.file, self.table) as relation:
-                return _columns(relation.project(", ".join(_name(column) for column in columns)), len(columns))
+                return _columns(relation.project(", ".join(quoted_name(column) for column in columns)), len(columns))
 
         return withheld(cells)
 
@@ -126,9 +130,15 @@ def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
 
 @contextmanager
 def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
-    """Yield the records of a Parquet or DuckDB file; in DuckDB 1.4 a relation dies with its connection."""
+    """Yield the records of a file, in a connection that sees this file alone and dies with the relation."""
     with closing(_connected()) as connection:
-        yield _parquet(connection, file) if file.format == "parquet" else _table(connection, file, table)
+        known = formats()[file.format]
+        known.attach(connection, file.path)
+        _lock(connection)
+        if (names := known.names(connection, file.path)) is not None:
+            check_names(names)
+            _check_case(names)
+        yield known.relation(connection, file.path, table)
 
 
 def _connected() -> duckdb.DuckDBPyConnection:
@@ -140,12 +150,8 @@ def _connected() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _parquet(connection: duckdb.DuckDBPyConnection, file: SourceFile) -> duckdb.DuckDBPyRelation:
-    connection.execute(f"SET allowed_paths = [{_text(file.path)}]")
-    _lock(connection)
-    described = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file.path]).fetchall()
-    check_names(names := _top_level(described))
-    # DuckDB tells names apart without regard to case, and would rename the second: a request could mean either.
+def _check_case(names: Sequence[str]) -> None:
+    """Refuse names that differ in case alone: DuckDB takes them for one, and a request could mean either (HG205)."""
     folded = Counter(name.lower() for name in names)
     if twins := [name for name in names if folded[name.lower()] > 1]:
         raise DataError(
@@ -154,52 +160,84 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: SourceFile) -> duckdb.
             finding=f"{twins[0]!r} and {twins[1]!r} differ in case alone.",
             remedy="Rename one of the two.",
         )
-    # Folders called year=2020 would otherwise become columns.
-    return connection.read_parquet(file.path, hive_partitioning=False)
 
 
-def _top_level(described: list[tuple[str, int | None]]) -> list[str]:
-    """Return the names of the columns from a schema that lists a tree depth first, its root first."""
-    names, pending = [], 0
-    for name, children in described[1:]:
-        if not pending:
-            names.append(name)
-            pending = 1
-        pending += (children or 0) - 1
-    return names
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first line of a CSV file says."""
+
+    names: tuple[str, ...]
+    delimiter: str
 
 
-def _table(connection: duckdb.DuckDBPyConnection, file: SourceFile, table: str | None) -> duckdb.DuckDBPyRelation:
-    # Under the name that DuckDB gives it by itself, which its views may use, unless that is one of DuckDB's own.
-    stem = Path(file.path).name.partition(".")[0]
-    database = _name("source" if stem.lower() in ("", "memory", "system", "temp") else stem)
-    connection.execute(f"ATTACH {_text(file.path)} AS {database} (READ_ONLY, TYPE duckdb)")
-    connection.execute(f"USE {database}")
-    _lock(connection)
-    schema, name = _the_table(connection, table)
-    return connection.sql(f"SELECT * FROM {database}.{_name(schema)}.{_name(name)}")
+def read_header(file: SourceFile) -> Header:
+    r"""Read the first line of a CSV file, UTF-8 with or without a byte-order mark: names and delimiter, both public.
+
+    The delimiter is found in this line alone. Had it been sniffed from the rows, one record could change how every
+    other is read.
+
+    Raises
+    ------
+    DataError
+        HG202 the line is no UTF-8 text, too long, or spread over several; HG205 an empty or repeated name; HG206 the
+        line is blank; HG207 the file may not be read.
+
+    Examples
+    --------
+    >>> parsed(b'\xef\xbb\xbf"age, years";sex\r\n', "people.csv")
+    Header(names=('age, years', 'sex'), delimiter=';')
+    """
+    try:
+        with Path(file.path).open("rb") as opened:
+            start = opened.read(MAX_BYTES + 1)
+    except OSError:
+        start = None
+    if start is None:
+        raise DataError(
+            "HG207",
+            rule="A source must be readable.",
+            finding=f"{file.name!r} may not be read.",
+            remedy="Ask its owner.",
+        )
+    return parsed(start, file.name)
 
 
-def _the_table(connection: duckdb.DuckDBPyConnection, table: str | None) -> tuple[str, str]:
-    """Return (schema, name) of the table asked for, or of the only one (HG209)."""
-    found = connection.execute(
-        "SELECT table_schema, table_name, table_type FROM information_schema.tables "
-        "WHERE table_catalog = current_database() ORDER BY ALL"
-    ).fetchall()
-    # A view may be asked for by name; only tables are candidates where none is.
-    named = [
-        (schema, name)
-        for schema, name, kind in found
-        if (kind == "BASE TABLE" if table is None else table in (name, f"{schema}.{name}"))
-    ]
-    if len(named) == 1:
-        return named[0]
-    known = ", ".join(f"{schema}.{name}" for schema, name, _ in found)
-    raise DataError(
-        "HG209",
-        rule="One table of a DuckDB file is read.",
-        finding="There are several." if named else "There is none." if table is None else f"{table!r} is not there.",
-        remedy=f"Name one by `table=`: {known}." if known else "Create one.",
+def parsed(start: bytes, name: str) -> Header:
+    """Return the header that the first bytes of the file `name` hold."""
+    line = start.replace(b"\r", b"\n").split(b"\n", 1)[0]
+    if len(line) > MAX_BYTES:
+        raise _unfit(name, "is longer than a megabyte")
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise _unfit(name, "is no UTF-8 text")
+    if not text.strip(BLANKS):
+        raise DataError(
+            "HG206",
+            rule="A CSV file begins with its header.",
+            finding=f"The first line of {name!r} is blank.",
+            remedy="Write the names of the columns there.",
+        )
+    if text.count('"') % 2:
+        raise _unfit(name, "has a quotation mark that does not end in it")
+    outside = "".join(text.split('"')[::2])
+    # The most frequent one; among equals, and where there is none, the first.
+    delimiter = max(DELIMITERS, key=outside.count)
+    names = tuple(cell.strip(BLANKS) for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True)))
+    if len(names) > MAX_COLUMNS:
+        raise _unfit(name, f"names more than {MAX_COLUMNS:,} columns")
+    check_names(names)
+    return Header(names, delimiter)
+
+
+def _unfit(name: str, finding: str) -> DataError:
+    return DataError(
+        "HG202",
+        rule="A CSV file begins with its header: one line of UTF-8 text.",
+        finding=f"That of {name!r} {finding}.",
+        remedy="Save it again as CSV, UTF-8.",
     )
 
 
@@ -244,7 +282,7 @@ class CsvSource:
     def _cells(self, columns: list[str]) -> list[Any]:
         connection = _loaded(self.file, self.header, list(dict.fromkeys(columns)))
         try:
-            texts = ", ".join(f"NULLIF(trim({_cell(self.header, name)}, {_text(BLANKS)}), '')" for name in columns)
+            texts = ", ".join(_trimmed(self.header, name) for name in columns)
             return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
         finally:
             connection.close()
@@ -262,22 +300,20 @@ class CsvSource:
 
     def _roles(self, query: Query) -> list[str]:
         """Return the columns that `frames.count` takes, in SQL: values as numbers, or texts that may be null."""
-        text = {
-            column: f"NULLIF(trim({_cell(self.header, column)}, {_text(BLANKS)}), '')" for column in query.columns()
-        }
+        text = {column: _trimmed(self.header, column) for column in query.columns()}
         roles = []
         for place, column in enumerate(query.value.columns if query.value is not None else ()):
             value = f"TRY_CAST({text[column]} AS DOUBLE)" if query.parts else text[column]
-            roles.append(f"{value} AS {_name(frames.value_column(place))}")
+            roles.append(f"{value} AS {quoted_name(frames.value_column(place))}")
         for place, category in enumerate(query.by):
-            roles.append(f"{text[category.column]} AS {_name(frames.group_column(place))}")
+            roles.append(f"{text[category.column]} AS {quoted_name(frames.group_column(place))}")
         # Of a question about no column but the unit's, that column alone was kept.
         only = _cell(self.header, query.columns()[0]) if query.columns() else "c0"
-        roles = roles or [f"{only} AS {_name(frames.value_column(0))}"]
+        roles = roles or [f"{only} AS {quoted_name(frames.value_column(0))}"]
         if query.unit is not None:
             # Text as it stands, but for blanks around it: "007" and "7" are two units.
             name = text[query.unit.column]
-            roles += [f"{name} AS {_name(frames.UNIT)}", f"({name}) IS NOT NULL AS known"]
+            roles += [f"{name} AS {quoted_name(frames.UNIT)}", f"({name}) IS NOT NULL AS known"]
         return roles
 
 
@@ -292,8 +328,8 @@ def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.Duck
     connection = _connected()
     with plain_csv(file.path) as path:
         connection.execute(
-            f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({_text(path)}, "
-            f"columns = {{{declared}}}, delim = {_text(header.delimiter)}, {_DIALECT}, "
+            f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({quoted_text(path)}, "
+            f"columns = {{{declared}}}, delim = {quoted_text(header.delimiter)}, {_DIALECT}, "
             f"max_line_size = {MAX_LINE}, buffer_size = {2 * MAX_LINE})"
         )
     connection.execute(
@@ -315,9 +351,5 @@ def _cell(header: Header, column: str) -> str:
     return f"c{header.names.index(column)}"
 
 
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _trimmed(header: Header, column: str) -> str:
+    return f"NULLIF(trim({_cell(header, column)}, {quoted_text(BLANKS)}), '')"

@@ -7,19 +7,20 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.engines import spark
-from hedgerow.engines.object_cells import as_texts
-from hedgerow.engines.priority import fresh_key, places_in_sql, priorities
+from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query
-from hedgerow.engines.read_out import read_out
 from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing
 from hedgerow.resampling.histogram import Histogram, Integers
+from hedgerow.user_code import quietly, silence
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from hedgerow.engines.schema import Comparable
     from hedgerow.facts.columns import Category, Grid
 
+
+_ESCAPE = "\uffff"
+"""A code point that is no character: no text begins with it, and one that does is escaped too."""
+_MISSING = frozenset({"NoneType", "NAType", "NaTType"})
+"""Types of None, of pandas.NA and of pandas.NaT, by name: pandas need not be installed."""
 # Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
 _CHAIN = 8
 UNIT = "unit"
@@ -224,7 +230,7 @@ def _within_limit(rows: nw.LazyFrame[Any], query: Query, key: bytes) -> nw.LazyF
     if query.value is None and not query.by and most == 1:
         return rows.unique(subset=[UNIT])  # all rows are alike, so there is nothing to choose
     if rows.implementation.is_duckdb() or rows.implementation.is_spark_like():
-        rank = places_in_sql if rows.implementation.is_duckdb() else spark.placed
+        rank = places_in_sql if rows.implementation.is_duckdb() else places_in_spark
         frame: nw.LazyFrame[Any] = nw.from_native(rank(rows.to_native(), key))
         return frame.filter(place <= most)
     held = rows.collect()
@@ -338,4 +344,56 @@ def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
     import narwhals.stable.v2 as nw
 
     counted = keys.group_by("key").agg(nw.len().alias("records"))
-    return read_out(counted)
+    return _read_out(counted)
+
+
+def _read_out(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
+    """Return the columns ``key`` and ``records`` of a counted frame, in each engine's own way."""
+    if counted.implementation.is_duckdb():
+        arrays = counted.to_native().fetchnumpy()
+        return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
+    if counted.implementation.is_spark_like():
+        # Plain DataFrame calls alone, which Spark Connect has too; no RDD, no pandas, no Arrow.
+        rows = counted.to_native().select("key", "records").collect()
+        pairs = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 2)
+        return pairs[:, 0], pairs[:, 1]
+    collected = counted.collect()
+    return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)
+
+
+def as_texts(cells: Iterable[object]) -> list[str | None]:
+    r"""Return cells that may hold any object, as pandas keeps them, as texts; None where one is missing.
+
+    What becomes of a cell depends on that cell alone, and no object can make a release fail. A text stands for itself;
+    one that is no Unicode text (a lone surrogate, which no engine stores) is written in hexadecimal, so that two that
+    differ still do and none is a declared value that anybody would write. Any other object is the text that it prints
+    as, and missing where it prints as none.
+
+    >>> as_texts(["a", 5, True, None, float("nan"), "x\udcff", (1, 2), Decimal("sNaN")])
+    ['a', '5', 'True', None, None, '\uffff78edb3bf', '(1, 2)', None]
+    """
+    with silence():
+        return [cell if type(cell) is str and cell.isascii() else _text(cell) for cell in cells]
+
+
+def _text(cell: object) -> str | None:
+    # An object's own code, a whole number of too many digits, a list that holds itself: what fails is missing.
+    # Joined, a text of somebody else's type becomes a plain one.
+    text = quietly(lambda: None if _missing(cell) else "".join((str(cell),)))
+    if text is None:
+        return None
+    if not text.startswith(_ESCAPE):
+        with suppress(UnicodeEncodeError):
+            text.encode()
+            return text
+    return _ESCAPE + text.encode("utf-8", "surrogatepass").hex()
+
+
+def _missing(cell: object) -> bool:
+    if isinstance(cell, Decimal):
+        return cell.is_nan()  # to compare a signalling one is an error
+    if isinstance(cell, (float, np.floating)):
+        return bool(cell != cell)
+    if isinstance(cell, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(cell))
+    return type(cell).__name__ in _MISSING

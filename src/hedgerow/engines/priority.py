@@ -41,3 +41,11 @@ def places_in_sql(relation: Any, key: bytes) -> Any:
     number = f"CAST('0x' || left(sha256('{key.hex()}' || row_number() OVER ()), {_BITS // 4}) AS BIGINT)"
     ranked = "row_number() OVER (PARTITION BY unit ORDER BY priority) AS place"
     return relation.project(f"*, {number} AS priority").project(f"*, {ranked}")
+
+
+def places_in_spark(rows: Any, key: bytes) -> Any:
+    """Return a Spark frame with ``place``, the rank of each row among those of its ``unit``, by a keyed hash."""
+    # A window must not hold what differs from run to run, so the number is a column of its own first.
+    numbered = rows.selectExpr("*", "monotonically_increasing_id() AS row_number")
+    hashed = numbered.selectExpr("*", f"sha2(concat('{key.hex()}', cast(row_number AS string)), 256) AS priority")
+    return hashed.selectExpr("*", "row_number() OVER (PARTITION BY unit ORDER BY priority) AS place")

@@ -1,11 +1,20 @@
-"""Reading without quoting: whatever goes wrong once data are touched is one fixed sentence."""
+"""Which paths are opened, and how reading fails.
+
+A source is one ordinary file of a known kind; everything else is refused before it is touched. Once data are touched,
+whatever goes wrong is one fixed sentence that quotes nothing.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from hedgerow.errors import DataError, HedgerowError
+from hedgerow.formats import formats, listed, suffixes
 
 T = TypeVar("T")
 
@@ -33,3 +42,109 @@ def withheld(read: Callable[[], T]) -> T:
         failure = unreadable()
     # Raised outside the handler: inside it, __context__ would still carry the reader's message.
     raise failure from None
+
+
+# Where a path holds one of these, DuckDB may read other files than the one of that name.
+_PATTERN = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that was found and looked at: its name as given, where it is, its format, and which file it was.
+
+    `identity` is device, inode, size and time of change: a file that was replaced between two readings is refused.
+    """
+
+    name: str
+    path: str
+    format: str
+    identity: tuple[int, int, int, int]
+
+    def still_there(self) -> None:
+        """Check that the file is the one that was opened (HG207)."""
+        try:
+            now = _identity(Path(self.path).stat())
+        except OSError:
+            now = None
+        if now != self.identity:
+            raise DataError(
+                "HG207",
+                rule="A source must stay as it is while it is used.",
+                finding=f"{self.name!r} was changed, replaced or removed after it was opened.",
+                remedy="Open it again once nothing writes to it.",
+            )
+
+
+def source_file(source: str | os.PathLike[str]) -> SourceFile:
+    """Check a path and return the file behind it; of the contents only the first bytes are looked at.
+
+    Raises
+    ------
+    DataError
+        HG201 there is no such file; HG202 a glob, a URL, a directory, a FIFO or device, an unknown extension, or
+        contents that are not what the extension says; HG206 zero bytes; HG207 it may not be read.
+    """
+    name = os.fspath(source)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise _unsupported("Found a path that is no text.", "Give the path of one file.")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise _unsupported("Found a path that is no Unicode text.", "Rename the file, or its folder.") from None
+    if "://" in name:
+        raise _unsupported("Found a URL.", "Download the file first: hedgerow opens no connections.")
+    if _PATTERN & set(name):
+        raise _unsupported("Found a pattern of names: * ? or [.", "Give one path; rename a file that is called so.")
+    try:
+        path = os.path.realpath(name, strict=True)
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        raise DataError(
+            "HG201", rule="A source must exist.", finding=f"There is no file {name!r}.", remedy="Check the path."
+        ) from None
+    if not stat.S_ISREG(status.st_mode):
+        what = "a directory" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
+        raise _unsupported(f"{name!r} is {what}.", "Give the path of one ordinary file.")
+    found = suffixes().get(Path(name).suffix.lower())
+    if found is None:
+        raise _unsupported(f"{name!r} has another extension.", "Convert it, or load it into a frame first.")
+    if _PATTERN & set(path):
+        raise _unsupported("A folder of the path holds * ? or [, which make a pattern.", "Move the file.")
+    if status.st_size == 0:
+        raise DataError(
+            "HG206", rule="A file has a header.", finding=f"{name!r} is empty.", remedy="Was it written to the end?"
+        )
+    _check_signature(name, path, found)
+    return SourceFile(name, path, found, _identity(status))
+
+
+def _check_signature(name: str, path: str, found: str) -> None:
+    """Check that a binary file is of its kind, before a reader meets it (or an extension is fetched for another)."""
+    expected = formats()[found].SIGNATURE
+    if expected is None:
+        return
+    place, signature = expected
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(place + len(signature))
+    except OSError:
+        start = None
+    if start is None:
+        raise DataError(
+            "HG207", rule="A source must be readable.", finding=f"{name!r} may not be read.", remedy="Ask its owner."
+        )
+    if start[place:] != signature:
+        raise _unsupported(f"{name!r} is no {found} file, whatever its name.", "Name it as what it is.")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def kinds_of_source() -> str:
+    """Return what a source may be, as the rule of a refusal."""
+    return f"A source is one file, {listed()}, or a frame."
+
+
+def _unsupported(finding: str, remedy: str) -> DataError:
+    return DataError("HG202", rule=kinds_of_source(), finding=finding, remedy=remedy)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from hedgerow.engines.query import Query
+from hedgerow.engines.reading import kinds_of_source
 from hedgerow.errors import DataError
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inputs import note_input
@@ -91,8 +92,8 @@ def open_source(source: object, *, table: str | None = None) -> Source:
     Parameters
     ----------
     source : path or frame
-        Path of a CSV, Parquet or DuckDB file; a pandas, polars (eager or lazy) or pyarrow frame, a DuckDB relation, a
-        PySpark frame, or any other frame that narwhals reads.
+        Path of a file of one of `hedgerow.formats` (CSV, Parquet, DuckDB); a pandas, polars (eager or lazy) or pyarrow
+        frame, a DuckDB relation, a PySpark frame, or any other frame that narwhals reads.
     table : str, optional
         Which table of a DuckDB file.
 
@@ -125,7 +126,7 @@ def open_source(source: object, *, table: str | None = None) -> Source:
     if found is None:
         raise DataError(
             "HG202",
-            rule="A source is one file, .csv, .parquet or .duckdb, or a frame.",
+            rule=kinds_of_source(),
             finding=f"Found an object of type {type(source).__name__!r}.",
             remedy="Frames: pandas, polars, pyarrow, a DuckDB relation, PySpark, and what else narwhals reads.",
         )

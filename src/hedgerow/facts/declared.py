@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
@@ -27,7 +27,7 @@ class DataFacts:
     """Where the records are: a path, its kind (by its extension where None), and the table of a DuckDB file."""
 
     path: str
-    kind: Literal["csv", "parquet", "duckdb"] | None = None
+    kind: str | None = None
     table: str | None = None
 
 

@@ -11,32 +11,34 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from hedgerow.errors import FactsError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.relation import UnitLimit
+from hedgerow.formats import formats, names, suffixes
 from hedgerow.inputs import note_input
 
 SCHEMA_ID = "urn:hedgerow:schema:facts:1"
 MOST_BYTES = 8 * 2**20
 _MOST_FINDINGS = 5
-_SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".duckdb": "duckdb",
-    ".db": "duckdb",
-}
+
+
+def _known_format(name: str) -> str:
+    if name not in names():
+        raise ValueError(f"must be one of {', '.join(names())}")
+    return name
+
 
 Number = int | float
 Value = str | int | float | bool
 Kind = Literal["mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap"]
 Policy = Literal["drop", "midpoint", "error-if-declared-complete"]
 Text = str
+# As a `Literal` of the names of formats, which a type checker cannot know.
+_Format = Annotated[Text, AfterValidator(_known_format), WithJsonSchema({"enum": list(names()), "type": "string"})]
 
 
 class _Part(BaseModel):
@@ -48,7 +50,7 @@ class Data(_Part):
     """Where the records are."""
 
     path: Text = Field(min_length=1, description="Path of the records, from where this file lies.")
-    kind: Literal["csv", "parquet", "duckdb"] | None = Field(None, description="By the extension where left out.")
+    kind: _Format | None = Field(None, description="By the extension where left out.")
     table: Text | None = Field(None, description="Which table of a DuckDB file.")
 
 
@@ -192,10 +194,11 @@ def fields_of(record: object) -> dict[str, Any]:
 
 
 def _data(data: Data) -> dict[str, Any]:
-    suffix = _SUFFIXES.get(Path(data.path).suffix.lower())
+    suffix = suffixes().get(Path(data.path).suffix.lower())
     if data.kind is not None and suffix is not None and data.kind != suffix:
         raise _unfit([f"data.kind: the extension of data.path says {suffix}"])
-    if data.table is not None and (data.kind or suffix) != "duckdb":
+    named = data.kind or suffix
+    if data.table is not None and (named is None or not formats()[named].TABLES):
         raise _unfit(["data.table: only a DuckDB file has tables"])
     return {"path": data.path, "kind": data.kind, "table": data.table}
 

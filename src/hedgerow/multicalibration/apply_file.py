@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.files import open_file
-from hedgerow.engines.header import read_header
-from hedgerow.engines.paths import SourceFile, source_file
+from hedgerow.engines.files import open_file, read_header
+from hedgerow.engines.reading import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, HedgerowError, ParameterError

@@ -13,6 +13,7 @@ import typer
 
 from hedgerow.cli.terminal import say
 from hedgerow.errors import ParameterError
+from hedgerow.formats import listed
 
 _HEAD = """\
 #:schema ./hedgerow.schema.json
@@ -94,7 +95,7 @@ def _quoted(text: str) -> str:
 
 
 def init(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .parquet or .duckdb file.")],
+    source: Annotated[str, typer.Argument(metavar="FILE", help=f"A {listed()} file.")],
     out: Annotated[str, typer.Option(metavar="TOML", help="Where to write.")] = "hedgerow.toml",
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")] = None,
 ) -> None:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def multicalibrate(
-    source: Annotated[
-        str | None, typer.Argument(metavar="[SOURCE]", help="A .csv, .parquet or .duckdb file; else that of the facts.")
-    ] = None,
+    source: options.Source = None,
     label: Annotated[str | None, typer.Option(metavar="COL", help="The column of labels.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL", help="The column of scores in [0, 1].")] = None,
     groups: Annotated[

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def release(
-    source: Annotated[
-        str | None, typer.Argument(metavar="[SOURCE]", help="A .csv, .parquet or .duckdb file; else that of the facts.")
-    ] = None,
+    source: options.Source = None,
     relation: options.Relation = None,
     mean: options.MeanOf = None,
     sum_: options.SumOf = None,

@@ -26,9 +26,7 @@ _LARGE = 20_000
 
 
 def table(
-    source: Annotated[
-        str | None, typer.Argument(metavar="[SOURCE]", help="A .csv, .parquet or .duckdb file; else that of the facts.")
-    ] = None,
+    source: options.Source = None,
     relation: options.Relation = None,
     total: Annotated[
         str | None, typer.Option(metavar="COL[:LO:HI[:STEP]]", help="Totals of a column, clamped to LO and HI.")

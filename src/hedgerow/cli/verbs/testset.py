@@ -11,6 +11,7 @@ from hedgerow.cli import options
 from hedgerow.cli.spending import deliver, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError, VerificationError
+from hedgerow.formats import listed
 
 if TYPE_CHECKING:
     from hedgerow.testset.from_file import FileTestSet
@@ -25,9 +26,7 @@ Place = Annotated[str, typer.Option("--ledger", metavar="FILE", help="The test s
 
 @testset.command()
 def create(
-    source: Annotated[
-        str, typer.Argument(metavar="LABELS", help="The test set's labels: a .csv, .parquet or .duckdb file.")
-    ],
+    source: Annotated[str, typer.Argument(metavar="LABELS", help=f"The test set's labels: a {listed()} file.")],
     ledger: Place,
     label: Annotated[str, typer.Option(metavar="COL", help="The column of labels.")],
     labels: Annotated[str | None, typer.Option(metavar="V,V", help="All labels; for accuracy and zero-one.")] = None,

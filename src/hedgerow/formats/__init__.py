@@ -1,0 +1,86 @@
+"""File formats, one file each: adding a format is adding ``formats/<name>.py``; facts, engines and help texts find it.
+
+The name of the file is the name of the format and its usual suffix. This folder lies below `facts`, since a facts file
+names formats, and holds no door to a vendor: a connection of DuckDB is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol, cast
+
+
+class Format(Protocol):
+    """What ``formats/<name>.py`` holds.
+
+    Attributes
+    ----------
+    SUFFIXES : tuple of str
+        The endings of a path that mean this format.
+    SIGNATURE : (int, bytes) or None
+        The first bytes by which a file is of this format, and where they stand; None for a format without.
+    TABLES : bool
+        Whether a file may hold several tables.
+    """
+
+    SUFFIXES: tuple[str, ...]
+    SIGNATURE: tuple[int, bytes] | None
+    TABLES: bool
+
+    def attach(self, connection: Any, path: str) -> None:
+        """Let a DuckDB connection see this one file; it is locked afterwards."""
+
+    def relation(self, connection: Any, path: str, table: str | None) -> Any:
+        """Return the records as a DuckDB relation, from the locked connection (HG209 for the table)."""
+
+    def names(self, connection: Any, path: str) -> list[str] | None:
+        """Return the names of the columns as the file has them; None where the relation's are the same."""
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the names of all formats.
+
+    >>> names()
+    ('csv', 'duckdb', 'parquet')
+    """
+    return tuple(sorted(module.name for module in iter_modules(__path__)))
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """Return name → format."""
+    return {name: cast(Format, import_module(f"{__name__}.{name}")) for name in names()}
+
+
+@cache
+def suffixes() -> Mapping[str, str]:
+    """Return suffix → name.
+
+    >>> suffixes()[".tsv"]
+    'csv'
+    """
+    return {suffix: name for name, known in formats().items() for suffix in known.SUFFIXES}
+
+
+def listed() -> str:
+    """Return the usual suffixes in words.
+
+    >>> listed()
+    '.csv, .duckdb or .parquet'
+    """
+    *first, last = (f".{name}" for name in names())
+    return f"{', '.join(first)} or {last}"
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_text(text: str) -> str:
+    """Return a text as SQL takes it."""
+    return "'" + text.replace("'", "''") + "'"
