@@ -27,6 +27,7 @@ DOORS = {
         "plots/privacy.py",
         "plots/reliability.py",
     },
+    "jinja2": {"facts/printed.py"},
     "openpyxl": {"tables/publication/write_xlsx.py"},
     # The estimator, and what it asks scikit-learn of its two inputs, a base model and labels.
     "sklearn": {f"multicalibration/{name}.py" for name in ("estimator", "base_model")},

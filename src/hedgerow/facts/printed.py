@@ -1,7 +1,7 @@
 """Numbers and texts in the form in which they are printed: by every table, page, picture, data file and terminal.
 
 Numbers have as many digits as their error supports, and an upper bound in percent is rounded up. A text from the user's
-files can neither run as a formula in a spreadsheet nor send control characters to a terminal.
+files can neither run as a formula in a spreadsheet nor send control characters to a terminal. The only door to jinja2.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _SPACE = "\N{NO-BREAK SPACE}"
 _SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
@@ -135,3 +139,19 @@ def _starts_formula(text: str) -> bool:
         seen = unicodedata.normalize("NFKC", sign).lstrip()
         return seen[:1] in _STARTS
     return False
+
+
+@cache
+def page_templates(package: str) -> Environment:
+    """Return the templates of a package: every text is escaped, after `printable`, and an unknown name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        # Markup is a str too, and already what it should be.
+        finalize=lambda value: printable(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

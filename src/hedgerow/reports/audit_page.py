@@ -48,16 +48,12 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
         "Above: what the certificate claims. Below: what the attacks certify; it must not cross the other.",
     )
     bounds = f"ε ≤ {verdict.epsilon_upper:.4g} claimed, ε ≥ {verdict.epsilon_lower:.4g} certified"
-    return _render(
-        title=f"Audit of {title}",
-        passes=verdict.passes,
-        summary=f"{bounds} at δ = {verdict.delta:.3g}.",
-        alarm=f"A true certificate fails with probability at most {1.0 - verdict.confidence:.2g}.",
-        pictures=(picture,),
-        rows=(_row(verdict.mechanism.type, verdict),),
-        caught=caught,
-        notes=[],
-        record=verdict.to_dict(),
+    return _page(
+        f"Audit of {title}",
+        f"{'Passed' if verdict.passes else 'FAILED'}: {bounds} at δ = {verdict.delta:.3g}.",
+        f"A true certificate fails with probability at most {1.0 - verdict.confidence:.2g}.",
+        (_mechanisms(picture, [_row(verdict.mechanism.type, verdict)]), *_mutants(caught)),
+        verdict.to_dict(),
     )
 
 
@@ -88,17 +84,17 @@ def campaign_page(campaign: Campaign) -> str:
         )
     notes += [f"Not done in time: {what}." for what in campaign.left_out]
     rejected = sum(one.found.rejected for one in campaign.caught)
-    return _render(
-        title="Audit campaign",
-        passes=campaign.passes,
-        summary=f"{sum(one.verdict.passes for one in audited)} of {len(audited)} audits pass, "
-        f"{rejected} of {len(campaign.caught)} mutants are rejected.",
-        alarm=f"A correct library fails with probability at most {campaign.false_alarm:.2g}.",
-        pictures=(picture,),
-        rows=tuple(_row(one.specimen.name, one.verdict) for one in audited),
-        caught=campaign.caught,
-        notes=notes,
-        record=campaign.to_dict(),
+    return _page(
+        "Audit campaign",
+        f"{'Passed' if campaign.passes else 'FAILED'}: {sum(one.verdict.passes for one in audited)} of {len(audited)} "
+        f"audits pass, {rejected} of {len(campaign.caught)} mutants are rejected.",
+        f"A correct library fails with probability at most {campaign.false_alarm:.2g}.",
+        (
+            _mechanisms(picture, [_row(one.specimen.name, one.verdict) for one in audited]),
+            *_mutants(campaign.caught),
+            Section("notes", "Laws, lattice, replay", (Items(tuple(notes)),)),
+        ),
+        campaign.to_dict(),
     )
 
 
@@ -109,7 +105,9 @@ def _delta_lower(verdict: Verdict, epsilon: float) -> float:
     return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon))
 
 
-def _mutants(caught: Sequence[Caught]) -> Section:
+def _mutants(caught: Sequence[Caught]) -> tuple[Section, ...]:
+    if not caught:
+        return ()
     listed = tuple(
         (
             one.mutant.name,
@@ -120,7 +118,7 @@ def _mutants(caught: Sequence[Caught]) -> Section:
         for one in caught
     )
     said = Paragraph("Releases broken on purpose. An audit that accepts one of them is blind.")
-    return Section("mutants", "Mutants", (said, *_mutant_picture(caught), Pairs(listed)))
+    return (Section("mutants", "Mutants", (said, *_mutant_picture(caught), Pairs(listed))),)
 
 
 def _mutant_picture(caught: Sequence[Caught]) -> tuple[Figure, ...]:
@@ -157,33 +155,15 @@ def _row(name: str, verdict: Verdict) -> tuple[str, ...]:
     )
 
 
-def _render(
-    *,
-    title: str,
-    passes: bool,
-    summary: str,
-    alarm: str,
-    pictures: tuple[Figure, ...],
-    rows: tuple[tuple[str, ...], ...],
-    caught: Sequence[Caught],
-    notes: Sequence[str],
-    record: dict[str, Any],
-) -> str:
-    verdict = f"{'Passed' if passes else 'FAILED'}: {summary}"
-    table = Table(
-        "δ, claimed and certified ε, and what lies between.", _HEAD, (RowGroup(rows),), numeric=True, stacked=True
-    )
-    return render(
-        Document(
-            title,
-            verdict if passes else "",
-            (*(() if passes else (Paragraph(verdict, "warning"),)), Paragraph(f"{_MEANING} {alarm}")),
-            (
-                Section("mechanisms", "Mechanisms", (*pictures, table)),
-                *((_mutants(caught),) if caught else ()),
-                *((Section("notes", "Laws, lattice, replay", (Items(tuple(notes)),)),) if notes else ()),
-            ),
-            "The whole record is in this file as JSON, in the element of id “record”.",
-            record,
-        )
-    )
+def _mechanisms(picture: Figure, rows: Sequence[tuple[str, ...]]) -> Section:
+    caption = "δ, claimed and certified ε, and what lies between."
+    table = Table(caption, _HEAD, (RowGroup(tuple(rows)),), numeric=True, stacked=True)
+    return Section("mechanisms", "Mechanisms", (picture, table))
+
+
+def _page(title: str, verdict: str, alarm: str, sections: Sequence[Section], record: dict[str, Any]) -> str:
+    """Return a page; a failure stands out."""
+    failed = verdict.startswith("FAILED")
+    opening = (*((Paragraph(verdict, "warning"),) if failed else ()), Paragraph(f"{_MEANING} {alarm}"))
+    foot = "The whole record is in this file as JSON, in the element of id “record”."
+    return render(Document(title, "" if failed else verdict, opening, tuple(sections), foot, record))

@@ -8,16 +8,87 @@ text in it can end the element it stands in.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from xml.etree import ElementTree
 
-from hedgerow.facts.printed import printable
+from markupsafe import Markup
+
+from hedgerow.facts.printed import page_templates, printable
 from hedgerow.reports.document import Document, Figure
-from hedgerow.reports.picture import inline_svg
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
+_DROPPED = {"metadata", "style", "script", "title"}
+# The colours of plots/, as the page's own: it has them for light and for dark.
+_COLOURS = {
+    "#ffffff": "paper",
+    "#1a1a1a": "ink",
+    "#6b6b6b": "quiet",
+    "#b8b8b8": "axis",
+    "#e4e4e4": "rule",
+    "#9ecae1": "interval",
+    "#0072b2": "accent",
+    "#b2182b": "alarm",
+}
+_COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+_FONT = re.compile(r"'DejaVu Sans'(, sans-serif)?")
+_REFERENCE = re.compile(r"url\(#([^)]*)\)")
+
+
+def inline_svg(svg: str, *, alt: str, name: str) -> Markup:
+    """Return an SVG element for an HTML page: named in words, in the page's colours and font, no name twice.
+
+    Parameters
+    ----------
+    svg : str
+        As matplotlib writes it; made by us, its texts escaped by its writer.
+    alt : str
+        What the picture shows, for whoever does not see it.
+    name : str
+        Stands before every id, since two pictures of a page may use the same.
+
+    Examples
+    --------
+    >>> inline_svg('<svg xmlns="http://www.w3.org/2000/svg" width="9pt"><g id="a"/></svg>', alt="Nothing.", name="p")
+    Markup('<svg role="img" aria-label="Nothing."><g id="p-a" /></svg>')
+    """
+    root = ElementTree.fromstring(svg)
+    _keep_known(root)
+    for element in root.iter():
+        # Without namespaces: HTML has its own rules for an svg element, and needs none.
+        element.tag = element.tag.rpartition("}")[2]
+        kept = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        element.attrib.clear()
+        element.attrib.update({key: _rewritten(key, value, name) for key, value in kept.items()})
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    root.attrib |= {"role": "img", "aria-label": alt}
+    # Written by an XML writer, which escapes texts and attributes.
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _keep_known(parent: ElementTree.Element) -> None:
+    for child in list(parent):
+        if child.tag.rpartition("}")[2] in _DROPPED:
+            parent.remove(child)
+        else:
+            _keep_known(child)
+
+
+def _rewritten(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        return f"#{name}-{value.removeprefix('#')}"
+    value = _REFERENCE.sub(rf"url(#{name}-\1)", value)
+    if key == "style":
+        value = _COLOUR.sub(
+            lambda found: f"{found[1]}: var(--{_COLOURS[found[2]]}, {found[2]})" if found[2] in _COLOURS else found[0],
+            value,
+        )
+        value = _FONT.sub("system-ui, sans-serif", value)
+    return value
+
 
 _INERT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
@@ -33,7 +104,7 @@ def render(document: Document) -> str:
         figure.svg: inline_svg(figure.svg, alt=printable(figure.alt), name=f"picture-{place}")
         for place, figure in enumerate(_figures(document))
     }
-    page = _environment().get_template("page.html")
+    page = page_templates("hedgerow.reports").get_template("page.html")
     return str(page.render(document=document, pictures=pictures, record=json_for_script(document.record))) + "\n"
 
 
@@ -54,22 +125,3 @@ def json_for_script(record: Mapping[str, Any]) -> Any:
 def _figures(document: Document) -> list[Figure]:
     blocks = [*document.opening, *(block for section in document.sections for block in section.blocks)]
     return [block for block in blocks if isinstance(block, Figure)]
-
-
-def _printable(value: Any) -> Any:
-    # Markup is a str too, and already what it should be.
-    return printable(value) if type(value) is str else value
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("hedgerow.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from hedgerow.accounting.profile import Profile
-from hedgerow.facts.printed import at_most_percent, percent
-from hedgerow.inference.estimate import parse_level
+from hedgerow.facts.printed import at_most_percent, decimals, joined, number, percent, plural
+from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.release.result.result import Release
 from hedgerow.release.result.write_file import write_lines
-from hedgerow.reports.declared_facts import declared_facts
 from hedgerow.reports.document import (
     Answers,
     Block,
@@ -25,18 +29,21 @@ from hedgerow.reports.document import (
     Section,
     Table,
 )
-from hedgerow.reports.estimates import estimates_figures, estimates_table
 from hedgerow.reports.protection import Protection, protection_of
-from hedgerow.reports.summary import covered, how_sure, source_name, what_was_released
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
-    from hedgerow.release.result.result import Release
 
 REPORT = "report.html"
 _CURVE_POINTS = 160
 _SIMULATED = "SIMULATED. The noise was seeded, for a study: these numbers are not private, and have no certificate."
 _NO_LEDGER = "None was kept: nothing here tells which other releases were made from the same data."
+_NO_SOURCE = "NO SOURCE GIVEN"
+_MISSING = {
+    "drop": "left out: a mean is over the records that have a value",
+    "midpoint": "counted as the midpoint of the bounds",
+    "error-if-declared-complete": "declared not to occur",
+}
 
 
 class _Folder(Protocol):
@@ -227,3 +234,184 @@ def _made(release: Release, certificate: Certificate | None, ledger_head: str | 
     )
     entries = (*methods, ("Versions", versions), ("Ledger", ledger_head or _NO_LEDGER), ("Check it", check))
     return Section("record", "How it was made, and how to check it", (Pairs(entries),))
+
+
+def named(estimate: Estimate) -> str:
+    """Return what is estimated, without its cell."""
+    return estimate.statistic if estimate.column is None else f"{estimate.statistic} of {estimate.column}"
+
+
+def source_name(release: Release) -> str:
+    """Return the source without the folders that it lies in, which say more about a machine than about data.
+
+    >>> import hedgerow as hg, pyarrow
+    >>> source_name(hg.open(pyarrow.table({"age": [30.0]}), relation="add-remove").count(epsilon=1.0))
+    'pyarrow.Table'
+    """
+    parts = [part for part in re.split(r"[/\\]", release.source) if part]
+    return parts[-1] if parts else release.source
+
+
+def what_was_released(release: Release) -> str:
+    """Return one sentence: how many numbers, of what, by what, from what.
+
+    >>> import hedgerow as hg, pyarrow
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> what_was_released(survey.mean("age", bounds=(0, 100), epsilon=1.0))
+    '1 number was computed from pyarrow.Table (1,000 records): the mean of age.'
+    """
+    size = "" if release.n is None else f" ({plural(release.n, 'record')})"
+    things = joined([f"the {name}" for name in dict.fromkeys(named(estimate) for estimate in release)])
+    groupings = list(dict.fromkeys(tuple(estimate.cell) for estimate in release))
+    told = [f"by {joined(grouping)}" if grouping else "overall" for grouping in groupings]
+    by = "" if told == ["overall"] else f", {joined(told)}"
+    verb = "was" if len(release) == 1 else "were"
+    return f"{plural(len(release), 'number')} {verb} computed from {source_name(release)}{size}: {things}{by}."
+
+
+def how_sure(release: Release, level: float) -> tuple[str, ...]:
+    """Return sentences: what an interval promises, what privacy noise adds to it, which numbers are lost in it."""
+    said = [
+        f"Each number has an interval around it. {percent(level)} of such intervals, over many releases like this one, "
+        "hold the value that they are about."
+    ]
+    added = [share for estimate in release if (share := _added(estimate)) is not None]
+    if added:
+        middle = "" if len(added) == 1 else f", in the median by {at_most_percent(median(added))}"
+        said.append(
+            f"Privacy noise makes the standard errors larger: by {at_most_percent(max(added))} at most{middle}."
+        )
+    elif any(estimate.privacy_error for estimate in release):
+        said.append("All of the uncertainty is privacy noise: no sampling is counted.")
+    lost = sum(not estimate.reliable for estimate in release)
+    if lost:
+        verb = "is" if lost == 1 else "are"
+        said.append(f"{lost:,} of {plural(len(release), 'number')} {verb} marked as not reliable: noise drowns them.")
+    return tuple(said)
+
+
+def covered(release: Release) -> tuple[str, ...]:
+    """Return what each kind of interval is about, once each, as sentences."""
+    texts = dict.fromkeys(estimate.covers for estimate in release if estimate.covers)
+    return tuple(f"{text[0].upper()}{text[1:]}." for text in texts)
+
+
+def _added(estimate: Estimate) -> float | None:
+    """Return by what share protection makes a standard error larger; None where there is nothing to compare."""
+    error, sampling = estimate.standard_error, estimate.sampling_error
+    if error is None or not sampling or not estimate.reliable or not math.isfinite(error / sampling):
+        return None
+    return error / sampling - 1.0
+
+
+def estimates_table(release: Release, level: float) -> Table:
+    """Return a row for each estimate: cell, estimate, errors and their parts, interval, reliability.
+
+    Each row is rounded to two digits of its own standard error; a column for resampling is there where it is used.
+    """
+    resampled = any(estimate.bootstrap_error for estimate in release)
+    parts = ("sampling", *(("resampling",) if resampled else ()), "privacy noise")
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for estimate in release:
+        groups.setdefault(named(estimate), []).append(_row(estimate, level, resampled=resampled))
+    return Table(
+        caption=f"Estimates with standard errors and {percent(level)} intervals. A standard error is the root of the "
+        "sum of the squares of its parts.",
+        head=("cell", "estimate", "standard error", *parts, f"{percent(level)} interval", "reliable"),
+        groups=tuple(RowGroup(tuple(rows), name) for name, rows in groups.items()),
+        numeric=True,
+        stacked=True,
+    )
+
+
+def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
+    """Return a figure for each statistic: error bars of the interval and of its privacy part, and the same in words.
+
+    Each has a scale of its own, and each fits a printed page by itself.
+    """
+    from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+    from hedgerow.plots.privacy import as_svg
+
+    panels: dict[str, list[ErrorBar]] = {}
+    for bar in release.error_bars(level):
+        panels.setdefault(bar.panel, []).append(bar)
+    return tuple(
+        Figure(
+            svg=as_svg(draw_error_bars(bars, level=level)),
+            alt=f"Error bars of {name}, {plural(len(bars), 'estimate')}; the table above has the same numbers.",
+            caption=f"{name[:1].upper()}{name[1:]}. Pale: the whole {percent(level)} interval, of sampling and privacy "
+            "together. Full: the part that privacy noise alone would leave.",
+        )
+        for name, bars in panels.items()
+    )
+
+
+def _row(estimate: Estimate, level: float, *, resampled: bool) -> tuple[str, ...]:
+    interval = estimate.confidence_interval(level)
+    # Without a standard error the width of the interval says how many digits mean anything.
+    places = decimals(estimate.standard_error or (interval.high - interval.low) / 4.0)
+    interval = interval if places is None else interval.outward(places)
+    errors: Sequence[float | None] = (
+        estimate.standard_error,
+        estimate.sampling_error,
+        *((estimate.bootstrap_error,) if resampled else ()),
+        estimate.privacy_error,
+    )
+    return (
+        ", ".join(f"{column}={value}" for column, value in estimate.cell.items()) or "all",
+        number(estimate.estimate, places),
+        *(number(error, places) for error in errors),
+        f"{number(interval.low, places)} to {number(interval.high, places)}",
+        "yes" if estimate.reliable else "NO",
+    )
+
+
+def declared_facts(release: Release, facts: Facts | None) -> Section:
+    """Return the public facts of a release with their sources; with a custodian's facts, those of its columns too."""
+    stated = "the request" if facts is None else "the request or the facts"
+    rows = [
+        ("source", source_name(release), stated),
+        ("relation", release.relation, stated),
+        ("unit of protection", release.unit, stated),
+        ("records", *(("private", "–") if release.n is None else (number(release.n), "public under replace-one"))),
+        ("target", release.target, stated),
+        ("missing values", _MISSING.get(release.missing, release.missing), stated),
+        *_categories(release, facts),
+        *(() if facts is None else _bounds(release, facts)),
+    ]
+    return Section(
+        "facts",
+        "What was declared",
+        (
+            Paragraph("None of this was read off private values. Bounds stand with the intervals above too."),
+            Table(
+                caption="Public facts, and where each comes from.",
+                head=("fact", "value", "source"),
+                groups=(RowGroup(tuple(rows)),),
+            ),
+        ),
+    )
+
+
+def _categories(release: Release, facts: Facts | None) -> Iterator[tuple[str, str, str]]:
+    released: dict[str, dict[str, None]] = {}
+    for estimate in release:
+        for column, value in estimate.cell.items():
+            released.setdefault(column, {})[str(value)] = None
+    for column, values in released.items():
+        source = "the request"
+        if facts is not None and (declared := facts.column(column)).categories is not None:
+            # A call may override the facts, whose source then says nothing about what was released.
+            known = {*map(str, declared.categories), "other"}
+            source = (declared.source or _NO_SOURCE) if set(values) <= known else source
+        yield f"categories of {column}", ", ".join(values), source
+
+
+def _bounds(release: Release, facts: Facts) -> Iterator[tuple[str, str, str]]:
+    for column in dict.fromkeys(estimate.column for estimate in release if estimate.column is not None):
+        declared = facts.column(column)
+        if declared.bounds is not None:
+            # As floats: a fraction has no such format.
+            low, high = (float(end) for end in declared.bounds)
+            step = "" if declared.step is None else f", step {float(declared.step):g}"
+            yield f"bounds of {column}, by the facts", f"{low:g} to {high:g}{step}", declared.source or _NO_SOURCE

@@ -20,8 +20,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result.result import Release
 from hedgerow.reports import add_report, release_document, report_html, write_report
 from hedgerow.reports.document import Answers, Table
-from hedgerow.reports.html import json_for_script
-from hedgerow.reports.picture import inline_svg
+from hedgerow.reports.html import inline_svg, json_for_script
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -167,10 +166,11 @@ def test_labels_are_text_wherever_they_stand(
 def test_without_autoescape_the_same_labels_would_get_through(
     make_release: Callable[..., Release], make_estimate: Callable[..., Estimate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from hedgerow.facts.printed import page_templates
     from hedgerow.reports import html
 
-    environment = html._environment().overlay(autoescape=False)
-    monkeypatch.setattr(html, "_environment", lambda: environment)
+    environment = page_templates("hedgerow.reports").overlay(autoescape=False)
+    monkeypatch.setattr(html, "page_templates", lambda package: environment)
     with pytest.raises(AssertionError):
         check_page(report_html(make_release(make_estimate("age", {"x": HOSTILE[1]}, 40.0))))
 

@@ -8,8 +8,12 @@ presence it takes as public, and for how many rows of a unit it was priced. Noth
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
@@ -21,6 +25,7 @@ from hedgerow.mechanisms.mechanism import (
     Counts,
     GaussianCounts,
     GeometricCounts,
+    Moments,
     MomentsGaussian,
     MomentsGeometric,
     ResampledGaussian,
@@ -31,8 +36,33 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
-from hedgerow.reports.verify.noisy_record import contradictions_of_noisy_numbers
 from hedgerow.reports.verify.priced_errors import Facts, cells_of, possible_error, same_worth
+
+
+def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
+    """Yield where the number of cells, or the noise, is not that of the one mechanism of a table."""
+    noisy, features = record["noisy"], record["table"]["features"]
+    parts = parts_of(certificate.mechanism)
+    shape = noisy["shape"]
+    if len(parts) != 1 or cells_of(parts[0]) != shape[0] or math.prod(shape) != len(noisy["values"]):
+        yield "It has another number of cells than its mechanism."
+        return
+    spread = _spread(parts[0], features)
+    found = np.array(noisy["noise_sd"], dtype=np.float64)
+    if spread is None or found.shape != spread.shape or not np.allclose(found, spread, rtol=1e-9, atol=0.0):
+        yield "The noise beside the numbers is not that of its mechanism."
+
+
+def _spread(part: Any, features: list[str]) -> NDArray[np.float64] | None:
+    """Return the sd of the noise on each feature, as a release draws it; None where no table draws it."""
+    if isinstance(part, Counts):
+        return np.full(len(features), part.noise_sd)
+    if isinstance(part, Moments):
+        # Where membership is public the number of records of each cell goes out as it is.
+        known = part.noise.count is None and features[:1] == ["count"] and part.layout.presence == "public"
+        return np.concatenate([[0.0], part.spread]) if known else part.spread
+    return part.spread if isinstance(part, (CellTotals, ResampledSums)) else None
+
 
 NOT_CHECKED = (
     "Whether a row is what the unit says (a person, a household), and whether the unit was another one: a text that "

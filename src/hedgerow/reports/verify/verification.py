@@ -1,7 +1,8 @@
 """A record re-priced from itself alone, off-line: does the stated price hold, whom does it protect, what is assumed.
 
 A record is what a release wrote: ``certificate.json``, ``release.json``, ``table.json``, a model, a score, or
-``report.html``, which holds the second. Its parts must fit one another (`hedgerow.reports.verify.consistency`).
+``report.html``, which holds the second. Its parts must fit one another (`hedgerow.reports.verify.consistency`). A
+record under bootstrap differential privacy is refused for what it is.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.accounting.profile import Profile
-from hedgerow.errors import ParameterError, VerificationError
+from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
 from hedgerow.facts.columns import MAX_STEPS
+from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapStatement
 from hedgerow.mechanisms.certificate import Certificate, Point, check_numbers, holds, record_of, unreadable_record
 from hedgerow.mechanisms.mechanism import (
     Moments,
@@ -23,9 +25,38 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.multicalibration.model.model import NOT_PROTECTED
 from hedgerow.reports.protection import Protection, protection_of
-from hedgerow.reports.statement import refuse_statement
 from hedgerow.reports.verify.consistency import NOT_CHECKED, contradictions
 from hedgerow.version import __version__
+
+
+def refuse_statement(record: object) -> None:
+    """Do nothing for any other record; a statement of bootstrap-dp cannot be priced anew from itself alone.
+
+    Raises
+    ------
+    UncertifiedError
+        HG415: it is a statement, well formed.
+    VerificationError
+        HG502: it is one that was altered.
+
+    Examples
+    --------
+    >>> refuse_statement({"mechanism": {}})
+    """
+    stated = record.get("certificate", record) if isinstance(record, dict) else record
+    about = record.get("table") if isinstance(record, dict) else None
+    named = [part.get("guarantee") for part in (stated, about) if isinstance(part, dict)]
+    if GUARANTEE not in named:
+        return
+    statement = BootstrapStatement.from_dict(stated)
+    raise UncertifiedError(
+        "HG415",
+        rule="A price is verified by computing it anew from the record alone.",
+        finding=f"This record states epsilon = {statement.epsilon:.6g} of bootstrap-dp, {statement.relation}: that is "
+        "NOT differential privacy, and the scale of its noise follows from the data, which the record must not tell.",
+        remedy="Only D's custodian can check it, with the data; whoever has the record has the custodian's word.",
+    )
+
 
 _LARGEST = 64 * 2**20
 _MOST_POINTS = 100  # a certificate has four, and pricing each takes time

@@ -10,24 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.facts.printed import printable
+from hedgerow.facts.printed import page_templates
 from hedgerow.release.result.write_file import write_lines
 from hedgerow.tables.cells.cells import TableCells
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.layout import Entry, Layout, arrange, check_can_be_shown
 from hedgerow.tables.publication.publication import Publication
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 
 _LENGTH = 100.0
 # What is thinner cannot be seen.
@@ -191,7 +186,9 @@ def html_page(publication: Publication) -> str:
     ParameterError
         HG160 a column across that the table lacks; HG164 more than 100,000 numbers, which no page shows.
     """
-    return str(_environment().get_template("page.html").render(page=_page(publication, "table"))) + "\n"
+    return (
+        str(page_templates("hedgerow.tables").get_template("page.html").render(page=_page(publication, "table"))) + "\n"
+    )
 
 
 def write_html(publication: Publication, path: str | Path | None = None) -> str:
@@ -215,7 +212,7 @@ def html_table(publication: Publication, *, name: str = "table") -> str:
     >>> "<bdi>&lt;f&gt;</bdi>" in table, "<f>" in table
     (True, False)
     """
-    return str(_environment().get_template("table.html").render(page=_page(publication, name)))
+    return str(page_templates("hedgerow.tables").get_template("table.html").render(page=_page(publication, name)))
 
 
 def _page(publication: Publication, name: str) -> _Page:
@@ -343,22 +340,3 @@ def _named_beside(layout: Layout, name: str, row: int) -> str:
 
 def _kind(entry: Entry) -> str:
     return "" if entry.kind == "category" else entry.kind
-
-
-def _shown(value: Any) -> Any:
-    # Markup is a str too, and already what it should be.
-    return printable(value) if type(value) is str else value
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("hedgerow.tables"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
