@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import hedgerow as hg
 from hedgerow.inference.bootstrap.replicates import Replicates, standard_error_parts
 from hedgerow.release.execute import draw_estimates, read_histograms
-from hedgerow.resampling.statistic import Statistic
+from hedgerow.statistics.statistic import Statistic
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]

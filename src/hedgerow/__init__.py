@@ -14,6 +14,7 @@ A folder is a noun, a file is one idea, imports point down only::
     survey                                hg.open and its methods
     tables | testset | multicalibration   what people come for; never import each other
     release                               the one place that spends budget and touches data
+    statistics                            one file a statistic: features, function, limits, words
     inference | ledger | engines          read noise back · remember spending · fetch histograms
     accounting | noise | resampling | plots   price · draw · repeat · numbers in, axes out
     privacy                               who is protected, how much, by what mechanism
@@ -49,8 +50,15 @@ if TYPE_CHECKING:
     from hedgerow.inference.estimate import Estimate, Interval
     from hedgerow.release.result.combine import combine
     from hedgerow.release.result.result import Release
-    from hedgerow.resampling.smooth_statistic import bootstrap, quantile, ratio, standard_deviation, variance
-    from hedgerow.resampling.statistic import count, mean, proportion, sum
+    from hedgerow.statistics.bootstrap import bootstrap
+    from hedgerow.statistics.count import count
+    from hedgerow.statistics.mean import mean
+    from hedgerow.statistics.proportion import proportion
+    from hedgerow.statistics.quantile import quantile
+    from hedgerow.statistics.ratio import ratio
+    from hedgerow.statistics.standard_deviation import standard_deviation
+    from hedgerow.statistics.sum import sum
+    from hedgerow.statistics.variance import variance
     from hedgerow.survey import Survey, open
 
 __all__ = [
@@ -86,11 +94,9 @@ __all__ = [
     "variance",
 ]
 
-# Where each name is defined. It is imported when it is asked for: the command line must be able to end quietly, on a
-# signal, before all of hedgerow is imported.
+# Where each name is defined; a statistic in the file of its name, an error among the errors. It is imported when it
+# is asked for: the command line must be able to end quietly, on a signal, before all of hedgerow is imported.
 _HOMES = {
-    "bootstrap quantile ratio standard_deviation variance": "hedgerow.resampling.smooth_statistic",
-    "count mean proportion sum": "hedgerow.resampling.statistic",
     "combine": "hedgerow.release.result.combine",
     "Release": "hedgerow.release.result.result",
     "ColumnFacts Facts": "hedgerow.facts.declared",
@@ -104,7 +110,8 @@ if not TYPE_CHECKING:  # a type checker would let every name pass
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         homes = [home for names, home in _HOMES.items() if name in names.split()]
-        return getattr(import_module(homes[0] if homes else "hedgerow.errors"), name)
+        errors = "hedgerow.errors" if name[0].isupper() else f"hedgerow.statistics.{name}"
+        return getattr(import_module(homes[0] if homes else errors), name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -31,8 +31,11 @@ from hedgerow.release.result.frame import BACKENDS
 from hedgerow.release.result.recorded import release_from_record
 from hedgerow.release.result.result import Release
 from hedgerow.release.spend import Account, spend
-from hedgerow.resampling import statistic
-from hedgerow.resampling.statistic import Asked
+from hedgerow.statistics.count import count
+from hedgerow.statistics.mean import mean
+from hedgerow.statistics.proportion import proportion
+from hedgerow.statistics.statistic import Asked
+from hedgerow.statistics.sum import sum
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.release import release_table
@@ -203,7 +206,7 @@ class Survey:
         --------
         >>> import pyarrow
         >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
-        >>> plan = survey.plan([statistic.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
+        >>> plan = survey.plan([mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
         >>> plan.forecast({"age": {"mean": 40, "sd": 10}})[0].half_width > 0
         True
         """
@@ -263,7 +266,7 @@ class Survey:
         --------
         >>> import pyarrow
         >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
-        >>> release = survey.release([statistic.mean("age", bounds=(0, 100), step=1)], by={"sex": [0, 1]}, epsilon=1.0)
+        >>> release = survey.release([mean("age", bounds=(0, 100), step=1)], by={"sex": [0, 1]}, epsilon=1.0)
         >>> len(release), release.certificate.epsilon <= 1.0
         (2, True)
         """
@@ -296,22 +299,22 @@ class Survey:
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a mean: shorthand for ``release([hg.mean(column, …)], …)``."""
-        return self.release([statistic.mean(column, bounds=bounds, step=step)], **options)
+        return self.release([mean(column, bounds=bounds, step=step)], **options)
 
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def sum(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a sum: shorthand for ``release([hg.sum(column, …)], …)``."""
-        return self.release([statistic.sum(column, bounds=bounds, step=step)], **options)
+        return self.release([sum(column, bounds=bounds, step=step)], **options)
 
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def proportion(self, column: str, *, value: Scalar, **options: Unpack[ReleaseOptions]) -> Release:
         """Release a share: shorthand for ``release([hg.proportion(column, …)], …)``."""
-        return self.release([statistic.proportion(column, value=value)], **options)
+        return self.release([proportion(column, value=value)], **options)
 
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def count(self, **options: Unpack[ReleaseOptions]) -> Release:
         """Release counts: shorthand for ``release([hg.count()], …)``."""
-        return self.release([statistic.count()], **options)
+        return self.release([count()], **options)
 
     @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
     def magnitude_table(
@@ -348,7 +351,7 @@ class Survey:
         >>> len(table), table[0].statistic, table.certificate.epsilon <= 1.0
         (2, 'sum', True)
         """
-        asked = statistic.sum(column, bounds=bounds, step=step)
+        asked = sum(column, bounds=bounds, step=step)
         return self._table(asked, guarantee=guarantee, by=by, **options)
 
     @takes(TableOptions, current=current_table, sensitivity="auto", noise="auto", margins=False)
@@ -363,7 +366,7 @@ class Survey:
         >>> len(table), len(table.margin())
         (2, 1)
         """
-        return self._table(statistic.count(), guarantee=guarantee, by=by, **options)
+        return self._table(count(), guarantee=guarantee, by=by, **options)
 
     def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
         told = Protection(self.relation, self.unit, self.target, self.overrides)

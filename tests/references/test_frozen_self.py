@@ -117,7 +117,7 @@ def releases() -> Iterator[Case]:
         call = {**BY[cells], "n_resamples": 8}
         yield f"release {relation} {said} {cells}", _bound(_release, asked, relation, {}, call)
     for relation, said, interval in product(RELATIONS, ("mean", "count"), ("calibrated", "conservative", "unbiased")):
-        call = {"method": "bootstrap", "n_resamples": 12, "interval": interval}
+        call = {"estimator": "bootstrap", "n_resamples": 12, "interval": interval}
         yield f"release {relation} {said} bootstrap {interval}", _bound(_release, STATISTICS[said], relation, {}, call)
     for relation, (said, asked), cells in product(RELATIONS, STATISTICS.items(), ("overall", "by sex")):
         unit = {"unit": {"column": "person", "max_rows": 3}}

@@ -19,7 +19,8 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.resampled import ResampledMean
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Mean, Sum, mean, sum
+from hedgerow.statistics.mean import Mean, mean
+from hedgerow.statistics.sum import Sum, sum
 from hedgerow.testing.simulated import SimulatedNoise
 
 RUNS = 2000

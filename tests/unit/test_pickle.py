@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.resampling.smooth_statistic import Smooth
+from hedgerow.statistics.statistic import Smooth
 from hedgerow.testset import TestSet
 
 BOUNDS: Any = {"bounds": (0, 128), "step": 2}

@@ -1,10 +1,9 @@
-"""How statistics, groups and shares are written on the command line.
+"""How groups, bounds, guesses and shares are written on the command line.
+
+A statistic says in its own file how it is written (`hedgerow.statistics.entry`).
 
 =====================  ======================================================================================
-``COL:LO:HI[:STEP]``   split from the right, so a column's name may hold colons; where it ends in ``:number``,
-                       give the step too
-``COL=VALUE``          split at the first ``=``
-``COL``                a group whose categories the facts declare, or a column with its bounds from there
+``COL``                a group whose categories the facts declare
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
 ``1,2``                shares, one a statistic
@@ -24,60 +23,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
-
-Number = int | float
-
-
-def parse_on_grid(option: str, text: str) -> tuple[str, tuple[Number, Number] | None, Number | None]:
-    """Return (column, bounds, step) of ``COL:LO:HI[:STEP]``; bounds are None where a column stands alone.
-
-    Raises
-    ------
-    ParameterError
-        HG116: neither three nor four parts, or ends that are no numbers. `hedgerow.mean` checks the bounds themselves.
-
-    Examples
-    --------
-    >>> parse_on_grid("--mean", "age:0:100:1")
-    ('age', (0, 100), 1)
-    >>> parse_on_grid("--mean", "time:utc:0:24:0.5")
-    ('time:utc', (0, 24), 0.5)
-    >>> parse_on_grid("--mean", "age")
-    ('age', None, None)
-    """
-    parts = text.split(":")
-    if len(parts) == 1 and text:
-        return text, None, None
-    numbers: list[Number] = []
-    while len(parts) > 1 and len(numbers) < 3 and (found := _number(parts[-1])) is not None:
-        numbers.insert(0, found)
-        parts.pop()
-    column = ":".join(parts)
-    if len(numbers) < 2 or not column:
-        raise ParameterError(
-            "HG116",
-            rule=f"`{option}` is written COL:LO:HI or COL:LO:HI:STEP, with numbers for LO, HI and STEP.",
-            finding=f"Found {text!r}.",
-            remedy=f"For example {option} age:0:100:1.",
-        )
-    return column, (numbers[0], numbers[1]), numbers[2] if len(numbers) == 3 else None
-
-
-def split_proportion(text: str) -> tuple[str, Scalar]:
-    """Return (column, value) of ``COL=VALUE``.
-
-    >>> split_proportion("employed=1"), split_proportion("zip=01"), split_proportion("note=a=b")
-    (('employed', 1), ('zip', '01'), ('note', 'a=b'))
-    """
-    column, equals, value = text.partition("=")
-    if not (column and equals and value.strip()):
-        raise ParameterError(
-            "HG116",
-            rule="`--proportion` is written COL=VALUE.",
-            finding=f"Found {text!r}.",
-            remedy="For example --proportion employed=1.",
-        )
-    return column, parse_value(value)
+from hedgerow.statistics.entry import Number, parse_number, parse_value
 
 
 def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar] | None] | None:
@@ -143,7 +89,7 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
     for text in texts:
         column, equals, rest = text.partition("=")
         listed, *ends = (rest if equals else text).rsplit(":", 2)
-        low, high = (_number(end) for end in ends) if len(ends) == 2 else (None, None)
+        low, high = (parse_number(end) for end in ends) if len(ends) == 2 else (None, None)
         names = [name.strip() for name in next(csv.reader([listed], skipinitialspace=True), [""])]
         if low is None or high is None or not (column and names and all(names)):
             raise ParameterError(
@@ -176,7 +122,7 @@ def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, float]]:
     for text in texts:
         column, colon, listed = text.rpartition(":")
         pairs = [part.partition("=") for part in listed.split(",")]
-        numbers = {name.strip(): _number(value.strip()) for name, _, value in pairs}
+        numbers = {name.strip(): parse_number(value.strip()) for name, _, value in pairs}
         if not column or not colon or None in numbers.values() or "" in numbers:
             raise ParameterError(
                 "HG116",
@@ -196,7 +142,7 @@ def parse_target(option: str, text: str) -> tuple[str, float]:
     ('age', 0.5)
     """
     column, _, value = text.rpartition(":")
-    number = _number(value)
+    number = parse_number(value)
     if not column or number is None or not 0 < number < float("inf"):
         raise ParameterError(
             "HG116",
@@ -235,38 +181,16 @@ def parse_share(text: str | None) -> list[Number] | None:
     """
     if text is None:
         return None
-    numbers = [_number(part) for part in text.split(",")]
+    numbers = [parse_number(part) for part in text.split(",")]
     if any(number is None for number in numbers):
         raise ParameterError(
             "HG116",
             rule="`--share` is written as numbers apart by commas, one a statistic.",
             finding=f"Found {text!r}.",
-            remedy="For example --share 2,1. They go with means, sums, proportions and the count, in this order.",
+            remedy="For example --share 2,1. They go with means, sums, proportions, the count and the others, in the "
+            "order of the help.",
         )
     return [number for number in numbers if number is not None]
-
-
-def parse_value(text: str) -> Scalar:
-    """Return a declared value: a whole number or a decimal where it prints as it was written, else text.
-
-    >>> parse_value("1"), parse_value("2.5"), parse_value("01"), parse_value("2.50"), parse_value(" north ")
-    (1, 2.5, '01', '2.50', 'north')
-    """
-    text = text.strip()
-    found = _number(text)
-    return found if found is not None and str(found) == text and found == found and abs(found) != float("inf") else text
-
-
-def _number(text: str) -> Number | None:
-    # Python reads 1_000 and digits of other scripts as numbers too; a command line should not.
-    if not text.isascii() or "_" in text:
-        return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return None
 
 
 def _no_categories(column: str) -> ParameterError:

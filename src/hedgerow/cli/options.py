@@ -1,41 +1,41 @@
-"""The options that verbs share, and what `release` and `plan` ask for together."""
+"""The options that verbs share; those of statistics come from their registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_share, split_proportion
+from hedgerow.cli.grammar import parse_by, parse_share
 from hedgerow.cli.terminal import tell
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.formats import listed
 from hedgerow.interrupts import speaks_json
 from hedgerow.release.options import with_estimator
+from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.registry import entries
+from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
     from hedgerow.release.requested import Requested
-    from hedgerow.resampling.statistic import Asked
 
-_ON_GRID = "COL[:LO:HI[:STEP]]"
 _Texts = list[str] | None
 
 Source = Annotated[str | None, typer.Argument(metavar="[SOURCE]", help=f"A {listed()} file; else that of the facts.")]
 Relation = Annotated[
     str | None, typer.Option(metavar="R", help="Who is protected: replace-one (n is public) or add-remove.")
 ]
-MeanOf = Annotated[_Texts, typer.Option("--mean", metavar=_ON_GRID, help="A mean, of values clamped to LO and HI.")]
-SumOf = Annotated[_Texts, typer.Option("--sum", metavar=_ON_GRID, help="A sum, likewise.")]
-ShareOf = Annotated[_Texts, typer.Option("--proportion", metavar="COL=VALUE", help="A share.")]
-CountOf = Annotated[bool, typer.Option("--count", help="The number of records.")]
 By = Annotated[_Texts, typer.Option(metavar="COL[=v1,v2]", help="Groups: all their categories, or the facts'.")]
 Other = Annotated[bool | None, typer.Option("--other", help="A cell for every other category.")]
 Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
 Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")]
 Shares = Annotated[
-    str | None, typer.Option(metavar="S,S,…", help="Parts of the precision: means, sums, proportions, count.")
+    str | None, typer.Option(metavar="S,S,…", help="Parts of the precision, in the order of the statistics here.")
 ]
 Estimator = Annotated[str | None, typer.Option(metavar="M", help="Of the errors: auto, moments or bootstrap.")]
 Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
@@ -63,47 +63,81 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 RequestName = Annotated[str | None, typer.Option(metavar="NAME", help="One [[release]] of the facts, by its name.")]
 
 
-def asked_of(means: _Texts, sums: _Texts, proportions: _Texts, count: bool) -> list[Asked]:
-    """Return the statistics asked for, in this order."""
-    from hedgerow.resampling import statistic
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command asks for: statistics, and the options of the release that were given."""
 
-    asked: list[Asked] = []
-    asks: tuple[tuple[str, Sequence[str], Callable[..., Asked]], ...] = (
-        ("--mean", means or (), statistic.mean),
-        ("--sum", sums or (), statistic.sum),
-    )
-    for option, texts, ask in asks:
-        for text in texts:
-            column, bounds, step = parse_on_grid(option, text)
-            asked.append(ask(column, bounds=bounds, step=step))
-    for text in proportions or ():
-        column, value = split_proportion(text)
-        asked.append(statistic.proportion(column, value=value))
-    return [*asked, statistic.count()] if count else asked
+    statistics: list[Statistic | NeedsBounds]
+    options: dict[str, Any]
 
 
-def options_of(
-    *,
-    by: _Texts,
-    other: bool | None,
-    share: str | None,
-    epsilon: float | None,
-    delta: float | None,
-    missing: str | None,
-    estimator: str | None,
-    noise: str | None,
-    n_draws: int | None,
-    n_resamples: int | None,
-    interval: str | None,
-    method: str | None,
-) -> dict[str, Any]:
+_OPTIONS: dict[str, Any] = {
+    "by": By,
+    "other": Other,
+    "epsilon": Epsilon,
+    "delta": Delta,
+    "share": Shares,
+    "estimator": Estimator,
+    "noise": Noise,
+    "n_draws": Draws,
+    "n_resamples": Replicates,
+    "interval": IntervalKind,
+    "method": Method,
+    "missing": Policy,
+}
+
+
+def asking(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb an option for each statistic and for each option of a release, in place of its `asked`."""
+    own = signature(verb, eval_str=True)
+    listed = {entry.kind: entry for entry in entries().values() if entry.in_files}
+    parameters: list[Parameter] = []
+    for one in own.parameters.values():
+        if one.name != "asked":
+            parameters.append(one)
+            continue
+        parameters += [_parameter(kind, _option_of(entry), entry.parse is not None) for kind, entry in listed.items()]
+        parameters += [_parameter(name, kind) for name, kind in _OPTIONS.items()]
+
+    @wraps(verb)
+    def run(**values: Any) -> None:
+        given = {name: values.pop(name) for name in _OPTIONS}
+        texts = {kind: values.pop(kind) for kind in listed}
+        verb(asked=Asked(_statistics(texts), _given(given)), **values)
+
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {}
+    return run
+
+
+def _parameter(name: str, annotation: Any, several: bool = True) -> Parameter:
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if several else False, annotation=annotation)
+
+
+def _option_of(entry: Entry) -> Any:
+    if entry.parse is None:
+        return Annotated[bool, typer.Option(entry.option, help=entry.about)]
+    return Annotated[_Texts, typer.Option(entry.option, metavar=entry.metavar, help=entry.about)]
+
+
+def _statistics(texts: dict[str, Any]) -> list[Statistic | NeedsBounds]:
+    """Return the statistics asked for, in the order of the registry."""
+    asked: list[Statistic | NeedsBounds] = []
+    for kind, given in texts.items():
+        entry = entries()[kind]
+        if entry.parse is None:
+            asked += [entry.ask()] if given else []
+        else:
+            asked += [one for text in given or () for one in entry.parse(text)]
+    return asked
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
-    given: dict[str, Any] = {"by": parse_by(by or ()), "other": other, "share": parse_share(share)}
-    given |= {"epsilon": epsilon, "delta": delta, "missing": missing, "estimator": estimator, "noise": noise}
-    given |= {"n_draws": n_draws, "n_resamples": n_resamples, "interval": interval, "method": method}
-    if method is not None:
+    if values["method"] is not None:
         old_name("--method", "--estimator and --noise")
-    return with_estimator({name: value for name, value in given.items() if value is not None})
+    values |= {"by": parse_by(values["by"] or ()), "share": parse_share(values["share"])}
+    return with_estimator({name: value for name, value in values.items() if value is not None})
 
 
 def old_name(option: str, current: str) -> None:
@@ -112,9 +146,7 @@ def old_name(option: str, current: str) -> None:
     tell(said, "warning") if speaks_json() else tell(f"Warning: {said}")
 
 
-def requests_of(
-    asked: list[Asked], options: dict[str, Any], facts: Facts | None, name: str | None
-) -> tuple[Requested, ...]:
+def requests_of(asked: Asked, facts: Facts | None, name: str | None) -> tuple[Requested, ...]:
     """Return what to release or to plan: what the options ask for, else the requests of the facts.
 
     Options beside a request of the facts override it.
@@ -128,14 +160,14 @@ def requests_of(
     """
     from hedgerow.release.requested import Requested, requested
 
-    if asked and name is None:
-        return (Requested("", tuple(asked), options),)
-    if asked:
+    if asked.statistics and name is None:
+        return (Requested("", tuple(asked.statistics), asked.options),)
+    if asked.statistics:
         raise ParameterError(
             "HG116",
             rule="A command asks for statistics, or for a request of the facts.",
             finding="Found both.",
-            remedy="Leave out --request, or --mean, --sum, --proportion and --count.",
+            remedy="Leave out --request, or the statistics.",
         )
     listed = requested(facts) if facts is not None else ()
     if facts is not None and any("method" in one for one in facts.releases):
@@ -149,4 +181,4 @@ def requests_of(
                 finding=f"There is none called {name!r}." if not listed else f"Several are called {name!r}.",
                 remedy="hedgerow plan --facts hedgerow.toml lists them all.",
             )
-    return tuple(Requested(one.name, one.statistics, {**one.options, **options}) for one in listed)
+    return tuple(Requested(one.name, one.statistics, {**one.options, **asked.options}) for one in listed)

@@ -14,7 +14,10 @@ from hedgerow.release.result.folder import ReleaseFolder, prepared_folder
 from hedgerow.release.result.result import Release
 from hedgerow.release.result.text_table import text_table
 from hedgerow.reports import add_report
-from hedgerow.resampling.statistic import Statistic, count, mean, proportion
+from hedgerow.statistics.count import count
+from hedgerow.statistics.mean import mean
+from hedgerow.statistics.proportion import proportion
+from hedgerow.statistics.statistic import Statistic
 from hedgerow.survey import Survey
 from hedgerow.survey import open as open_survey
 

@@ -16,10 +16,8 @@ from typing import Any
 from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column, parse_missing
+from hedgerow.facts.kinds import kinds
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
-
-# The statistics that facts may allow or leave out; "bootstrap" is any function of a user's own.
-KINDS = ("mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ class Facts:
     ledger : str or None
         Path of the file that keeps count of it.
     statistics : tuple of str or None
-        The kinds of statistics allowed, from `KINDS`; None allows all.
+        The kinds of statistics allowed, by their names; None allows all.
     releases : tuple of mapping
         Requests that are planned for, as in the file.
     folder : Path or None
@@ -162,11 +160,12 @@ class Facts:
             object.__setattr__(self, "relation", parse_relation(self.relation))
         object.__setattr__(self, "target", parse_target(self.target))
         object.__setattr__(self, "unit", UnitLimit.parse(self.unit) or "row")
-        unknown = [kind for kind in self.statistics or () if kind not in KINDS]
+        known = kinds() if self.statistics else {}
+        unknown = [kind for kind in self.statistics or () if kind not in known]
         if unknown:
             raise ParameterError(
                 "HG112",
-                rule="The facts allow statistics by their names: " + ", ".join(KINDS) + ".",
+                rule="The facts allow statistics by their names: " + ", ".join(known) + ".",
                 finding=f"Found {unknown[0]!r}.",
                 remedy="Leave `statistics` out to allow all.",
             )

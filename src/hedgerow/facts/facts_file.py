@@ -11,12 +11,21 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
 
 from hedgerow.errors import FactsError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
+from hedgerow.facts.kinds import kinds
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import formats, names, suffixes
 from hedgerow.inputs import note_input
@@ -34,7 +43,10 @@ def _known_format(name: str) -> str:
 
 Number = int | float
 Value = str | int | float | bool
-Kind = Literal["mean", "sum", "proportion", "count", "variance", "standard_deviation", "quantile", "ratio", "bootstrap"]
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[tuple(kinds())]
 Policy = Literal["drop", "midpoint", "error-if-declared-complete"]
 Text = str
 # As a `Literal` of the names of formats, which a type checker cannot know.
@@ -81,16 +93,30 @@ class Column(_Part):
     source: Text | None = Field(None, description='Where this is known from, e.g. "codebook p. 12".')
 
 
-class Asked(_Part):
+class _Asked(_Part):
     """One statistic of a release."""
 
     statistic: Kind = Field(description="What to release.")
-    column: Text | None = Field(None, description="Of which column; the numerator of a ratio; none for a count.")
-    denominator: Text | None = Field(None, description="The denominator of a ratio.")
-    value: Value | None = Field(None, description="The value of a proportion.")
-    probability: Number | None = Field(None, gt=0, lt=1, description="The probability of a quantile.")
-    bounds: list[Number] | None = Field(None, min_length=2, max_length=2, description="Override those of the column.")
-    step: Number | None = Field(None, gt=0, description="Overrides that of the column.")
+
+
+_TYPES: dict[str, Any] = {"text": Text, "number": Number, "value": Value, "bounds": list[Number]}
+
+
+def _with_fields_of_statistics() -> type[_Asked]:
+    """Return the model of a statistic with the fields that the statistics declare, each optional."""
+    listed = {name: one for entry in kinds().values() for name, one in {**entry.needs, **entry.takes}.items()}
+    fields: dict[str, Any] = {}
+    for name, one in listed.items():
+        size = 2 if one.type == "bounds" else None
+        limits = Field(None, description=one.about, gt=one.above, lt=one.below, min_length=size, max_length=size)
+        fields[name] = (_TYPES[one.type] | None, limits)
+    return create_model("Asked", __base__=_Asked, __doc__=_Asked.__doc__, **fields)
+
+
+if TYPE_CHECKING:
+    Asked = _Asked
+else:
+    Asked = _with_fields_of_statistics()
 
 
 class Requested(_Part):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
@@ -25,8 +24,6 @@ from hedgerow.release.designs.design import (
 )
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Count, Proportion, Statistic
 
 if TYPE_CHECKING:
     from hedgerow.release.forecast.forecast import Forecast
@@ -105,7 +102,7 @@ class Plan:
         """Return the request as plain JSON data: what tells it from another, all of it public."""
         request = self.request
         return {
-            "statistics": [_described(statistic) for statistic in request.statistics],
+            "statistics": [statistic.public_record() for statistic in request.statistics],
             **request.public_record(),
             "relation": str(self.facts.relation),
             "unit": str(self.facts.unit),
@@ -131,7 +128,7 @@ class Plan:
         )
         if scanned:
             yield END_PAIR
-        if any(isinstance(s, Smooth) and any(f.function for f in s.features) for s in self.request.statistics):
+        if any(one.has_code for one in self.request.statistics):
             yield "the functions of columns that define features keep nothing from one record to the next"
 
     def notes(self) -> tuple[str, ...]:
@@ -189,37 +186,6 @@ def _priced(request: Request, facts: PublicFacts, family: Family) -> Plan:
     return Plan(request, facts, items, calibrated)
 
 
-def _described(statistic: Statistic) -> list[Any]:
-    """Return a statistic in public words; a user's function by what it is compiled to."""
-    if isinstance(statistic, Smooth):
-        grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in statistic.grids]
-        features = [[f.name, f.lower, f.upper, _code_of(f.function)] for f in statistic.features]
-        limits = [repr(statistic.low), repr(statistic.high)]
-        return [statistic.name, grids, features, limits, _code_of(statistic.function)]
-    if isinstance(statistic, Proportion):
-        return [statistic.name, statistic.column, statistic.value]
-    if isinstance(statistic, Count):
-        return [statistic.name]
-    grid = statistic.grid
-    return [statistic.name, statistic.column, str(grid.lower), str(grid.upper), grid.steps]
-
-
-def _code_of(function: Callable[..., Any] | None) -> str | None:
-    """Return a digest that tells one function from another; the same text with other constants is another one.
-
-    What cannot be told apart for sure (an object of the process) differs from run to run, and is then not replayed.
-    """
-    if function is None:
-        return None
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
-    closure = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    inner = [_code_of(part) if callable(part) else repr(part) for part in closure]
-    parts = (code.co_code.hex(), repr(code.co_consts), code.co_names, inner, repr(function.__defaults__))
-    return sha256(repr(parts).encode()).hexdigest()
-
-
 def planned(
     statistics: object,
     told: Protection,
@@ -239,7 +205,7 @@ def planned(
     Examples
     --------
     >>> from hedgerow.facts.declared import protection_of
-    >>> from hedgerow.resampling.statistic import count
+    >>> from hedgerow.statistics.count import count
     >>> planned(count(), protection_of(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """

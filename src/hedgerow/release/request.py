@@ -17,9 +17,7 @@ from hedgerow.keywords import takes
 from hedgerow.mechanisms.laws import MOST_DRAWS
 from hedgerow.release.options import AVERAGED_LAPLACE, ESTIMATORS, NOISES, PLAIN, PlanOptions
 from hedgerow.release.resolve import Resolver
-from hedgerow.resampling.awaiting import Awaiting
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import STATISTICS, Asked, Statistic
+from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
 
 N_DRAWS = 10
 """From ten draws on a sample of a hundred can hardly be told from a normal one (Brawner & Honaker, Figure 3)."""
@@ -143,7 +141,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if about.facts is None else Resolver(about.facts)
     resolved = tuple(resolver.statistic(one) for one in listed)
-    resampled = about.units or estimator == "bootstrap" or any(isinstance(one, Smooth) for one in resolved)
+    resampled = about.units or estimator == "bootstrap" or any(one.family == "function" for one in resolved)
     noise = parse_noise(options.get("noise"))
     return Request(
         resolved,
@@ -290,7 +288,7 @@ def _bootstrap_only(name: str) -> ParameterError:
 
 
 def _statistics(statistics: object) -> tuple[Asked, ...]:
-    kinds = (*STATISTICS, Awaiting)
+    kinds = (Statistic, NeedsBounds)
     single = isinstance(statistics, kinds)
     listed = (statistics,) if single else tuple(statistics) if isinstance(statistics, Sequence) else ()
     if not listed or not all(isinstance(one, kinds) for one in listed):
@@ -306,7 +304,7 @@ def _statistics(statistics: object) -> tuple[Asked, ...]:
 
 def _found(statistics: object, listed: Sequence[object]) -> str:
     if listed:
-        odd = next(one for one in listed if not isinstance(one, (*STATISTICS, Awaiting)))
+        odd = next(one for one in listed if not isinstance(one, (Statistic, NeedsBounds)))
         return f"One of those given is {kind_of(odd)}."
     return "Found none." if statistics is None or isinstance(statistics, Sequence) else f"Found {kind_of(statistics)}."
 

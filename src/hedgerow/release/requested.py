@@ -9,19 +9,8 @@ from typing import Any
 from hedgerow.errors import FactsError
 from hedgerow.facts.declared import Facts
 from hedgerow.release.options import with_estimator
-from hedgerow.resampling import smooth_statistic as smooth
-from hedgerow.resampling import statistic as additive
-from hedgerow.resampling.statistic import Asked
-
-_GRID = {"bounds", "step"}
-# Of each kind, the fields that it needs and those that it takes beside them.
-_FIELDS: dict[str, tuple[set[str], set[str]]] = {
-    "count": (set(), set()),
-    "proportion": ({"column", "value"}, set()),
-    "ratio": ({"column", "denominator"}, set()),
-    "quantile": ({"column", "probability"}, _GRID),
-    **dict.fromkeys(("mean", "sum", "variance", "standard_deviation"), ({"column"}, _GRID)),
-}
+from hedgerow.statistics.registry import entries
+from hedgerow.statistics.statistic import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +46,14 @@ def _requested(record: Mapping[str, Any], place: int) -> Requested:
 
 
 def _asked(given: Mapping[str, Any], where: str) -> Asked:
-    kind = given["statistic"]
-    if kind not in _FIELDS:
+    entry, found = entries()[given["statistic"]], set(given) - {"statistic"}
+    if not entry.in_files:
         raise _unfit(where, "a function of one's own can be asked for in Python alone")
-    needed, allowed = _FIELDS[kind]
-    found = set(given) - {"statistic"}
-    if missing := sorted(needed - found):
-        raise _unfit(where, f"a {kind} needs `{missing[0]}`")
-    if surplus := sorted(found - needed - allowed):
-        raise _unfit(where, f"a {kind} takes no `{surplus[0]}`")
-    return _made(kind, given)
-
-
-def _made(kind: str, given: Mapping[str, Any]) -> Asked:
-    column, grid = given.get("column", ""), {key: given[key] for key in _GRID if key in given}
-    makers: dict[str, Any] = {
-        "count": additive.count,
-        "proportion": lambda: additive.proportion(column, value=given["value"]),
-        "ratio": lambda: smooth.ratio(column, given["denominator"]),
-        "quantile": lambda: smooth.quantile(column, given["probability"], **grid),
-        "mean": lambda: additive.mean(column, **grid),
-        "sum": lambda: additive.sum(column, **grid),
-        "variance": lambda: smooth.variance(column, **grid),
-        "standard_deviation": lambda: smooth.standard_deviation(column, **grid),
-    }
-    made: Asked = makers[kind]()
-    return made
+    if missing := sorted(set(entry.needs) - found):
+        raise _unfit(where, f"a {entry.kind} needs `{missing[0]}`")
+    if surplus := sorted(found - set(entry.needs) - set(entry.takes)):
+        raise _unfit(where, f"a {entry.kind} takes no `{surplus[0]}`")
+    return entry.from_record(given)
 
 
 def _unfit(where: str, finding: str) -> FactsError:

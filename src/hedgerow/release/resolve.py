@@ -12,9 +12,7 @@ from dataclasses import dataclass, field, replace
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column
 from hedgerow.facts.declared import Facts
-from hedgerow.resampling.awaiting import Awaiting
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Asked, Count, Proportion, Statistic
+from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +41,9 @@ class Resolver:
             HG104: neither call nor facts have bounds.
         """
         self.facts.allow([asked.kind])
-        if isinstance(asked, Awaiting):
-            made: Statistic = asked.build([(column, self._grid(asked, column)) for column in asked.columns])
-            return made
-        for column, grid in grids_of(asked):
+        if isinstance(asked, NeedsBounds):
+            return asked.build([(column, self._grid(asked, column)) for column in asked.columns])
+        for column, grid in asked.grids:
             self._compare(column, grid)
         return asked
 
@@ -69,7 +66,7 @@ class Resolver:
         FactsError
             HG705: the columns of one statistic have different policies.
         """
-        columns = columns_of(statistic)
+        columns = statistic.columns
         declared = {column: self.facts.column(column).missing for column in columns}
         if given is not None:
             for column, fact in declared.items():
@@ -89,15 +86,15 @@ class Resolver:
                 self._sourced("missing policy", column)
         return found.pop() if found else Missing.DROP
 
-    def _grid(self, asked: Awaiting, column: str) -> Grid:
+    def _grid(self, asked: NeedsBounds, column: str) -> Grid:
         fact = self.facts.column(column)
         if fact.bounds is None:
             raise ParameterError(
                 "HG104",
                 rule="A numeric statistic needs declared bounds, or one person could move it without limit.",
                 finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
-                remedy=f"Give them from the codebook: {_with_bounds(asked)}.",
-                shell=_bounds_in_shell(asked, column),
+                remedy=f"Give them from the codebook: {asked.in_python}.",
+                shell=f"Give them from the codebook: {asked.in_shell(column)}.",
                 facts_help=True,
             )
         self._sourced("bounds", column)
@@ -174,38 +171,3 @@ def declared_groups(by: object) -> list[tuple[str, Iterable[Scalar] | None]] | N
             )
         return [(name, None) for name in names]
     return None
-
-
-def grids_of(statistic: Statistic) -> tuple[tuple[str, Grid], ...]:
-    """Return the columns that a statistic reads as numbers, with their grids."""
-    if isinstance(statistic, Smooth):
-        return statistic.grids
-    if isinstance(statistic, (Count, Proportion)):
-        return ()
-    return ((statistic.column, statistic.grid),)
-
-
-def columns_of(statistic: Statistic) -> tuple[str, ...]:
-    """Return the columns of which a missing value matters."""
-    if isinstance(statistic, Proportion):
-        return (statistic.column,)
-    return tuple(column for column, _ in grids_of(statistic))
-
-
-def _with_bounds(asked: Awaiting) -> str:
-    """Return how the statistic that was asked for is given bounds, with placeholders for the ends."""
-    if asked.kind == "sum":
-        # A sum may come from `sum` or from a table of totals: the keyword is the same.
-        return "bounds=(LO, HI)"
-    names = [f'"{one}"' for one in asked.columns]
-    ends = "{" + ", ".join(f"{name}: (LO, HI)" for name in names) + "}" if asked.kind == "ratio" else "(LO, HI)"
-    step = [] if asked.step is None else [f"step={asked.step}"]
-    # `mean` is a method of a survey too.
-    call = asked.kind if asked.kind == "mean" else f"hg.{asked.kind}"
-    return f"{call}({', '.join([*names, *asked.given, f'bounds={ends}', *step])})"
-
-
-def _bounds_in_shell(asked: Awaiting, column: str) -> str:
-    if asked.kind in ("mean", "sum"):
-        return f"Give them from the codebook: {column}:LO:HI in place of {column}."
-    return f"Write them into the facts file, from the codebook: bounds = [LO, HI] under [columns.{column}]."

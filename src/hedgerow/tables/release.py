@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.resampling.statistic import Asked
+from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.dp.release_table import protected_table
 from hedgerow.tables.opened import Opened

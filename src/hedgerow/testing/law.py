@@ -21,7 +21,7 @@ from hedgerow.release.options import current_release
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import mean
+from hedgerow.statistics.mean import mean
 from hedgerow.testing.simulated import SimulatedNoise
 
 

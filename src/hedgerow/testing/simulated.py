@@ -24,7 +24,7 @@ from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result.result import Release
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Statistic
+from hedgerow.statistics.statistic import Statistic
 from hedgerow.survey import Survey
 
 _WIDE = 1000.0

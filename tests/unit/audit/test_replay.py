@@ -23,7 +23,7 @@ from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import mean
+from hedgerow.statistics.mean import mean
 
 TRUE = (BrokenSource((1.0, 9.0)), BrokenSource((1.0, 2.0)))
 

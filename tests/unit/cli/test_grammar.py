@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.cli.grammar import parse_by, parse_on_grid, parse_unit, parse_value, split_proportion
+from hedgerow.cli.grammar import parse_by, parse_unit
 from hedgerow.errors import ParameterError
+from hedgerow.statistics.entry import parse_on_grid, parse_value
+from hedgerow.statistics.proportion import split_proportion
 
 NUMBERS = st.integers(-1000, 1000) | st.floats(-1e6, 1e6, allow_nan=False)
 # A column that ends in :number needs its step to be told from a bound, as the module says.

@@ -138,7 +138,7 @@ def test_no_sentence_in_a_constant_shows_python_either() -> None:
         *(
             "release/forecast/guess.py",
             "tables/dp/choice_by_cell.py",
-            "resampling/smooth_statistic.py",
+            "statistics/",
             "engines/schema.py",
         ),
         # What is printed after a release, or said of a model: no refusal.

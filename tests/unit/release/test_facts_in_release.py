@@ -14,6 +14,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.requested import requested
 from hedgerow.release.spend import price_together
+from hedgerow.statistics.quantile import Quantile
 
 RNG = np.random.default_rng(4)
 PEOPLE = pyarrow.table(
@@ -136,7 +137,7 @@ def test_two_policies_for_one_statistic_are_refused() -> None:
 def test_a_quantile_takes_the_step_of_the_facts_only_where_it_is_coarse() -> None:
     (age,) = opened().plan([hg.quantile("age", 0.5)], epsilon=1.0).request.statistics
     (income,) = opened().plan([hg.quantile("income", 0.5)], epsilon=1.0, missing="drop").request.statistics
-    assert isinstance(age, hg.resampling.smooth_statistic.Smooth)
+    assert isinstance(age, Quantile)
     assert [one.grids[0][1].steps for one in (age, income)] == [77, 64]
 
 

@@ -20,8 +20,12 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design
 from hedgerow.release.request import Context, parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.smooth_statistic import quantile
-from hedgerow.resampling.statistic import Statistic, count, mean, proportion, sum
+from hedgerow.statistics.count import count
+from hedgerow.statistics.mean import mean
+from hedgerow.statistics.proportion import proportion
+from hedgerow.statistics.quantile import quantile
+from hedgerow.statistics.statistic import Statistic
+from hedgerow.statistics.sum import sum
 
 LIMIT = UnitLimit("person", 3)
 BY = (Category.declared("sex", [0, 1]),)

@@ -24,7 +24,7 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import mean
+from hedgerow.statistics.mean import mean
 from hedgerow.testing.simulated import SimulatedNoise
 
 ALPHA = 1e-6

@@ -33,7 +33,11 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.release.execute import run_reserved
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Statistic, count, mean, proportion, sum
+from hedgerow.statistics.count import count
+from hedgerow.statistics.mean import mean
+from hedgerow.statistics.proportion import proportion
+from hedgerow.statistics.statistic import Statistic
+from hedgerow.statistics.sum import sum
 from hedgerow.survey import Survey
 
 Opener = Callable[[tuple[Person, ...], Path, str], Source]

@@ -33,7 +33,8 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.resampling.statistic import mean, sum
+from hedgerow.statistics.mean import mean
+from hedgerow.statistics.sum import sum
 
 _REACH = 1000
 

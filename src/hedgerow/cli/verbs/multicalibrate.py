@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by, parse_value
+from hedgerow.cli.grammar import parse_by
 from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.statistics.entry import parse_value
 
 if TYPE_CHECKING:
     from hedgerow.facts.columns import Scalar

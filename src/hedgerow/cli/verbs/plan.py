@@ -25,25 +25,12 @@ if TYPE_CHECKING:
     Planner = Callable[..., Plan]
 
 
+@options.asking
 def plan(
     source: Annotated[str | None, typer.Argument(metavar="[SOURCE]", help="To check names and count records.")] = None,
     relation: options.Relation = None,
-    mean: options.MeanOf = None,
-    sum_: options.SumOf = None,
-    proportion: options.ShareOf = None,
-    count: options.CountOf = False,
-    by: options.By = None,
-    other: options.Other = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    share: options.Shares = None,
-    estimator: options.Estimator = None,
-    noise: options.Noise = None,
-    n_draws: options.Draws = None,
-    n_resamples: options.Replicates = None,
-    interval: options.IntervalKind = None,
-    method: options.Method = None,
-    missing: options.Policy = None,
+    *,
+    asked: options.Asked,
     level: options.Level = 0.95,
     target: options.Target = None,
     table: options.Table = None,
@@ -75,33 +62,18 @@ def plan(
     from hedgerow.inference.estimate import parse_level
 
     level, guesses = parse_level(level), parse_guess(guess or ())
-    given = options.options_of(
-        by=by,
-        other=other,
-        share=share,
-        epsilon=epsilon,
-        delta=delta,
-        missing=missing,
-        estimator=estimator,
-        noise=noise,
-        n_draws=n_draws,
-        n_resamples=n_resamples,
-        interval=interval,
-        method=method,
-    )
     declared = None if facts is None else Facts.read(facts)
     made: list[tuple[Requested, Plan, Forecast]] = []
     with naming_facts_nearby(facts, source):
         told = protection_of(declared, relation=relation, target=target)
-        asked_for = options.asked_of(mean, sum_, proportion, count)
-        wanted = options.requests_of(asked_for, given, declared, request) or _nothing()
+        wanted = options.requests_of(asked, declared, request) or _nothing()
         planner = _planner(source, declared, told, n, table)
-        targets = _targets(target_se or [], target_rse or [], len(wanted), epsilon)
+        targets = _targets(target_se or [], target_rse or [], len(wanted), asked.options.get("epsilon"))
         for one in wanted:
-            asked = dict(one.options)
+            given = dict(one.options)
             if targets:
-                asked["epsilon"] = _needed(planner, one, asked, targets, guesses, n)
-            found = planner(one.statistics, **asked)
+                given["epsilon"] = _needed(planner, one, given, targets, guesses, n)
+            found = planner(one.statistics, **given)
             made.append((one, found, found.forecast(guesses, n=n, level=level)))
     kept = ledger if ledger is not None or declared is None else declared.ledger_path
     _tell(made, _balance(made, declared.budget if declared is not None else None, kept), bool(targets), as_json)

@@ -20,25 +20,12 @@ if TYPE_CHECKING:
     from hedgerow.release.result.result import Release
 
 
+@options.asking
 def release(
     source: options.Source = None,
     relation: options.Relation = None,
-    mean: options.MeanOf = None,
-    sum_: options.SumOf = None,
-    proportion: options.ShareOf = None,
-    count: options.CountOf = False,
-    by: options.By = None,
-    other: options.Other = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    share: options.Shares = None,
-    estimator: options.Estimator = None,
-    noise: options.Noise = None,
-    n_draws: options.Draws = None,
-    n_resamples: options.Replicates = None,
-    interval: options.IntervalKind = None,
-    method: options.Method = None,
-    missing: options.Policy = None,
+    *,
+    asked: options.Asked,
     level: options.Level = 0.95,
     target: options.Target = None,
     table: options.Table = None,
@@ -65,25 +52,10 @@ def release(
     if source is None and facts is None:
         raise no_source("release")
     level = parse_level(level)
-    asked = options.asked_of(mean, sum_, proportion, count)
-    given = options.options_of(
-        by=by,
-        other=other,
-        share=share,
-        epsilon=epsilon,
-        delta=delta,
-        missing=missing,
-        estimator=estimator,
-        noise=noise,
-        n_draws=n_draws,
-        n_resamples=n_resamples,
-        interval=interval,
-        method=method,
-    )
     declared = None if facts is None else Facts.read(facts)
     if request is not None:
-        (one,) = options.requests_of(asked, given, declared, request)
-        asked, given = list(one.statistics), dict(one.options)
+        (one,) = options.requests_of(asked, declared, request)
+        asked = options.Asked(list(one.statistics), dict(one.options))
     with ExitStack() as stack:
         stack.enter_context(warnings_told())
         survey = open_survey(
@@ -93,7 +65,7 @@ def release(
         folder = stack.enter_context(prepared_folder(out, force=force, source=data)) if out is not None else None
 
         def spend() -> None:
-            result = survey.release(asked, request_id=request_id, **given)
+            result = survey.release(asked.statistics, request_id=request_id, **asked.options)
             _deliver(result, folder, declared, level=level, as_json=as_json)
 
         spending(spend)

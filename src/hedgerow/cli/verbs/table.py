@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_on_grid, parse_unit
+from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_unit
 from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json, tell
 from hedgerow.errors import ParameterError
@@ -122,6 +122,8 @@ def _check_asked(total: str | None, count: bool) -> None:
 
 
 def _released(survey: Survey, total: str | None, chosen: dict[str, Any]) -> ProtectedTable:
+    from hedgerow.statistics.entry import parse_on_grid
+
     options_given = {"by": (), **chosen}
     if total is None:
         return survey.contingency_table(**options_given)

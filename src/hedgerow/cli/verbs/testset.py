@@ -49,7 +49,8 @@ def create(
     as_json: options.AsJson = False,
 ) -> None:
     """Count a test set's records, choose the noise, make its ledger; say what differences it will detect."""
-    from hedgerow.cli.grammar import parse_by, parse_value
+    from hedgerow.cli.grammar import parse_by
+    from hedgerow.statistics.entry import parse_value
     from hedgerow.testset.file_columns import FileColumns
     from hedgerow.testset.from_file import FileTestSet
     from hedgerow.testset.mechanisms.mechanism import checked_options

@@ -36,7 +36,7 @@ from hedgerow.release.designs.design import (
 )
 from hedgerow.release.designs.resampled import ReadCell, Resampled
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Count, Statistic
+from hedgerow.statistics.statistic import Statistic
 
 
 class Replicated(Protocol):
@@ -75,7 +75,7 @@ def bootstrap_estimate(
     statistic, census = design.statistic, design.facts.census
     basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, design.interval, census, read.margin)
     parts = basis.parts() if read.defined else None
-    counted = isinstance(statistic, Count)
+    counted = statistic.is_count
     said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]
     said += [HIDDEN] if parts and parts.sampling_error == 0.0 and not census else []
     said += [MIDPOINT] if design.missing is Missing.MIDPOINT and not counted else []
@@ -136,7 +136,7 @@ class BootstrapDesign:
         """Resample, add up integers, and add an integer to each sum of each replicate."""
         if not isinstance(mechanism, ResampledSums):
             raise TypeError(f"{mechanism.type} does not resample")
-        if isinstance(self.resampled.statistic, Count):
+        if self.statistic.is_count:
             kept = histogram
         elif self.missing is Missing.MIDPOINT:
             kept = apply_policy(histogram, self.missing, self.resampled.midpoint * 2)

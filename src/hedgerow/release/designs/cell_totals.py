@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import NoisyMoments, sum_interval_basis, sum_skewness, sum_variance
@@ -32,7 +32,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Sum
+from hedgerow.statistics.statistic import Statistic
 
 Scaled = Literal["per-cell", "whole-table"]
 Floats = NDArray[np.float64]
@@ -45,15 +45,15 @@ class CellTotalsDesign:
 
     Attributes
     ----------
-    statistic : Sum
-        Its grid holds the bounds of all cells.
+    statistic : Statistic
+        A sum, whose grid holds the bounds of all cells.
     bounds : tuple of (int, int)
         Grid indices of each cell's bounds.
     scaled : "per-cell" or "whole-table"
         Noise by the cell's own reach, or one noise for all.
     """
 
-    statistic: Sum
+    statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
@@ -66,7 +66,7 @@ class CellTotalsDesign:
     @property
     def query(self) -> Query:
         """Count records by cell and value on the common grid; clamping to a cell's bounds comes after."""
-        return Query(ValueOnGrid(self.statistic.column, self.statistic.grid), self.by)
+        return Query(self.statistic.counted, self.by)
 
     @property
     def unit(self) -> float:

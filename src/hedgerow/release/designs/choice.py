@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
@@ -19,8 +18,7 @@ from hedgerow.release.designs.unit_bootstrap import unit_design
 from hedgerow.release.options import PLAIN
 from hedgerow.release.request import Request
 from hedgerow.resampling.n_resamples import choose_n_resamples
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
+from hedgerow.statistics.statistic import Smooth, Statistic
 
 ASKED = "asked for"
 _REASONS: dict[str, str] = {
@@ -46,14 +44,14 @@ def count_families(request: Request) -> Sequence[Family]:
         return ("geometric",)
     if request.noise == "laplace":
         return ("geometric",)
-    counted = any(isinstance(statistic, (Count, Proportion)) for statistic in request.statistics)
+    counted = any(one.family == "counts" for one in request.statistics)
     chosen = counted and request.estimator == request.noise == "auto"
     return ("geometric", "gaussian") if chosen else ("gaussian",)
 
 
 def _check_pure(request: Request) -> None:
     """Refuse what needs δ > 0 (HG117)."""
-    resampled = request.estimator == "bootstrap" or any(isinstance(one, Smooth) for one in request.statistics)
+    resampled = request.estimator == "bootstrap" or any(one.family == "function" for one in request.statistics)
     if resampled or request.noise == "gaussian":
         raise ParameterError(
             "HG117",
@@ -79,17 +77,17 @@ def choose_design(
         check_membership(statistic, facts, missing)
     if facts.limit is not None:
         return unit_design(statistic, request, facts, share=share, missing=missing)
-    if missing is Missing.MIDPOINT and isinstance(statistic, (Mean, Sum)):
-        statistic = replace(statistic, grid=statistic.grid.with_midpoint())
-    if isinstance(statistic, Count) and facts.relation is Relation.REPLACE_ONE and not request.by:
+    if missing is Missing.MIDPOINT:
+        statistic = statistic.with_midpoint()
+    if statistic.is_count and facts.relation is Relation.REPLACE_ONE and not request.by:
         return None
-    if request.estimator == "bootstrap" or isinstance(statistic, Smooth):
+    if request.estimator == "bootstrap" or statistic.family == "function":
         if request.estimator in ("moments", PLAIN):
             raise _unserved(f'estimator="{request.estimator}"', statistic, 'estimator="bootstrap" or "auto"')
         if request.noise == "laplace":
             raise _unserved('noise="laplace"', statistic, 'noise="gaussian" or "auto": a bootstrap has Gaussian noise')
         return _bootstrap(statistic, request, facts, share, missing)
-    if isinstance(statistic, (Mean, Sum)):
+    if statistic.family == "moments":
         return _moments(statistic, request, facts, missing)
     if request.estimator == "moments":
         raise _unserved('estimator="moments"', statistic, 'estimator="auto", with noise="laplace" or "gaussian"')
@@ -97,7 +95,7 @@ def choose_design(
     return CountsDesign(statistic, request.by, facts, missing, family, reason, request.draws or 1)
 
 
-def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missing: Missing) -> Design:
+def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing: Missing) -> Design:
     if request.draws is not None:
         named: Family = "averaged-laplace"
         return MomentsDesign(
@@ -125,7 +123,7 @@ def _moments(statistic: Mean | Sum, request: Request, facts: PublicFacts, missin
 
 
 def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
-    if missing is Missing.MIDPOINT and isinstance(statistic, (Proportion, Smooth)):
+    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
         raise ParameterError(
             "HG114",
             rule='`missing="midpoint"` is for sums and means of one column between bounds.',
@@ -138,7 +136,7 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
         smooth = ResampledSmooth(statistic)
         smooth.rehearse()
         resampled = smooth
-    elif isinstance(statistic, Count):
+    elif statistic.is_count:
         resampled = ResampledCount(statistic)
     else:
         resampled = ResampledMean(statistic, "public" if public else "private")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from hedgerow.engines.query import Indicator, Query
+from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
@@ -19,7 +19,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, PublicFacts, complete, covers
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Count, Proportion
+from hedgerow.statistics.statistic import Statistic
 
 Family = Literal["geometric", "gaussian", "averaged-laplace"]
 
@@ -32,7 +32,7 @@ class CountsDesign:
     that are not; one record lies in one of them, so the denominator costs nothing extra.
     """
 
-    statistic: Count | Proportion
+    statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
@@ -41,7 +41,7 @@ class CountsDesign:
     draws: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.statistic, Proportion) and self.missing is Missing.MIDPOINT:
+        if self.missing is Missing.MIDPOINT and not self.statistic.takes_midpoint:
             raise ParameterError(
                 "HG114",
                 rule='`missing="midpoint"` is for numbers between bounds; a category has no midpoint.',
@@ -57,9 +57,7 @@ class CountsDesign:
     @property
     def query(self) -> Query:
         """Count records, or records that equal the value and those that do not."""
-        if isinstance(self.statistic, Count):
-            return Query(None, self.by)
-        return Query(Indicator(self.statistic.column, self.statistic.value), self.by)
+        return Query(self.statistic.counted, self.by)
 
     @property
     def denominator_is_public(self) -> bool:
@@ -69,7 +67,7 @@ class CountsDesign:
     @property
     def features(self) -> tuple[str, ...]:
         """What is counted in each cell."""
-        if isinstance(self.statistic, Count):
+        if self.statistic.is_count:
             return ("count",)
         return ("equal",) if self.denominator_is_public else ("equal", "different")
 
@@ -86,7 +84,7 @@ class CountsDesign:
         """Count, and add an integer to each count."""
         if not isinstance(mechanism, Counts):
             raise TypeError(f"{mechanism.type} does not count")
-        if isinstance(self.statistic, Count):
+        if self.statistic.is_count:
             sums = (histogram.cell_sums() + histogram.missing)[:, None]
         else:
             complete(histogram, self.missing)
@@ -96,7 +94,7 @@ class CountsDesign:
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell."""
-        counted = isinstance(self.statistic, Count)
+        counted = self.statistic.is_count
         read = self._counts(table) if counted else self._proportions(table)
         subject = Subject(
             self.statistic.name,

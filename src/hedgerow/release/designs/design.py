@@ -19,8 +19,7 @@ from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
+from hedgerow.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,29 +132,13 @@ def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -
     """Return what an interval is about, as a clause after "covers"; `by_cell`: each cell has bounds of its own.
 
     >>> from hedgerow.facts.relation import Relation, Target
-    >>> from hedgerow.resampling.statistic import mean
+    >>> from hedgerow.statistics.mean import mean
     >>> covers(mean("age", bounds=(0, 100)), PublicFacts(Relation.ADD_REMOVE, "row", Target.POPULATION, None))
     'the population mean of age clamped to [0, 100]; sampling and privacy noise are counted'
     """
-    if isinstance(statistic, Smooth):
-        rounded = all(grid.declared for _, grid in statistic.grids)
-        what = (
-            f"{statistic.name} of {statistic.column}, clamped to bounds{'' if rounded else ' and rounded to its grid'}"
-        )
-    elif isinstance(statistic, Count):
-        what = "number of records"
-    elif isinstance(statistic, Proportion):
-        what = f"share of {statistic.column} = {statistic.value}"
-    else:
-        low, high = statistic.grid.as_bounds()
-        what = f"{statistic.name} of {statistic.column} clamped to " + (
-            "the bounds of its cell" if by_cell else f"[{low:.15g}, {high:.15g}]"
-        )
-        if isinstance(statistic, Sum) and not statistic.grid.declared:
-            # A mean's interval is widened by the rounding; a sum's would need the private count for that.
-            what += f" and rounded to steps of {float(statistic.grid.step):.6g}"
+    what = statistic.in_words(by_cell=by_cell)
     if facts.census:
         return f"this file's {what}; privacy noise is counted, sampling is not (a census)"
-    if isinstance(statistic, Count) or statistic.name == "sum":
+    if statistic.is_total:
         return f"the expected {what} in a sample like this one; sampling and privacy noise are counted"
     return f"the population {what}; sampling and privacy noise are counted"

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.engines.query import Query
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
@@ -46,7 +46,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, PublicFacts, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Mean, Statistic, Sum
+from hedgerow.statistics.statistic import Statistic
 
 Floats = NDArray[np.float64]
 
@@ -175,7 +175,7 @@ class MomentsDesign:
     within its cell and nothing else, and the number of records of each cell goes out as it is.
     """
 
-    statistic: Mean | Sum
+    statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
@@ -192,7 +192,7 @@ class MomentsDesign:
     @property
     def query(self) -> Query:
         """Count records by cell and grid value."""
-        return Query(ValueOnGrid(self.statistic.column, self.statistic.grid), self.by)
+        return Query(self.statistic.counted, self.by)
 
     @property
     def presence_is_public(self) -> bool:
@@ -203,7 +203,7 @@ class MomentsDesign:
     @property
     def about_zero(self) -> bool:
         """Whether values are added up about zero (a sum with private presence) or about the midpoint."""
-        return isinstance(self.statistic, Sum) and not self.presence_is_public
+        return self.statistic.is_total and not self.presence_is_public
 
     @property
     def weights(self) -> tuple[float | None, float | None]:
@@ -256,7 +256,7 @@ class MomentsDesign:
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell."""
-        read = read_means if isinstance(self.statistic, Mean) else read_sums
+        read = read_sums if self.statistic.is_total else read_means
         return read(self, table)
 
 
@@ -269,7 +269,7 @@ def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing)
         HG410: add-remove, units of several rows, missing values dropped, or nothing but records is counted.
     """
     found = ""
-    if not isinstance(statistic, (Mean, Sum)):
+    if statistic.family != "moments":
         found, mend = f"A {statistic.name} by cells would then be public itself.", "Publish the counts as they are."
     elif facts.relation is not Relation.REPLACE_ONE:
         found, mend = "Under add-remove not even a record's presence is public.", 'Take relation="replace-one".'

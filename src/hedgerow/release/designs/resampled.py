@@ -29,8 +29,7 @@ from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.inference.linearised import linearise
 from hedgerow.mechanisms.mechanism import Presence, Shape
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.resampling.smooth_statistic import COUNT, Feature, Smooth
-from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
+from hedgerow.statistics.statistic import COUNT, Feature, Smooth, Statistic
 from hedgerow.user_code import quietly, silence
 
 Floats = NDArray[np.float64]
@@ -111,20 +110,18 @@ class Resampled(Protocol):
 class ResampledMean:
     """A mean, a sum or a proportion: a centred value on a grid, with a count beside it where presence is private."""
 
-    statistic: Mean | Sum | Proportion
+    statistic: Statistic
     presence: Presence
 
     @property
     def grid(self) -> Grid:
         """The value's grid; a proportion is the mean of 0 and 1."""
-        return Grid.from_bounds("", (0, 1), 1) if isinstance(self.statistic, Proportion) else self.statistic.grid
+        return self.statistic.grid
 
     @property
-    def value(self) -> ValueOnGrid | Indicator:
+    def value(self) -> ValueOnGrid | Indicator | JointGrid | None:
         """One column on its grid."""
-        if isinstance(self.statistic, Proportion):
-            return Indicator(self.statistic.column, self.statistic.value)
-        return ValueOnGrid(self.statistic.column, self.statistic.grid)
+        return self.statistic.counted
 
     @property
     def shape(self) -> Shape:
@@ -168,7 +165,7 @@ class ResampledMean:
 
     def _read_public(self, totals: Floats, noise_sd: float, facts: PublicFacts) -> ReadCell:
         n, grid = facts.n or 0, self.grid
-        times = n if isinstance(self.statistic, Sum) else 1
+        times = n if self.statistic.is_total else 1
         low, high = (times * end for end in grid.as_bounds())
         scale = times * grid.half_step / max(n, 1)
         replicates = Replicates.of(
@@ -179,13 +176,13 @@ class ResampledMean:
             variance_cap=(times * grid.half_range) ** 2 / max(n, 1),
         )
         value = min(max(replicates.mean, low), high)
-        margin = 0.0 if isinstance(self.statistic, Sum) else grid.rounding
+        margin = 0.0 if self.statistic.is_total else grid.rounding
         return ReadCell(value, replicates, low, high, n > 0, n > 0, margin)
 
     def _read_private(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
         grid = self.grid
         h, c = grid.half_step, grid.centre
-        if isinstance(self.statistic, Sum):
+        if self.statistic.is_total:
             tangent = linearise(lambda t: c * t[1] + h * t[0], values, noise_sd)
             low, high = grid.as_bounds()
             ends = _possible(min(low, 0.0), facts.n), _possible(max(high, 0.0), facts.n)
@@ -205,7 +202,7 @@ class ResampledMean:
 class ResampledCount:
     """A count of each cell."""
 
-    statistic: Count
+    statistic: Statistic
 
     value: None = None
     shape: Shape = "count"

@@ -42,7 +42,7 @@ from hedgerow.release.designs.resampled import ReadCell, ResampledCount, Resampl
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.n_resamples import choose_n_resamples
-from hedgerow.resampling.statistic import Count, Mean, Proportion, Statistic, Sum
+from hedgerow.statistics.statistic import Statistic
 
 RATE = 1.0
 _MEAN_WEIGHT = 0.7
@@ -58,7 +58,8 @@ class UnitBootstrapDesign:
 
     Attributes
     ----------
-    statistic : Mean, Sum, Proportion or Count
+    statistic : Statistic
+        A mean, a sum, a proportion or a count.
     by : tuple of Category
     facts : PublicFacts
         Under replace-one ``n`` is the number of UNITS.
@@ -70,7 +71,7 @@ class UnitBootstrapDesign:
     reason : str
     """
 
-    statistic: Mean | Sum | Proportion | Count
+    statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
@@ -88,14 +89,14 @@ class UnitBootstrapDesign:
     @property
     def count_weight(self) -> float:
         """κ, by which the count's noise is narrower, in proportion to its reach."""
-        if not isinstance(self.statistic, Sum):
+        if not self.statistic.is_total:
             return _MEAN_WEIGHT
         grid = self.statistic.grid
         return min(max(math.sqrt(abs(grid.centre) / grid.half_range), _SUM_WEIGHTS[0]), _SUM_WEIGHTS[1])
 
     def mechanism(self, mu: float) -> Single:
         """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
-        counted = isinstance(self.statistic, Count)
+        counted = self.statistic.is_count
         kappa = 1.0 if counted else self.count_weight
         # Replaced, a unit's rows may turn about: twice its norm (`hedgerow.accounting.units`).
         turned = 1.0 if self.facts.relation is Relation.ADD_REMOVE else 2.0
@@ -120,12 +121,12 @@ class UnitBootstrapDesign:
     @property
     def names(self) -> tuple[str, ...]:
         """What is added up."""
-        return ("count",) if isinstance(self.statistic, Count) else ("total", "count")
+        return ("count",) if self.statistic.is_count else ("total", "count")
 
     def features(self, histogram: Histogram) -> NDArray[np.int64]:
         """Return (S, N), or N alone, of each histogram row; 1 ≤ N ≤ L and |S| ≤ N·m whatever the histogram holds."""
         rows, total = self.query.unit_totals(histogram.index)
-        if isinstance(self.statistic, Count):
+        if self.statistic.is_count:
             return rows[:, None]
         return np.stack([2 * total - rows * (self.query.row_size - 1), rows], axis=1)
 
@@ -144,19 +145,19 @@ class UnitBootstrapDesign:
     def _row(self) -> ResampledMean | ResampledCount:
         """The statistic of single rows, with the same coordinates."""
         statistic = self.statistic
-        return ResampledCount(statistic) if isinstance(statistic, Count) else ResampledMean(statistic, "private")
+        return ResampledCount(statistic) if statistic.is_count else ResampledMean(statistic, "private")
 
     @property
     def _missing(self) -> Missing:
-        return Missing.DROP if isinstance(self.statistic, Count) else self.missing
+        return Missing.DROP if self.statistic.is_count else self.missing
 
     def _read(self, values: NDArray[np.float64], noise_sd: NDArray[np.float64]) -> ReadCell:
         statistic, n = self.statistic, self.facts.n
-        if n is None or isinstance(statistic, (Mean, Proportion)):
+        if n is None or not statistic.is_total:
             return self._row.read(values, noise_sd, self.facts)
         # n counts units, and each may have L rows; a unit adds its total, or nothing, so (Σ x)²/n is off the spread.
         read = self._row.read(values, noise_sd, replace(self.facts, n=None))
-        ends = (0.0, 1.0) if isinstance(statistic, Count) else statistic.grid.as_bounds()
+        ends = (0.0, 1.0) if statistic.is_count else statistic.grid.as_bounds()
         low, high = (n * self.unit.max_rows * end for end in (min(ends[0], 0.0), max(ends[1], 0.0)))
         replicates = replace(read.replicates, centre=0.0, n=n) if n else read.replicates
         return replace(read, value=min(max(read.value, low), high), replicates=replicates, low=low, high=high)
@@ -184,14 +185,14 @@ def unit_design(
     --------
     >>> from hedgerow.facts.relation import Target
     >>> from hedgerow.release.request import parse_request
-    >>> from hedgerow.resampling.statistic import mean
+    >>> from hedgerow.statistics.mean import mean
     >>> age = mean("age", bounds=(0, 100), step=1)
     >>> facts = PublicFacts(Relation.ADD_REMOVE, UnitLimit("person_id", 4), Target.POPULATION, None)
     >>> design = unit_design(age, parse_request(age, epsilon=1.0), facts, share=1.0, missing=Missing.DROP)
     >>> design.n_resamples, design.mechanism(0.2).coordinates[0].reach
     (50, 400)
     """
-    if not isinstance(statistic, (Mean, Sum, Proportion, Count)):
+    if statistic.family == "function":
         raise UncertifiedError(
             "HG402",
             rule="Units of several rows are certified for means, sums, proportions and counts.",
@@ -221,7 +222,7 @@ def unit_design(
             finding="delta=0 was given, and units of several rows are released by the bootstrap.",
             remedy="Give delta=1e-6.",
         )
-    if missing is Missing.MIDPOINT and isinstance(statistic, Proportion):
+    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
         raise ParameterError(
             "HG114",
             rule='`missing="midpoint"` is for sums and means of one column between bounds.',

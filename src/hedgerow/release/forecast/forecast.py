@@ -35,8 +35,7 @@ from hedgerow.release.forecast.expected import (
     smooth_law,
 )
 from hedgerow.release.forecast.guess import Guess, parse_guesses
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Count, Proportion, Statistic, Sum
+from hedgerow.statistics.count import Count
 
 if TYPE_CHECKING:
     from hedgerow.release.plan import Plan
@@ -173,7 +172,7 @@ def _expected(
     """Return what one statistic comes with in a cell of `each` records (None where their number is not known)."""
     statistic, design = item.statistic, item.design
     assert design is not None and item.mechanism is not None  # what is public and free was answered before
-    columns = [guesses.get(name, Guess()) for name in _columns(statistic)]
+    columns = [guesses.get(name, Guess()) for name in statistic.columns]
     records = None if each is None else each * math.prod(_present(design, one) for one in columns)
     k = design.n_resamples if isinstance(design, BootstrapDesign) else None
     about = (statistic.name, statistic.column, design.method, design.reason, k, cells)
@@ -187,8 +186,8 @@ def _expected(
     tried = _readings(item, design, columns, records, level)
     reading, said, value = max(tried, key=lambda one: one[0].width)
     half = reading.width / 2 if math.isfinite(reading.width) else None
-    possible = _possible(statistic, records)
-    drowned = reading.sampling_error is None or (isinstance(statistic, Count) and not reading.reliable)
+    possible = statistic.possible(records)
+    drowned = reading.sampling_error is None or (statistic.is_count and not reading.reliable)
     wasteful = drowned or (possible is not None and reading.width >= WASTE * possible)
     return Expected(
         *about,
@@ -222,9 +221,9 @@ def _readings(
         return _bootstrapped(design, mechanism, columns, records, level)
     if isinstance(design, MomentsDesign):
         made: list[tuple[Reading, str, float | None]] = []
-        for mean, sd in columns[0].moments(design.statistic.column, design.statistic.grid):
+        for mean, sd in columns[0].moments(str(statistic.column), statistic.grid):
             read = expected_moments(design, mechanism, records=records, mean=mean, sd=sd, level=level)
-            value = mean * records if isinstance(statistic, Sum) else mean
+            value = mean * records if statistic.is_total else mean
             made.append((read, _said(columns[0], mean, sd), value))
         return made
     assert isinstance(design, CountsDesign)  # the designs there are
@@ -262,7 +261,7 @@ def _bootstrapped(
         one = np.ones(1), np.ones((1, 1))
         read = expected_replicates(design, mechanism, one, records=records, level=level)
         return [(read, "cells of equal size", records)]
-    if isinstance(statistic, Proportion):
+    if statistic.family == "counts":
         moments = [(share, math.sqrt(share * (1 - share))) for share in columns[0].shares()]
     else:
         moments = columns[0].moments(str(statistic.column), resampled.grid)
@@ -270,7 +269,7 @@ def _bootstrapped(
     for mean, sd in moments:
         law = mean_law(resampled, mean, sd)
         read = expected_replicates(design, mechanism, law, records=records, level=level)
-        value = mean * records if isinstance(statistic, Sum) else mean
+        value = mean * records if statistic.is_total else mean
         made.append((read, _said(columns[0], mean, sd), value))
     return made
 
@@ -282,12 +281,6 @@ def _said(guess: Guess, mean: float, sd: float) -> str:
     worst += [] if guess.sd is not None else ["sd"]
     said = f"mean {mean:.4g}, sd {sd:.4g}"
     return said + (f" ({' and '.join(worst)} the worst)" if worst else "")
-
-
-def _columns(statistic: Statistic) -> list[str]:
-    if isinstance(statistic, Smooth):
-        return [column for column, _ in statistic.grids]
-    return [] if statistic.column is None else [statistic.column]
 
 
 def _present(design: Design, guess: Guess) -> float:
@@ -307,18 +300,6 @@ def _noise_sd(design: Design, mechanism: Single) -> float:
         unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0
         return mechanism.coordinates[0].noise.in_units * unit
     return float(getattr(mechanism, "noise_sd", math.nan))
-
-
-def _possible(statistic: Statistic, records: float) -> float | None:
-    """Return the length of what is possible for a statistic, None where it has no end that is known."""
-    if isinstance(statistic, Count):
-        return None
-    if isinstance(statistic, Proportion):
-        return 1.0
-    if isinstance(statistic, Smooth):
-        return statistic.high - statistic.low if math.isfinite(statistic.high - statistic.low) else None
-    low, high = statistic.grid.as_bounds()
-    return records * (max(high, 0.0) - min(low, 0.0)) if isinstance(statistic, Sum) else high - low
 
 
 _LEAST, _MOST = 1e-3, 1e2

@@ -46,7 +46,7 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.request import N_DRAWS, parse_draws
-from hedgerow.resampling.statistic import mean
+from hedgerow.statistics.mean import mean
 
 _RANGE = 1.0
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.

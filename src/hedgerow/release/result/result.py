@@ -17,8 +17,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.plan import Plan
 from hedgerow.release.result.frame import build_frame
 from hedgerow.release.result.write_file import write_lines
-from hedgerow.resampling.smooth_statistic import Smooth
-from hedgerow.resampling.statistic import Statistic
+from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +129,7 @@ class Release(Sequence[Estimate]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them.
-        asked = tuple(one.without_code() if isinstance(one, Smooth) else one for one in self.asked)
+        asked = tuple(one.without_code() for one in self.asked)
         return type(self), tuple(asked if one.name == "asked" else getattr(self, one.name) for one in fields(self))
 
     def price(self) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
 from hedgerow.release.designs.design import LEFT_OUT
 from hedgerow.release.request import Context, Request, parse_request
-from hedgerow.resampling.statistic import Asked, Count, Sum
+from hedgerow.statistics.statistic import Asked, Statistic
 from hedgerow.tables.bootstrap_dp.noise import choose_option
 from hedgerow.tables.dp.choice import MOST_CELLS, check_names
 from hedgerow.tables.opened import Opened
@@ -30,7 +30,7 @@ class BootstrapPlan:
     """What runs if a bootstrap-dp table is released. Made from public facts; reads and spends nothing."""
 
     request: Request
-    statistic: Sum | Count
+    statistic: Statistic
     n: int
     option: Option
     reason: str
@@ -49,14 +49,12 @@ class BootstrapPlan:
     @property
     def query(self) -> Query:
         """The one question to the engine."""
-        if isinstance(self.statistic, Count):
-            return Query(None, self.by)
-        return Query(ValueOnGrid(self.statistic.column, self.statistic.grid), self.by)
+        return Query(self.statistic.counted, self.by)
 
     @property
     def covers(self) -> str:
         """What a number is, as a clause."""
-        if isinstance(self.statistic, Count):
+        if self.statistic.is_count:
             return "a number of records, with noise"
         low, high = self.statistic.grid.as_bounds()
         return (
@@ -77,10 +75,10 @@ class BootstrapPlan:
         if self.part is not None:
             assumed.append(_PART.format(*self.part))
             columns = tuple(dict.fromkeys((*columns, self.part[0])))
-        if self.missing is Missing.DECLARED_COMPLETE and isinstance(self.statistic, Sum):
+        if self.missing is Missing.DECLARED_COMPLETE and self.statistic.column:
             assumed.append(f"column {self.statistic.column} holds no missing value, as declared")
-        grid = "1" if isinstance(self.statistic, Count) else str(self.statistic.grid.about_zero()[2])
-        name: Literal["count", "sum"] = "count" if isinstance(self.statistic, Count) else "sum"
+        grid = "1" if self.statistic.is_count else str(self.statistic.grid.about_zero()[2])
+        name: Literal["count", "sum"] = "count" if self.statistic.is_count else "sum"
         noise = BootstrapNoise(
             self.request.budget.epsilon, name, self.option, self.query.cells, grid, columns, self.part
         )
@@ -90,7 +88,7 @@ class BootstrapPlan:
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data: what tells it from another, all of it public."""
         asked: list[Any] = [self.statistic.name]
-        if isinstance(self.statistic, Sum):
+        if not self.statistic.is_count:
             grid = self.statistic.grid
             asked += [self.statistic.column, str(grid.lower), str(grid.upper), grid.steps]
         return {
@@ -153,9 +151,9 @@ def bootstrap_plan(
     _check_part(part)
     request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
     (statistic,) = request.statistics
-    if not isinstance(statistic, (Sum, Count)):
+    if not statistic.is_total:
         raise TypeError(f"a table holds counts or totals, not {statistic.name}")
-    if isinstance(statistic, Sum):
+    if not statistic.is_count:
         _check_whole_numbers(statistic.grid)
     cells = Query(None, request.by).cells
     option, reason = _option(sensitivity, statistic, cells)
@@ -189,8 +187,8 @@ def _check_whole_numbers(grid: Grid) -> None:
         )
 
 
-def _option(sensitivity: object, statistic: Sum | Count, cells: int) -> tuple[Option, str]:
-    if isinstance(statistic, Count) and sensitivity == "public-membership":
+def _option(sensitivity: object, statistic: Statistic, cells: int) -> tuple[Option, str]:
+    if statistic.is_count and sensitivity == "public-membership":
         raise UncertifiedError(
             "HG413",
             rule="Where everybody's cell is public, the counts of the cells are public too.",
@@ -200,7 +198,7 @@ def _option(sensitivity: object, statistic: Sum | Count, cells: int) -> tuple[Op
     match sensitivity:
         case "whole-table" | "per-cell" | "public-membership":
             return sensitivity, "asked for by name"
-    if isinstance(statistic, Count):
+    if statistic.is_count:
         return "whole-table", "counts have the same noise in every cell, whatever the data"
     return choose_option(cells)
 

@@ -31,7 +31,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import apply_policy
 from hedgerow.release.spend import Account, spend
-from hedgerow.resampling.statistic import Asked, Sum
+from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.accuracy import geometric_half_width
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
@@ -230,7 +230,7 @@ def _drawn(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, n
             finding="It changed between planning and reading.",
             remedy="Count the price of this call as spent, and release from a copy that does not change.",
         )
-    if isinstance(plan.statistic, Sum):
+    if not plan.statistic.is_count:
         grid = plan.statistic.grid
         histogram = apply_policy(histogram, plan.missing, grid.steps)
         start, stride, unit = grid.about_zero()
@@ -264,7 +264,7 @@ def _table(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, v
         n=plan.n,
         missing=str(plan.missing),
         remarks=(*plan.remarks, *statement.unprotected),
-        unit_value=float(plan.statistic.grid.about_zero()[2]) if isinstance(plan.statistic, Sum) else 1.0,
+        unit_value=float(plan.statistic.grid.about_zero()[2]) if not plan.statistic.is_count else 1.0,
         backend=opened.backend,
     )
 

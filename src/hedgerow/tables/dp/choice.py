@@ -27,7 +27,7 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.request import Context, parse_noise
-from hedgerow.resampling.statistic import Asked
+from hedgerow.statistics.statistic import Asked
 
 # A cell is a few numbers of a few arrays here, not an object of its own.
 MOST_CELLS = 5_000_000

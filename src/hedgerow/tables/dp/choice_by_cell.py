@@ -35,7 +35,7 @@ from hedgerow.release.designs.choice import count_families
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, Request, parse_request
-from hedgerow.resampling.statistic import Asked, Sum
+from hedgerow.statistics.statistic import Asked, Statistic
 from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.dp.choice import Choice, check_names
 
@@ -170,8 +170,8 @@ def choose_by_cell(
     request = parse_request(asked, context=context, estimator=estimator, noise=named, **options)
     request = replace(request, notes=(*told.notes, *request.notes))
     (statistic,), (missing,) = request.statistics, request.policies
-    if not isinstance(statistic, Sum) or missing is Missing.MIDPOINT:
-        raise _unserved("a count" if statistic.name == "count" else 'missing="midpoint"')
+    if statistic.column is None or missing is Missing.MIDPOINT:
+        raise _unserved("a count" if statistic.is_count else 'missing="midpoint"')
     limits = bounds_of_cells(cell_bounds, request.by, statistic.column, statistic.grid)
     # Says that Gaussian noise needs δ > 0, as for any release.
     count_families(request)
@@ -189,7 +189,7 @@ def choose_by_cell(
 
 
 def _planned(
-    request: Request, facts: PublicFacts, statistic: Sum, scaled: Scaled, law: Law, limits: CellLimits
+    request: Request, facts: PublicFacts, statistic: Statistic, scaled: Scaled, law: Law, limits: CellLimits
 ) -> Plan:
     method = "moments" if law == "gaussian" else "geometric"
     reason = f"bounds by cell: {_OPTIONS[scaled]}"

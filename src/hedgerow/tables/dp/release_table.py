@@ -26,7 +26,7 @@ from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.spend import Account, spend
-from hedgerow.resampling.statistic import Asked
+from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.cells.cells import ResampledCells, TableCells
 from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.dp.choice import Choice, choose

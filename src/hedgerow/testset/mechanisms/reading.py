@@ -26,7 +26,8 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.moments import Family as Moments
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.statistic import Mean, Proportion
+from hedgerow.statistics.mean import Mean
+from hedgerow.statistics.proportion import Proportion
 from hedgerow.testset.mechanisms.mechanism import Conditions
 
 _COLUMN, _REASON = "loss", "the score of a test set"

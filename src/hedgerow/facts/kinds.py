@@ -1,0 +1,18 @@
+"""The statistics that facts may name. Each says in its own file how facts ask for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def kinds() -> dict[str, Any]:
+    """Return the entry of each statistic by its name (`hedgerow.statistics.entry`).
+
+    The files of the statistics import the grids of this folder, so they are found by name, when they are needed.
+
+    >>> "mean" in kinds()
+    True
+    """
+    entries: dict[str, Any] = import_module("hedgerow.statistics.registry").entries()
+    return entries

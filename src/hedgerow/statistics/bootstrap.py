@@ -1,0 +1,121 @@
+"""A smooth function of the user's own, of the totals of bounded features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.facts.given import kind_of, shown
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.ratio import grid_of
+from hedgerow.statistics.statistic import COUNT, Feature, Smooth, Totals
+
+if TYPE_CHECKING:
+    from hedgerow.statistics.statistic import Columns, Floats
+
+_EXAMPLE = 'hg.bootstrap(lambda t: t["tax"] / t["count"], columns={"tax": (0, 50)}, name="mean tax")'
+
+
+class UserFunction(Smooth):
+    """A function of the user's own, whatever its name."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "bootstrap"
+
+    def without_code(self) -> UserFunction:
+        """Return what was asked for without the user's functions, which another process may not have."""
+        features = tuple(one if one.function is None else replace(one, function=_LeftBehind()) for one in self.features)
+        return replace(self, function=_LeftBehind(), features=features)
+
+
+@takes()
+def bootstrap(
+    statistic: Callable[[Totals], float],
+    *,
+    columns: Mapping[str, tuple[float, ...]],
+    features: Mapping[str, tuple[Callable[[Columns], Floats], tuple[float, float]]] | None = None,
+    name: str | None = None,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> UserFunction:
+    """Ask for a smooth function of totals, by a private bootstrap.
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes {feature: total, "count": number of records} and returns a number. The totals are noisy, so it must accept
+        any real numbers; where it fails or is not finite the estimate is marked unreliable.
+    columns : {name: (low, high) or (low, high, step)}
+        Numeric columns with their declared bounds.
+    features : {name: (function, (low, high))}, optional
+        Functions of the columns, given as arrays of grid values, with declared bounds to which they are clamped.
+        Without them the columns themselves are added up.
+    name : str, optional
+        What to call it; the function's own name otherwise.
+    limits : (low, high)
+        What is possible for the statistic; intervals are cut there.
+
+    Raises
+    ------
+    ParameterError
+        HG104 to HG107 for bounds, HG112 for what is no statistic.
+
+    Examples
+    --------
+    >>> rate = bootstrap(lambda t: t["tax"] / t["income"], columns={"tax": (0, 50), "income": (0, 100)}, name="rate")
+    >>> rate.column
+    'tax, income'
+    """
+    if not callable(statistic) or not isinstance(columns, Mapping) or not columns:
+        raise _no_statistic(
+            "A bootstrap is asked for with a function of totals and the columns that it reads.",
+            "Found no columns." if columns == {} else f"Found {kind_of(statistic)} and {kind_of(columns)}.",
+        )
+    grids = tuple(grid_of(column, facts) for column, facts in columns.items())
+    if features is None:
+        listed = [Feature(column, *grid.as_bounds()) for column, grid in grids]
+    else:
+        listed = [_feature(key, given) for key, given in features.items()]
+    if not listed or any(feature.name == COUNT for feature in listed):
+        raise _no_statistic(
+            'Features are named, and "count" is the number of records.',
+            'A feature is named "count".' if listed else "Found no features.",
+        )
+    label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
+    if not isinstance(label, str) or not label.isprintable() or len(label) > 200:
+        rule = "The name of a statistic is a printable text of at most 200 characters."
+        raise _no_statistic(rule, f"Found {shown(label)}.")
+    low, high = float(limits[0]), float(limits[1])
+    if not low < high:
+        rule = "`limits` are two numbers, the lower one first; either may be infinite."
+        raise _no_statistic(rule, f"Found {shown(limits)}.")
+    return UserFunction(label, grids, tuple(listed), statistic, low, high)
+
+
+def _feature(name: str, given: object) -> Feature:
+    pair = tuple(given) if isinstance(given, (tuple, list)) else ()
+    if len(pair) != 2 or not callable(pair[0]):
+        rule = f"Feature {name!r} is given as (function, (low, high))."
+        raise _no_statistic(rule, f"Found {kind_of(given)}.")
+    low, high = Grid.from_bounds(name, pair[1], None).as_bounds()
+    return Feature(checked_column(name), low, high, pair[0])
+
+
+class _LeftBehind:
+    """A function of the user's own that was not sent along; equal to nothing else."""
+
+    def __call__(self, _: object) -> NoReturn:
+        rule = "A function of one's own stays in the process that released it."
+        raise _no_statistic(rule, "It was not sent along.")
+
+
+def _no_statistic(rule: str, finding: str) -> ParameterError:
+    shell = "Write the request of the facts anew; hedgerow schema prints what it may hold."
+    return ParameterError("HG112", rule=rule, finding=finding, remedy=f"For example {_EXAMPLE}.", shell=shell)
+
+
+ENTRY = Entry(bootstrap, 9, in_files=False)

@@ -1,0 +1,174 @@
+"""How a statistic is asked for outside Python: its fields in a facts file, and its option on the command line.
+
+Texts are split from the right, so a column's name may hold colons; where it ends in ``:number``, give the step too. A
+value that prints as it was written is read as a whole number or a decimal; any other, such as ``01``, stays text. So a
+value that is compared as text (every column of a CSV file) is compared as it was written.
+
+An `ENTRY` in the statistic's own file says both. `hedgerow release --mean age:0:100:1` and ``{ statistic = "mean",
+column = "age" }`` end in the same call as ``hg.mean("age", bounds=(0, 100), step=1)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Scalar
+from hedgerow.statistics.statistic import Asked
+
+Number = int | float
+ON_GRID = "COL[:LO:HI[:STEP]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a statistic in a facts file.
+
+    Attributes
+    ----------
+    type : "text", "number", "value" or "bounds"
+        A value is a text, a number or a boolean; bounds are two numbers.
+    about : str
+        What it means, for the JSON Schema.
+    above, below : number or None
+        Between which a number lies, the ends excluded.
+    """
+
+    type: Literal["text", "number", "value", "bounds"]
+    about: str
+    above: Number | None = None
+    below: Number | None = None
+
+
+COLUMN = Field("text", "Of which column; the numerator of a ratio; none for a count.")
+BOUNDS = Field("bounds", "Override those of the column.")
+STEP = Field("number", "Overrides that of the column.", above=0)
+GRID = {"bounds": BOUNDS, "step": STEP}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the registry knows of a statistic.
+
+    Attributes
+    ----------
+    ask : callable
+        The function that users call; its name is that of the statistic.
+    place : int
+        Where it stands in lists of statistics.
+    needs : mapping of str to Field
+        The fields that a facts file must give, arguments by position in this order; `by_name` are given by name.
+    takes : mapping of str to Field
+        The fields that it may give, arguments by name.
+    by_name : tuple of str
+        Which of `needs` are given by name.
+    in_files : bool
+        Whether a facts file and the command line can ask for it; a function of the user's own is for Python alone.
+    metavar, about : str
+        How its option is written, and what its help says.
+    parse : callable
+        The text of the option → the statistics that it asks for; None where the option has no value.
+    """
+
+    ask: Callable[..., Asked]
+    place: int
+    needs: Mapping[str, Field] = field(default_factory=dict)
+    takes: Mapping[str, Field] = field(default_factory=dict)
+    by_name: tuple[str, ...] = ()
+    in_files: bool = True
+    metavar: str = ""
+    about: str = ""
+    parse: Callable[[str], Sequence[Asked]] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name of the statistic."""
+        return self.ask.__name__
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line."""
+        return "--" + self.kind.replace("_", "-")
+
+    def from_record(self, given: Mapping[str, Any]) -> Asked:
+        """Return the statistic that the fields of a facts file ask for."""
+        by_position = [given[name] for name in self.needs if name not in self.by_name]
+        named = {name: given[name] for name in (*self.by_name, *self.takes) if name in given}
+        return self.ask(*by_position, **named)
+
+
+def entry_on_grid(ask: Callable[..., Asked], place: int, about: str) -> Entry:
+    """Return the entry of a statistic of one column between bounds."""
+
+    def parse(text: str) -> list[Asked]:
+        column, bounds, step = parse_on_grid(entry.option, text)
+        return [ask(column, bounds=bounds, step=step)]
+
+    entry = Entry(ask, place, {"column": COLUMN}, GRID, metavar=ON_GRID, about=about, parse=parse)
+    return entry
+
+
+def parse_on_grid(option: str, text: str) -> tuple[str, tuple[Number, Number] | None, Number | None]:
+    """Return (column, bounds, step) of ``COL:LO:HI[:STEP]``; bounds are None where a column stands alone.
+
+    Raises
+    ------
+    ParameterError
+        HG116: neither three nor four parts, or ends that are no numbers. `hedgerow.mean` checks the bounds themselves.
+
+    Examples
+    --------
+    >>> parse_on_grid("--mean", "age:0:100:1")
+    ('age', (0, 100), 1)
+    >>> parse_on_grid("--mean", "time:utc:0:24:0.5")
+    ('time:utc', (0, 24), 0.5)
+    >>> parse_on_grid("--mean", "age")
+    ('age', None, None)
+    """
+    parts = text.split(":")
+    if len(parts) == 1 and text:
+        return text, None, None
+    numbers: list[Number] = []
+    while len(parts) > 1 and len(numbers) < 3 and (number := parse_number(parts[-1])) is not None:
+        numbers.insert(0, number)
+        parts.pop()
+    column = ":".join(parts)
+    if len(numbers) < 2 or not column:
+        raise unwritten(
+            option, "COL:LO:HI or COL:LO:HI:STEP, with numbers for LO, HI and STEP", text, f"{option} age:0:100:1"
+        )
+    return column, (numbers[0], numbers[1]), numbers[2] if len(numbers) == 3 else None
+
+
+def parse_value(text: str) -> Scalar:
+    """Return a declared value: a whole number or a decimal where it prints as it was written, else text.
+
+    >>> parse_value("1"), parse_value("2.5"), parse_value("01"), parse_value("2.50"), parse_value(" north ")
+    (1, 2.5, '01', '2.50', 'north')
+    """
+    text = text.strip()
+    number = parse_number(text)
+    same = number is not None and str(number) == text and number == number and abs(number) != float("inf")
+    return number if number is not None and same else text
+
+
+def parse_number(text: str) -> Number | None:
+    """Return a number, None where the text is none."""
+    # Python reads 1_000 and digits of other scripts as numbers too; a command line should not.
+    if not text.isascii() or "_" in text:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def unwritten(option: str, form: str, text: str, example: str) -> ParameterError:
+    """Return the refusal of an option that is written otherwise (HG116)."""
+    return ParameterError(
+        "HG116", rule=f"`{option}` is written {form}.", finding=f"Found {text!r}.", remedy=f"For example {example}."
+    )

@@ -1,0 +1,103 @@
+"""The share of the records present whose column equals a declared value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Grid, Scalar, checked_column
+from hedgerow.facts.given import plain
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import COLUMN, Entry, Field, parse_value, unwritten
+from hedgerow.statistics.statistic import Asked, Family, Statistic
+
+if TYPE_CHECKING:
+    from hedgerow.engines.query import Indicator
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion(Statistic):
+    """The share of the records present whose column equals a declared value."""
+
+    column: str = field()
+    value: Scalar = field()
+    kind: ClassVar[str] = "proportion"
+    family: ClassVar[Family] = "counts"
+
+    @property
+    def grid(self) -> Grid:
+        """That of 0 and 1, of which a share is the mean."""
+        return Grid.from_bounds("", (0, 1), 1)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def counted(self) -> Indicator:
+        """Whether a record has the value."""
+        from hedgerow.engines.query import Indicator
+
+        return Indicator(self.column, self.value)
+
+    def possible(self, records: float) -> float | None:
+        """Return 1."""
+        return 1.0
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return the column and the value."""
+        return f"share of {self.column} = {self.value}"
+
+    def public_record(self) -> list[Any]:
+        """Return name, column and value."""
+        return [self.name, self.column, self.value]
+
+
+@takes()
+def proportion(column: str, *, value: Scalar) -> Proportion:
+    """Ask for the share of records whose `column` equals `value`, compared as the column's type.
+
+    >>> proportion("employed", value=1)
+    Proportion(column='employed', value=1)
+    """
+    value = plain(value)
+    if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ParameterError(
+            "HG111",
+            rule="The value of a proportion is declared: a text, a finite number or a boolean.",
+            finding=f"Found {value!r} for column {column!r}.",
+            remedy=f'For example hg.proportion("{column}", value=1).',
+            shell=f"For example {ENTRY.option} {column}=1.",
+        )
+    return Proportion(checked_column(column), value)
+
+
+def split_proportion(text: str) -> tuple[str, Scalar]:
+    """Return (column, value) of ``COL=VALUE``.
+
+    >>> split_proportion("employed=1"), split_proportion("zip=01"), split_proportion("note=a=b")
+    (('employed', 1), ('zip', '01'), ('note', 'a=b'))
+    """
+    column, equals, value = text.partition("=")
+    if not (column and equals and value.strip()):
+        raise unwritten(ENTRY.option, "COL=VALUE", text, f"{ENTRY.option} employed=1")
+    return column, parse_value(value)
+
+
+def _parse(text: str) -> list[Asked]:
+    column, value = split_proportion(text)
+    return [proportion(column, value=value)]
+
+
+ENTRY = Entry(
+    proportion,
+    3,
+    {"column": COLUMN, "value": Field("value", "The value of a proportion.")},
+    by_name=("value",),
+    metavar="COL=VALUE",
+    about="A share.",
+    parse=_parse,
+)

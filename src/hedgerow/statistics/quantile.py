@@ -1,0 +1,145 @@
+"""A quantile, read off the released histogram of a clamped column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, overload
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.facts.given import kind_of, real, shown
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, Number, parse_number, unwritten
+from hedgerow.statistics.statistic import Asked, NeedsBounds, Smooth, Totals
+
+STEPS = 64
+MOST_STEPS = 1024
+
+
+class Quantile(Smooth):
+    """A smooth function of one column's histogram: every grid value has a total of its own."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "quantile"
+    is_histogram: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, column: str, grid: Grid, probability: float) -> Quantile:
+        """Return the statistic of a column on its grid (HG112 beyond 1,024 steps)."""
+        if grid.steps > MOST_STEPS:
+            low, high = grid.as_bounds()
+            raise ParameterError(
+                "HG112",
+                rule="A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.",
+                finding=f"This step makes {grid.steps + 1:,}.",
+                remedy=f'For example hg.quantile("{column}", {probability:g}, bounds=({low:.15g}, {high:.15g})).',
+                shell=f"For example {column}:{probability:g}:{low:.15g}:{high:.15g}.",
+            )
+        read = _Quantile(grid, probability)
+        return cls(f"quantile_{probability:g}", ((column, grid),), (), read, *grid.as_bounds())
+
+
+@overload
+def quantile(column: str, probability: float, *, bounds: None = None, step: float | None = None) -> NeedsBounds: ...
+@overload
+def quantile(
+    column: str, probability: float, *, bounds: tuple[float, float], step: float | None = None
+) -> Quantile: ...
+@takes()
+def quantile(
+    column: str, probability: float, *, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Quantile | NeedsBounds:
+    """Ask for a quantile, read off the released histogram of a clamped column (64 steps unless `step` says otherwise).
+
+    Records of a grid value are taken to lie evenly within half a step of it.
+
+    >>> quantile("income", 0.5, bounds=(0, 128)).grids[0][1].steps
+    64
+    """
+    share = real(probability)
+    if share is None or not 0.0 < share < 1.0:
+        raise _no_probability(checked_column(column), probability, share)
+    columns = (checked_column(column),)
+    if bounds is None:
+        given = (f"{share:g}",)
+        return NeedsBounds("quantile", columns, step, lambda g: Quantile.of(*g[0], share), steps=STEPS, given=given)
+    grid = Grid.from_bounds(column, bounds, step)
+    return Quantile.of(column, grid if step is not None else replace(grid, steps=STEPS), share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantile:
+    grid: Grid
+    probability: float
+
+    def __call__(self, totals: Totals) -> float:
+        import numpy as np
+
+        (low, high), size = self.grid.as_bounds(), self.grid.steps + 1
+        edges = low + (np.arange(size + 1) - 0.5) * float(self.grid.step)
+        mass = np.array([totals[str(place)] for place in range(size)])
+        cumulated = np.concatenate([[0.0], np.cumsum(mass)])
+        n = float(cumulated[-1])
+        if n <= 0.0:
+            return math.nan
+        # Noise makes the cumulated counts fall in places: the middle of the two rising curves that enclose them.
+        rising = (np.maximum.accumulate(cumulated) + np.minimum.accumulate(cumulated[::-1])[::-1]) / 2
+        # The mean over a sampling error's width about p: the density there, which the error bar rests on, is that of
+        # several grid values and not of one noisy count.
+        width = math.sqrt(self.probability * (1.0 - self.probability) / n)
+        sought = np.clip(self.probability + width * np.linspace(-1.0, 1.0, 9), 0.0, 1.0)
+        return float(np.mean(np.clip(np.interp(sought * n, rising, edges), low, high)))
+
+
+def parse_quantiles(text: str) -> list[Asked]:
+    """Return the quantiles of ``COL:Q[,Q…][:LO:HI[:STEP]]``, split from the right (HG116).
+
+    >>> [one.name for one in parse_quantiles("income:0.1,0.5:0:200000")]
+    ['quantile_0.1', 'quantile_0.5']
+    >>> parse_quantiles("time:utc:0.5")
+    [NeedsBounds(quantile of time:utc, bounds from the facts)]
+    """
+    parts = text.split(":")
+    numbers: list[list[Number]] = []
+    while len(parts) > 1 and len(numbers) < 4 and (listed := _numbers(parts[-1])):
+        numbers.insert(0, listed)
+        parts.pop()
+        if len(listed) > 1:
+            break
+    column, grid = ":".join(parts), numbers[1:]
+    if not column or len(numbers) not in (1, 3, 4) or any(len(one) > 1 for one in grid):
+        form = "COL:Q or COL:Q:LO:HI[:STEP], with a probability, or several apart by commas, for Q"
+        raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0.1,0.5:0:200000")
+    bounds = (grid[0][0], grid[1][0]) if grid else None
+    step = grid[2][0] if len(grid) == 3 else None
+    return [quantile(column, probability, bounds=bounds, step=step) for probability in numbers[0]]
+
+
+def _numbers(text: str) -> list[Number]:
+    """Return numbers apart by commas; none where one is no number."""
+    found = [parse_number(part) for part in text.split(",")]
+    return [one for one in found if one is not None] if None not in found else []
+
+
+def _no_probability(column: str, given: object, number: float | None) -> ParameterError:
+    meant = f"{number / 100:.12g}" if number is not None and 1.0 < number < 100.0 else "0.5"
+    return ParameterError(
+        "HG112",
+        rule="A quantile takes a probability strictly between 0 and 1.",
+        finding=f"Found {kind_of(given) if number is None else shown(given)}.",
+        remedy=f'Write hg.quantile("{column}", {meant}).',
+        shell=f"Write {column}:{meant}, or probability = {meant} in the facts file.",
+    )
+
+
+_PROBABILITY = Field("number", "The probability of a quantile.", above=0, below=1)
+ENTRY = Entry(
+    quantile,
+    7,
+    {"column": COLUMN, "probability": _PROBABILITY},
+    GRID,
+    metavar="COL:Q[,Q…][:LO:HI[:STEP]]",
+    about="Quantiles, of values clamped to LO and HI.",
+    parse=parse_quantiles,
+)

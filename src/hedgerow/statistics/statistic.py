@@ -1,0 +1,301 @@
+"""What every statistic is: features of a record, a function of their totals, limits, and the words that name it.
+
+To add one, write ``statistics/<name>.py`` with a subclass of `Statistic` (most often of `Smooth`), a function of the
+same name that users call, and an `ENTRY` that says how facts files and the command line ask for it
+(`hedgerow.statistics.entry`). The registry finds it by its file; the function is exported in ``hedgerow/__init__.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from hedgerow.facts.columns import Grid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hedgerow.engines.query import Indicator, JointGrid, ValueOnGrid
+
+    Floats = NDArray[np.float64]
+    Columns = Mapping[str, Floats]
+
+NamedGrid = tuple[str, Grid]
+Family = Literal["counts", "moments", "function"]
+Totals = Mapping[str, float]
+COUNT = "count"
+
+
+class Statistic:
+    """One number of every cell, and the public facts that bound one record's contribution to it.
+
+    Attributes
+    ----------
+    kind : str
+        What facts allow or forbid it as: the name of its file.
+    family : "counts", "moments" or "function"
+        How its error is found: records in disjoint classes are counted; the second moment of one column is released
+        beside its total; the error of any other function of totals comes from replicates.
+    is_total : bool
+        Whether it grows with the number of records, as a sum and a count do.
+    is_count : bool
+        Whether it reads nothing of a record but its cell.
+    takes_midpoint : bool
+        Whether a missing value can count as the midpoint of bounds.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    family: ClassVar[Family]
+    is_total: ClassVar[bool] = False
+    is_count: ClassVar[bool] = False
+    takes_midpoint: ClassVar[bool] = False
+
+    @property
+    def has_code(self) -> bool:
+        """Whether functions of columns define its features."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """What the estimate is called."""
+        return self.kind
+
+    @property
+    def column(self) -> str | None:
+        """The columns, for a label; None where it has none."""
+        return ", ".join(name for name, _ in self.grids) or None
+
+    @property
+    def grids(self) -> tuple[NamedGrid, ...]:
+        """The columns that are read as numbers, clamped and put on their grids."""
+        return ()
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the one column, of a statistic that has one."""
+        return self.grids[0][1]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of which a missing value matters."""
+        return tuple(name for name, _ in self.grids)
+
+    @property
+    def counted(self) -> ValueOnGrid | Indicator | JointGrid | None:
+        """What an engine counts of each record beside its cell."""
+        from hedgerow.engines.query import JointGrid, ValueOnGrid
+
+        parts = tuple(ValueOnGrid(column, grid) for column, grid in self.grids)
+        return None if not parts else parts[0] if len(parts) == 1 else JointGrid(parts)
+
+    def possible(self, records: float) -> float | None:
+        """Return the length of what is possible for so many records; None where it has no known end."""
+        raise NotImplementedError
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return what an interval covers; `by_cell`: each cell has bounds of its own."""
+        raise NotImplementedError
+
+    def public_record(self) -> list[Any]:
+        """Return the statistic as plain JSON data, which tells it from any other."""
+        return [self.name, *([self.column] if self.column else [])]
+
+    def with_midpoint(self) -> Statistic:
+        """Return the statistic on a grid that holds the midpoint of its bounds."""
+        return self
+
+    def without_code(self) -> Statistic:
+        """Return what was asked for without functions of the user's own, which another process may not have."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OnGrid(Statistic):
+    """A mean or a sum of one clamped column."""
+
+    column: str = field()
+    grid: Grid = field()
+    family: ClassVar[Family] = "moments"
+    takes_midpoint: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        low, high = self.grid.as_bounds()
+        step = float(self.grid.step)
+        return f"{type(self).__name__}(column={self.column!r}, bounds=({low:g}, {high:g}), step={step:g})"
+
+    @property
+    def grids(self) -> tuple[NamedGrid, ...]:
+        """The one column."""
+        return ((self.column, self.grid),)
+
+    def possible(self, records: float) -> float | None:
+        """Return the length of the bounds."""
+        low, high = self.grid.as_bounds()
+        return high - low
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return the name, the column and its bounds."""
+        low, high = self.grid.as_bounds()
+        ends = "the bounds of its cell" if by_cell else f"[{low:.15g}, {high:.15g}]"
+        return f"{self.name} of {self.column} clamped to {ends}"
+
+    def with_midpoint(self) -> Statistic:
+        """Return the statistic on a grid that holds the midpoint: its own, or one of half its step."""
+        return replace(self, grid=self.grid.with_midpoint())
+
+    def public_record(self) -> list[Any]:
+        """Return name, column and grid."""
+        return [self.name, self.column, str(self.grid.lower), str(self.grid.upper), self.grid.steps]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One bounded function of a record; `function` None takes the column of that name as it is."""
+
+    name: str
+    lower: float
+    upper: float
+    function: Callable[[Columns], Floats] | None = None
+
+    @property
+    def centre(self) -> float:
+        """Midpoint of the declared bounds."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def half_range(self) -> float:
+        """Half the declared range."""
+        return (self.upper - self.lower) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Smooth(Statistic):
+    """A smooth function of the totals of bounded features.
+
+    What is released is a table of sums of bounded features, so whatever the function is, the price depends on the
+    declared bounds alone. The function should be smooth, and should not change when every total is doubled (a function
+    of averages), since a private resample does not fix its size.
+
+    Attributes
+    ----------
+    name : str
+        What the estimate is called.
+    grids : tuple of (column, Grid)
+        The columns that are read, clamped and put on their grids.
+    features : tuple of Feature
+        What is added up; empty where each grid value of the one column is a total of its own (a histogram).
+    function : callable
+        {feature: total, "count": number} → number; for a histogram {"0": …, "1": …} by grid index.
+    low, high : float
+        What is possible for the statistic.
+    """
+
+    name: str = field()
+    grids: tuple[NamedGrid, ...] = field()
+    features: tuple[Feature, ...] = field()
+    function: Callable[[Totals], float] = field(compare=False)
+    low: float = -math.inf
+    high: float = math.inf
+    family: ClassVar[Family] = "function"
+    is_histogram: ClassVar[bool] = False
+
+    @property
+    def has_code(self) -> bool:
+        """Whether functions of columns define its features."""
+        return any(one.function is not None for one in self.features)
+
+    @property
+    def column(self) -> str:
+        """The columns, for a label."""
+        return ", ".join(name for name, _ in self.grids)
+
+    def possible(self, records: float) -> float | None:
+        """Return the length of what is possible, None where it is infinite."""
+        return self.high - self.low if math.isfinite(self.high - self.low) else None
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return the name and the columns."""
+        rounded = "" if all(grid.declared for _, grid in self.grids) else " and rounded to its grid"
+        return f"{self.name} of {self.column}, clamped to bounds{rounded}"
+
+    def public_record(self) -> list[Any]:
+        """Return name, grids, features and limits; a user's function by what it is compiled to."""
+        grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.grids]
+        features = [[one.name, one.lower, one.upper, code_of(one.function)] for one in self.features]
+        return [self.name, grids, features, [repr(self.low), repr(self.high)], code_of(self.function)]
+
+
+def code_of(function: Callable[..., Any] | None) -> str | None:
+    """Return a digest that tells one function from another; the same text with other constants is another one.
+
+    What cannot be told apart for sure (an object of the process) differs from run to run, and is then not replayed.
+    """
+    from hashlib import sha256
+
+    if function is None:
+        return None
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
+    closure = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    inner = [code_of(part) if callable(part) else repr(part) for part in closure]
+    parts = (code.co_code.hex(), repr(code.co_consts), code.co_names, inner, repr(function.__defaults__))
+    return sha256(repr(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NeedsBounds:
+    """A statistic that was asked for without bounds: they are taken from the facts when it is planned.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of statistic.
+    columns : tuple of str
+        Whose bounds are needed.
+    step : number or None
+        A step given with the call, in place of that of the facts.
+    build : callable
+        [(column, Grid), …], one a column in order → the statistic.
+    steps : int or None
+        Into how many parts a range is cut where neither call nor facts give a step; 1,024 where None.
+    given : tuple of str
+        What else the call was given by position, as Python writes it.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    step: float | None
+    build: Callable[[Sequence[NamedGrid]], Statistic] = field(compare=False)
+    steps: int | None = None
+    given: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"NeedsBounds({self.kind} of {', '.join(self.columns)}, bounds from the facts)"
+
+    @property
+    def in_python(self) -> str:
+        """How the call is written with bounds, the ends left open."""
+        if self.kind == "sum":
+            # A sum may come from `sum` or from a table of totals: the keyword is the same.
+            return "bounds=(LO, HI)"
+        names = [f'"{one}"' for one in self.columns]
+        several = "{" + ", ".join(f"{name}: (LO, HI)" for name in names) + "}"
+        step = [] if self.step is None else [f"step={self.step}"]
+        # `mean` is a method of a survey too.
+        call = self.kind if self.kind == "mean" else f"hg.{self.kind}"
+        bounds = f"bounds={several if len(names) > 1 else '(LO, HI)'}"
+        return f"{call}({', '.join([*names, *self.given, bounds, *step])})"
+
+    def in_shell(self, column: str) -> str:
+        """How a column is written with bounds on the command line, in place of the column alone."""
+        alone = ":".join([column, *self.given])
+        return f"{alone}:LO:HI in place of {alone}"
+
+
+# What a call may hold: a statistic, or one that waits for bounds from the facts.
+Asked = Statistic | NeedsBounds

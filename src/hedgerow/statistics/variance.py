@@ -1,0 +1,84 @@
+"""The variance of a clamped column, divisor N − 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, overload
+
+from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import entry_on_grid
+from hedgerow.statistics.statistic import COUNT, Feature, NeedsBounds, Smooth, Totals
+
+if TYPE_CHECKING:
+    from hedgerow.statistics.statistic import Columns, Floats
+
+
+class Variance(Smooth):
+    """The variance of a clamped column."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "variance"
+
+    @classmethod
+    def of(cls, column: str, grid: Grid) -> Variance:
+        """Return the statistic of a column on its grid."""
+        read = _Variance(grid.half_range)
+        return cls(cls.kind, ((column, grid),), powers_of(column, grid), read, 0.0, grid.half_range**2 * 1.01)
+
+
+@overload
+def variance(column: str, *, bounds: None = None, step: float | None = None) -> NeedsBounds: ...
+@overload
+def variance(column: str, *, bounds: tuple[float, float], step: float | None = None) -> Variance: ...
+@takes()
+def variance(
+    column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Variance | NeedsBounds:
+    """Ask for the variance (divisor N − 1) of a clamped column; bounds and step as in `mean`.
+
+    >>> [feature.name for feature in variance("age", bounds=(0, 100)).features]
+    ['value', 'square']
+    """
+    if bounds is None:
+        return NeedsBounds("variance", (checked_column(column),), step, lambda grids: Variance.of(*grids[0]))
+    return Variance.of(checked_column(column), Grid.from_bounds(column, bounds, step))
+
+
+def powers_of(column: str, grid: Grid) -> tuple[Feature, Feature]:
+    """Return the features u and u² of a column, u its value from −1 to 1 about the centre."""
+    first, second = (_Power(column, grid.centre, grid.half_range, power) for power in (1, 2))
+    return Feature("value", -1.0, 1.0, first), Feature("square", 0.0, 1.0, second)
+
+
+def variance_of_totals(totals: Totals) -> float:
+    """Return the variance of u from the totals of u and u²; NaN where they are those of no sample."""
+    n = totals[COUNT]
+    spread = totals["square"] / n - (totals["value"] / n) ** 2
+    return spread * n / (n - 1.0) if n > 1.0 and spread >= 0.0 else math.nan
+
+
+# Functions with names, and not closures: a release that asked for them can be pickled, and two that ask for the same
+# compare equal.
+@dataclass(frozen=True, slots=True)
+class _Power:
+    column: str
+    centre: float
+    half: float
+    power: int
+
+    def __call__(self, values: Columns) -> Floats:
+        scaled: Floats = (values[self.column] - self.centre) / self.half
+        return scaled if self.power == 1 else scaled**2
+
+
+@dataclass(frozen=True, slots=True)
+class _Variance:
+    half: float
+
+    def __call__(self, totals: Totals) -> float:
+        return self.half**2 * variance_of_totals(totals)
+
+
+ENTRY = entry_on_grid(variance, 5, "A variance, of values clamped to LO and HI.")

@@ -1,0 +1,142 @@
+"""One file a statistic: Python, the facts file and the command line ask for the same thing, by what that file says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from typer.testing import CliRunner
+
+import hedgerow as hg
+from hedgerow.cli.main import app
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.facts_file import json_schema
+from hedgerow.release.requested import requested
+from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.registry import entries
+from hedgerow.statistics.statistic import NeedsBounds, Statistic
+
+AGE: dict[str, Any] = {"bounds": (0, 100), "step": 1}
+BOTH: dict[str, Any] = {"bounds": {"tax": (0, 50, 1), "pay": (0, 100)}}
+# (the call in Python, the fields of a facts file, the text of the option)
+WRITTEN: dict[str, tuple[Any, dict[str, Any], str | None]] = {
+    "mean": (hg.mean("age", **AGE), {"column": "age", "bounds": [0, 100], "step": 1}, "age:0:100:1"),
+    "sum": (hg.sum("age", bounds=(0, 100)), {"column": "age", "bounds": [0, 100]}, "age:0:100"),
+    "proportion": (hg.proportion("sex", value="a=b"), {"column": "sex", "value": "a=b"}, "sex=a=b"),
+    "count": (hg.count(), {}, None),
+    "variance": (hg.variance("age", **AGE), {"column": "age", "bounds": [0, 100], "step": 1}, "age:0:100:1"),
+    "standard_deviation": (hg.standard_deviation("age"), {"column": "age"}, "age"),
+    "quantile": (
+        hg.quantile("age", 0.5, **AGE),
+        {"column": "age", "probability": 0.5, "bounds": [0, 100], "step": 1},
+        "age:0.5:0:100:1",
+    ),
+    "ratio": (hg.ratio("tax", "pay"), {"column": "tax", "denominator": "pay"}, "tax/pay"),
+}
+
+
+def test_every_statistic_is_written_here_and_exported() -> None:
+    assert set(WRITTEN) | {"bootstrap"} == set(entries())
+    assert all(getattr(hg, name) is entry.ask for name, entry in entries().items())
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_python_facts_and_shell_ask_for_the_same(kind: str) -> None:
+    called, fields, text = WRITTEN[kind]
+    entry = entries()[kind]
+    record = {"release": [{"statistics": [{"statistic": kind} | fields], "epsilon": 1}]}
+    assert requested(Facts.from_dict(record))[0].statistics == (called,)
+    assert (entry.parse is None) is (text is None)
+    if entry.parse is not None and text is not None:
+        assert entry.parse(text) == [called]
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_statistic_says_what_it_is(kind: str) -> None:
+    called = WRITTEN[kind][0]
+    if isinstance(called, NeedsBounds):
+        assert called.kind == kind and "LO" in called.in_python and "LO" in called.in_shell("age")
+        called = called.build([(name, WRITTEN["mean"][0].grid) for name in called.columns])
+    assert isinstance(called, Statistic) and called.kind == kind
+    assert kind in called.name and called.in_words() and json.dumps(called.public_record())
+    assert called.without_code() == called == pickle.loads(pickle.dumps(called))
+    possible = called.possible(10.0)
+    assert possible is None or possible > 0
+
+
+def test_the_json_schema_of_facts_knows_every_statistic_and_its_fields() -> None:
+    asked = json_schema()["$defs"]["Asked"]["properties"]
+    assert asked["statistic"]["enum"] == list(entries())
+    assert set(asked) == {"statistic", *(name for one in entries().values() for name in (*one.needs, *one.takes))}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "names"),
+    [
+        ("quantile", "time:utc:0.1,0.5,0.9:0:24:1", ["quantile_0.1", "quantile_0.5", "quantile_0.9"]),
+        ("quantile", "age:0.25:0:100", ["quantile_0.25"]),
+        ("ratio", "tax:0:50:1/pay:0:100", ["ratio"]),
+    ],
+)
+def test_options_with_bounds(kind: str, text: str, names: list[str]) -> None:
+    entry = entries()[kind]
+    assert entry.parse is not None
+    assert [one.name for one in entry.parse(text) if isinstance(one, Statistic)] == names
+
+
+def test_a_ratio_on_the_command_line_is_that_of_python() -> None:
+    assert entries()["ratio"].parse("tax:0:50:1/pay:0:100") == [hg.ratio("tax", "pay", **BOTH)]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        *[("quantile", text) for text in ("age", "age:0.5:0", "age:x", ":0.5", "age:0.5:0,1:3", "age:0.5,x", "0.5")],
+        *[("ratio", text) for text in ("tax", "tax/", "/pay", "a/b/c", "tax:0:50/pay", "tax:0/pay:0:1", "a:b/c")],
+        *[("variance", text) for text in ("age:0", "", ":0:1")],
+    ],
+)
+def test_what_is_written_otherwise_is_refused(kind: str, text: str) -> None:
+    entry = entries()[kind]
+    with pytest.raises(hg.ParameterError, match="HG116") as refused:
+        assert entry.parse is not None
+        entry.parse(text)
+    assert entry.option in refused.value.rule
+
+
+def test_the_shell_releases_every_statistic(tmp_path: Path) -> None:
+    table = pa.table({"age": [30.0, 50.0] * 500, "tax": [5.0, 9.0] * 500, "pay": [40.0, 60.0] * 500})
+    pyarrow.csv.write_csv(table, tmp_path / "t.csv")
+    asked = ["--quantile", "age:0.25,0.5:0:100", "--ratio", "tax:0:50/pay:0:100", "--variance", "age:0:100"]
+    asked += ["--standard-deviation", "age:0:100", "--mean", "age:0:100", "--count", "--epsilon", "8"]
+    start = [str(tmp_path / "t.csv"), "--relation", "replace-one", "--json"]
+    released = CliRunner().invoke(app, ["release", *start, *asked])
+    assert released.exit_code == 0, released.stderr
+    names = [one["statistic"] for one in json.loads(released.stdout)["estimates"]]
+    assert names == ["mean", "count", "variance", "standard_deviation", "quantile_0.25", "quantile_0.5", "ratio"]
+    planned = CliRunner().invoke(app, ["plan", *start, *asked])
+    assert [one["statistic"] for one in json.loads(planned.stdout)["plans"][0]["expected"]] == names
+
+
+def test_bounds_are_asked_for_in_the_words_of_the_option(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age\n30\n")
+    start = ["release", str(tmp_path / "t.csv"), "--relation", "replace-one", "--epsilon", "1"]
+    refused = CliRunner().invoke(app, [*start, "--quantile", "age:0.5"])
+    assert refused.exit_code == 2 and "age:0.5:LO:HI in place of age:0.5" in refused.stderr
+
+
+def test_a_statistic_is_added_by_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What facts and the shell read of a statistic is its entry: another one is known as soon as it is there."""
+
+    def spread(column: str) -> NeedsBounds:
+        return hg.variance(column)
+
+    added = Entry(spread, 99, {"column": entries()["mean"].needs["column"]})
+    monkeypatch.setitem(entries(), "spread", added)
+    assert Facts(statistics=("spread",)).statistics == ("spread",)
+    assert added.option == "--spread" and added.from_record({"statistic": "spread", "column": "age"}) == spread("age")
