@@ -108,8 +108,8 @@ MUTANTS = (
     Mutant(
         "values are clamped one step above the upper bound",
         "engines/frames.py",
-        ".clip(0.0, float(grid.steps))",
-        ".clip(0.0, float(grid.steps) + 1.0)",
+        ".clip(0.0, float(value.grid.steps))",
+        ".clip(0.0, float(value.grid.steps) + 1.0)",
         ENGINES,
     ),
     Mutant(

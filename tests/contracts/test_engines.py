@@ -22,11 +22,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hedgerow.engines import frames
-from hedgerow.engines.query import Indicator, JointGrid, Query, ValueOnGrid
+from hedgerow.engines import adding, frames
+from hedgerow.engines.query import Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.columns import Category, Grid
+from hedgerow.facts.columns import Category, Grid, Missing
 
 Columns = dict[str, list[Any]]
 TYPES = {"x": pa.float64(), "y": pa.float64(), "text": pa.string(), "code": pa.int32()}
@@ -337,3 +337,94 @@ def test_the_order_of_records_does_not_matter(opened: Callable[[Columns], Source
     query = QUERIES["value by two"]
     a, b = opened(AWKWARD).histogram(query), opened(turned).histogram(query)
     assert all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("cell", "index", "count", "missing"))
+
+
+# Exact sums: monomials of grid integers, by cell, whatever is missing, clamped or grouped.
+MONOMIALS = ((), ((0, 0),), ((0, 1),), ((0, 2),), ((1, 1),), ((0, 1), (1, 1)), ((0, 2), (1, 1)), ((0, 1), (2, 1)))
+FINE = tuple(ValueOnGrid(name, Grid(Fraction(-1), Fraction(101), 2**20)) for name in "xy")
+IS_TWO = Indicator("code", 2)
+
+
+def brute_sums(columns: Columns, query: SumsQuery) -> tuple[dict[Any, list[int]], list[int], int]:
+    sums = {monomial: [0] * query.cells for monomial in query.monomials}
+    missing, outside = [0] * query.cells, 0
+    for row in range(len(next(iter(columns.values())))):
+        cell = 0
+        for category in query.by:
+            at = level(columns[category.column][row], category)
+            cell = -1 if cell < 0 or at < 0 else cell * category.levels + at
+        values = []
+        for value in query.values:
+            held = columns[value.column][row]
+            is_one = isinstance(value, Indicator)
+            values.append((-1 if held is None else int(held == value.value)) if is_one else place(held, value.grid))
+            if values[-1] < 0 and query.missing is Missing.MIDPOINT:
+                values[-1] = (value.size - 1) // 2
+        if cell < 0:
+            outside += 1
+        elif any(values[i] < 0 for i in query.needed):
+            missing[cell] += 1
+        else:
+            for monomial, totals in sums.items():
+                if all(values[i] >= 0 for i, _ in monomial):
+                    totals[cell] += math.prod(values[i] ** power for i, power in monomial)
+    return sums, missing, outside
+
+
+def check_sums(source: Source, columns: Columns, query: SumsQuery) -> None:
+    found = source.sums(query)
+    sums, missing, outside = brute_sums(columns, query)
+    assert {monomial: found.sums[monomial].tolist() for monomial in query.monomials} == sums
+    assert all(type(total) is int for totals in found.sums.values() for total in totals)
+    assert (found.missing.tolist(), found.outside) == (missing, outside)
+    assert found.total() == len(next(iter(columns.values())))
+
+
+@pytest.mark.parametrize("needed", [(), (0,), (0, 1, 2)])
+@pytest.mark.parametrize("by", [(), (BY_TEXT,), (BY_TEXT, BY_CODE)], ids=len)
+def test_every_engine_adds_up_as_a_loop_in_python_does(
+    opened: Callable[[Columns], Source], by: tuple[Category, ...], needed: tuple[int, ...]
+) -> None:
+    source = opened(AWKWARD)
+    for missing in (Missing.DROP, Missing.MIDPOINT):
+        check_sums(source, AWKWARD, SumsQuery((*FINE, IS_TWO), MONOMIALS, by, frozenset(needed), None, missing))
+    assert source.count_rows() == len(AWKWARD["x"])
+
+
+@pytest.mark.parametrize("engine", MAKERS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=triples, grids=st.tuples(st.sampled_from(GRIDS), st.sampled_from(GRIDS)), needed=st.booleans())
+def test_random_records_add_up_alike(engine: str, tmp_path: Path, rows: Any, grids: Any, needed: bool) -> None:
+    columns: Columns = {name: [row[i] for row in rows] for i, name in enumerate(("x", "y", "code", "text"))}
+    x, y = (ValueOnGrid(n, Grid.from_bounds(n, g[:2], g[2])) for n, g in zip("xy", grids, strict=True))
+    query = SumsQuery((x, y, IS_TWO), MONOMIALS, (BY_TEXT,), frozenset({1} if needed else ()))
+    check_sums(open_source(MAKERS[engine](columns, tmp_path)), columns, query)
+
+
+def test_totals_beyond_64_bits_are_exact(opened: Callable[[Columns], Source]) -> None:
+    """Each product is near 2⁶⁰ and the sum above 2⁶³: added up in doubles or in 64 bits, it would be another number."""
+    value = ValueOnGrid("x", Grid(Fraction(0), Fraction(1), 2**20))
+    columns: Columns = {"x": [1.0, 1.0 - 2.0**-20] * 20, "code": [0, 1] * 20}
+    query = SumsQuery((value, Indicator("code", 1)), (((0, 3),), ((0, 3), (1, 1))))
+    found = opened(columns).sums(query)
+    assert found.sums[((0, 3),)].tolist() == [20 * (2**60 + (2**20 - 1) ** 3)]
+    assert found.sums[((0, 3), (1, 1))].tolist() == [20 * (2**20 - 1) ** 3]
+    with pytest.raises(ParameterError, match="HG107"):
+        SumsQuery((value, Indicator("code", 1)), (((0, 4),),))
+
+
+def test_no_record_adds_up_to_nothing(opened: Callable[[Columns], Source]) -> None:
+    columns: Columns = {"x": [], "text": [], "y": [], "code": []}
+    for by in ((), (BY_TEXT,)):
+        check_sums(opened(columns), columns, SumsQuery((*FINE, IS_TWO), MONOMIALS, by))
+
+
+@pytest.mark.parametrize("engine", ["csv", "pandas", "duckdb relation"])
+def test_sabotage_a_presence_forgotten(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count of pairs that forgets the presence of one of them is another number."""
+    query = SumsQuery(FINE, (((0, 0), (1, 0)),))
+    source = open_source(MAKERS[engine](AWKWARD, tmp_path))
+    check_sums(source, AWKWARD, query)
+    factors = adding._factors
+    monkeypatch.setattr(adding, "_factors", lambda monomial: factors(monomial)[:1])
+    assert source.sums(query).sums[query.monomials[0]].tolist() != brute_sums(AWKWARD, query)[0][query.monomials[0]]

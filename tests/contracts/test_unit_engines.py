@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from hedgerow.engines.query import Indicator, Query, ValueOnGrid
+from hedgerow.engines.query import Indicator, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, count_units, open_source
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -127,6 +127,30 @@ def test_within_the_limit_every_engine_counts_as_a_loop_in_python_does(opened: O
     found = counted(opened(MANY), QUERIES[asked])
     assert found == brute_force(MANY, QUERIES[asked])
     assert len({rows for _, rows, _ in found}) > 2
+
+
+@pytest.mark.parametrize("by", [(), BY], ids=["all", "by cell"])
+@pytest.mark.parametrize("missing", [Missing.DROP, Missing.MIDPOINT, Missing.DECLARED_COMPLETE])
+def test_units_add_up_by_their_totals(opened: Opener, by: tuple[Category, ...], missing: Missing) -> None:
+    """Behind the values stands the number of a unit's rows: their squares and product are those of whole units."""
+    monomials = ((), ((0, 1),), ((1, 1),), ((0, 2),), ((0, 1), (1, 1)), ((1, 2),))
+    found = opened(MANY).sums(SumsQuery((X,), monomials, by, frozenset({0}), LIMIT, missing))
+    units = brute_force(MANY, Query(X, by, LIMIT, missing))
+    expected = {
+        monomial: [
+            sum(times * math.prod((total, rows)[i] ** power for i, power in monomial)
+                for (cell, rows, total), times in units.items() if cell == one)
+            for one in range(3 if by else 1)
+        ]
+        for monomial in monomials
+    }  # fmt: skip
+    assert {monomial: found.sums[monomial].tolist() for monomial in monomials} == expected
+    assert bool(found.missing.sum()) is (missing is Missing.DECLARED_COMPLETE)
+
+
+def test_units_whose_values_may_be_missing_alone_are_refused() -> None:
+    with pytest.raises(UncertifiedError, match="HG402"):
+        SumsQuery((X, Indicator("x", 1)), ((),), (), frozenset({0}), LIMIT)
 
 
 def test_the_number_of_units_is_that_of_distinct_names(opened: Opener) -> None:

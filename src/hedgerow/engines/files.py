@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.encoding import plain_csv
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, source_file, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
 from hedgerow.formats import formats, quoted_name, quoted_text
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class TableSource:
 
         return cls(file.name, withheld(columns), file, table)
 
-    def check(self, query: Query) -> None:
+    def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that it cannot answer (HG111, HG203, HG204, HG207, HG211)."""
         self.file.still_there()
         check_query(query, self.columns)
@@ -106,6 +107,16 @@ class TableSource:
                 return frames.histogram(relation, query, self.columns, key=key)
 
         return withheld(counted)
+
+    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
+        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `FrameSource`."""
+        self.check(query)
+
+        def added_up() -> GridSums:
+            with _relation(self.file, self.table) as relation:
+                return frames.sums(relation, query, self.columns, key=key)
+
+        return withheld(added_up)
 
     def count_rows(self) -> int:
         """Return the number of records."""
@@ -258,7 +269,7 @@ class CsvSource:
     header: Header
     _rows: list[int] = field(default_factory=list, repr=False, compare=False)
 
-    def check(self, query: Query) -> None:
+    def check(self, query: Query | SumsQuery) -> None:
         """Refuse, from the header alone, a question that the file cannot answer (HG111, HG203; HG207 if it changed)."""
         # A release checks before it reserves: a file that was changed by then costs nothing.
         self.file.still_there()
@@ -268,6 +279,11 @@ class CsvSource:
         """Return the counts by cell and grid index (after `check`; HG207 where reading fails); see `FrameSource`."""
         self.check(query)
         return withheld(lambda: self._counted(query, key))
+
+    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
+        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `FrameSource`."""
+        self.check(query)
+        return withheld(lambda: self._added_up(query, key))
 
     def count_rows(self) -> int:
         """Return the number of records, known already where a histogram was asked for."""
@@ -298,13 +314,25 @@ class CsvSource:
             self._rows[:] = [found.total()]
         return found
 
-    def _roles(self, query: Query) -> list[str]:
+    def _added_up(self, query: SumsQuery, key: bytes | None) -> GridSums:
+        connection = _loaded(self.file, self.header, query.columns())
+        try:
+            relation = connection.sql(f"SELECT {', '.join(self._roles(query))} FROM cells")
+            found = frames.sum_relation(relation, query, self.columns, key=key)
+        finally:
+            connection.close()
+        if query.unit is None:
+            self._rows[:] = [found.total()]
+        return found
+
+    def _roles(self, query: Query | SumsQuery) -> list[str]:
         """Return the columns that `frames.count` takes, in SQL: values as numbers, or texts that may be null."""
         text = {column: _trimmed(self.header, column) for column in query.columns()}
         roles = []
-        for place, column in enumerate(query.value.columns if query.value is not None else ()):
-            value = f"TRY_CAST({text[column]} AS DOUBLE)" if query.parts else text[column]
-            roles.append(f"{value} AS {quoted_name(frames.value_column(place))}")
+        for place, value in enumerate(query.values):
+            cell = text[value.column]
+            number = cell if isinstance(value, Indicator) else f"TRY_CAST({cell} AS DOUBLE)"
+            roles.append(f"{number} AS {quoted_name(frames.value_column(place))}")
         for place, category in enumerate(query.by):
             roles.append(f"{text[category.column]} AS {quoted_name(frames.group_column(place))}")
         # Of a question about no column but the unit's, that column alone was kept.

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
 from hedgerow.errors import DataError
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class FrameSource:
     inferred: str = field(default="", repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
-    def check(self, query: Query) -> None:
+    def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
         self._check_process()
         check_query(query, self.columns)
@@ -77,6 +78,12 @@ class FrameSource:
         self.check(query)
         with _RELATIONS if self.frame.implementation.is_duckdb() else nullcontext():
             return withheld(lambda: frames.histogram(self.frame, query, self.columns, key=key))
+
+    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
+        """Return exact sums of monomials by cell (after `check`; HG207 where the engine fails); see `histogram`."""
+        self.check(query)
+        with _RELATIONS if self.frame.implementation.is_duckdb() else nullcontext():
+            return withheld(lambda: frames.sums(self.frame, query, self.columns, key=key))
 
     def count_rows(self) -> int:
         """Return the number of records."""

@@ -1,4 +1,4 @@
-"""One expression for every engine: the histogram of a frame, whichever library holds it.
+"""One expression for every engine: the histogram of a frame, or exact sums, whichever library holds it.
 
 narwhals writes it as DuckDB SQL, Spark columns, polars or Arrow expressions; the engine groups and counts, and only
 (cell, grid index, number of records) leaves it. All arithmetic before the counting is IEEE double arithmetic of one
@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.engines.adding import added_up
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
-from hedgerow.engines.query import Indicator, Query
+from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram, Integers
 from hedgerow.user_code import quietly, silence
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+    from hedgerow.engines.query import ValueOnGrid
     from hedgerow.engines.schema import Comparable
     from hedgerow.facts.columns import Category, Grid
+    from hedgerow.facts.relation import UnitLimit
 
 
 _ESCAPE = "\uffff"
@@ -82,6 +86,16 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
 
 def histogram(frame: object, query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
     """Count a frame of any library by cell and grid index; `check_query` must have passed."""
+    return count(_roles(frame, query, columns), query, columns, key=key)
+
+
+def sums(frame: object, query: SumsQuery, columns: dict[str, str], *, key: bytes | None = None) -> GridSums:
+    """Add up a frame of any library; `check_query` must have passed."""
+    return add_up(_roles(frame, query, columns), query, columns, key=key)
+
+
+def _roles(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
+    """Return the columns ``value_0``, …, ``group_0``, … that `count` and `add_up` take."""
     import narwhals.stable.v2 as nw
 
     held: nw.LazyFrame[Any] = nw.from_native(frame).lazy()  # type: ignore[call-overload]  # any library's
@@ -108,8 +122,7 @@ def histogram(frame: object, query: Query, columns: dict[str, str], *, key: byte
         # Some engines turn a missing category into the text "nan".
         return nw.when(~raw.is_null()).then(raw.cast(nw.String)).alias(role)
 
-    values = query.value.columns if query.value is not None else ()
-    roles = [as_kind(column, value_column(place)) for place, column in enumerate(values)]
+    roles = [as_kind(value.column, value_column(place)) for place, value in enumerate(query.values)]
     roles += [as_kind(category.column, group_column(place)) for place, category in enumerate(query.by)]
     # A query of nothing still counts records, so some column has to stay.
     roles = roles or [nw.nth(0).alias(value_column(0))]
@@ -125,7 +138,7 @@ def histogram(frame: object, query: Query, columns: dict[str, str], *, key: byte
         apart = _present(name) & (name < largest) & (name > -largest)
         known = apart if kind.is_float() else ~name.is_null()
         roles += [(name if numeric else name.cast(nw.String)).alias(UNIT), known.alias("known")]
-    return count(frame.select(*roles), query, columns, key=key)
+    return frame.select(*roles)
 
 
 def _arrow_columns(frame: nw.LazyFrame[Any]) -> frozenset[str]:
@@ -160,6 +173,13 @@ def count_relation(relation: object, query: Query, columns: dict[str, str], *, k
     return count(nw.from_native(relation), query, columns, key=key)
 
 
+def sum_relation(relation: object, query: SumsQuery, columns: dict[str, str], *, key: bytes | None = None) -> GridSums:
+    """Add up a DuckDB relation of the same columns (see `add_up`)."""
+    import narwhals.stable.v2 as nw
+
+    return add_up(nw.from_native(relation), query, columns, key=key)
+
+
 def value_column(place: int) -> str:
     """Return the name of a value's column in the frame that `count` takes."""
     return f"value_{place}"
@@ -176,6 +196,20 @@ def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, ke
     The kinds in `columns` say as what declared values are compared. For a query of units there are two columns more:
     ``unit``, and ``known``, whether a unit is named.
     """
+    digits, level, named = _digits(frame, query, columns)
+    index = _code("index", [part.size for part in query.parts] or [query.row_size])
+    if query.unit is not None:
+        return _count_units(digits.select(index.alias("index"), level.alias("level"), *named), query, key)
+    # One integer for both: a GROUP BY of one key is the fastest that every engine has.
+    width = query.size + 1
+    places, records = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
+    return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+
+
+def _digits(
+    frame: nw.LazyFrame[Any], query: Query | SumsQuery, columns: dict[str, str]
+) -> tuple[nw.LazyFrame[Any], nw.Expr, list[nw.Expr]]:
+    """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and the unit's columns."""
     import narwhals.stable.v2 as nw
 
     levels = [
@@ -186,14 +220,63 @@ def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, ke
     named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
     placed = frame.select(*_placed(query, columns), *levels, *named)
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
-    index = _code("index", [part.size for part in query.parts] or [query.row_size])
     level = _code("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
+    return digits, level, named
+
+
+def add_up(
+    frame: nw.LazyFrame[Any], query: SumsQuery, columns: dict[str, str], *, key: bytes | None = None
+) -> GridSums:
+    """Add up the monomials of a query, by cell, over a frame of the columns that `count` takes.
+
+    The engine is asked for sums of integers alone, and adds them up exactly (`read_out.read_sums`).
+    """
+    import narwhals.stable.v2 as nw
+
+    digits, level, named = _digits(frame, query, columns)
+    indices = [nw.col(f"index_{place}") for place in range(len(query.values))]
+    if query.missing is Missing.MIDPOINT:
+        indices = [
+            nw.when(index >= 0).then(index).otherwise(nw.lit((value.size - 1) // 2, nw.Int64)).alias(f"index_{place}")
+            for place, (index, value) in enumerate(zip(indices, query.values, strict=True))
+        ]
+    rows = digits.select(*indices, level.alias("level"), *named)
+    counts = nw.lit(True)
+    for place in sorted(query.needed):
+        counts = counts & (nw.col(f"index_{place}") >= 0)
+    rows = rows.with_columns(counts.alias("counts"))
     if query.unit is not None:
-        return _count_units(digits.select(index.alias("index"), level.alias("level"), *named), query, key)
-    # One integer for both: a GROUP BY of one key is the fastest that every engine has.
-    width = query.size + 1
-    places, records = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
-    return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+        return _add_up_units(rows, query, key)
+    ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
+    terms = [nw.when(nw.col("counts")).then(ones).otherwise(zeros).alias("one")]
+    for place in range(len(query.values)):
+        index = nw.col(f"index_{place}")
+        there = nw.col("counts") & (index >= 0)
+        terms.append(nw.when(there).then(index).otherwise(zeros).alias(f"t_{place}"))
+        terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
+    return added_up(rows.select("level", *terms), query)
+
+
+def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) -> GridSums:
+    """Add up units of several rows, each by its totals t_0, …, and the number of its rows behind them."""
+    import narwhals.stable.v2 as nw
+
+    inside = rows.filter(nw.col("known"), nw.col("level") >= 0)
+    values = [f"index_{place}" for place in range(len(query.values))]
+    alike = not (values or query.by)
+    kept = _within_limit(
+        inside.filter(nw.col("counts")).select(UNIT, "level", *values), query.unit, key or fresh_key(), alike=alike
+    )
+    totals = [nw.col(name).sum().alias(f"sum_{place}") for place, name in enumerate(values)]
+    units = kept.group_by(UNIT, "level").agg(*totals, nw.len().alias("rows"))
+    counted = [nw.col(f"sum_{place}").cast(nw.Int64).alias(f"t_{place}") for place in range(len(values))]
+    counted.append(nw.col("rows").cast(nw.Int64).alias(f"t_{len(values)}"))
+    ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(values) + 1)))]
+    found = added_up(units.select("level", *counted, *ones), query)
+    if query.missing is Missing.DECLARED_COMPLETE:
+        cells, records = _occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
+        found.missing[cells] = records
+    return found
 
 
 def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Histogram:
@@ -210,7 +293,9 @@ def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Hi
         filled = nw.when(index >= 0).then(index).otherwise(nw.lit((query.row_size - 1) // 2, nw.Int64))
         inside = inside.select(UNIT, "level", filled.alias("index"))
     # Before the limit: a row that counts nowhere must not displace one that does.
-    kept = _within_limit(inside.filter(index >= 0).select(UNIT, "level", "index"), query, key or fresh_key())
+    alike = query.value is None and not query.by
+    rows_there = inside.filter(index >= 0).select(UNIT, "level", "index")
+    kept = _within_limit(rows_there, query.unit, key or fresh_key(), alike=alike)
     units = kept.group_by(UNIT, "level").agg(nw.len().alias("rows"), index.sum().alias("total"))
     code = (nw.col("rows").cast(nw.Int64) - 1) * query.totals + total.cast(nw.Int64)
     places, units_there = _occurrences(units.select((level * query.size + code).alias("key")))
@@ -222,12 +307,12 @@ def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Hi
     return Histogram.from_triplets(cells, codes, units_there, cells=query.cells)
 
 
-def _within_limit(rows: nw.LazyFrame[Any], query: Query, key: bytes) -> nw.LazyFrame[Any]:
+def _within_limit(rows: nw.LazyFrame[Any], unit: UnitLimit | None, key: bytes, *, alike: bool) -> nw.LazyFrame[Any]:
     """Return at most L rows of each unit, chosen at random by the key."""
     import narwhals.stable.v2 as nw
 
-    place, most = nw.col("place"), query.unit.max_rows if query.unit is not None else 1
-    if query.value is None and not query.by and most == 1:
+    place, most = nw.col("place"), unit.max_rows if unit is not None else 1
+    if alike and most == 1:
         return rows.unique(subset=[UNIT])  # all rows are alike, so there is nothing to choose
     if rows.implementation.is_duckdb() or rows.implementation.is_spark_like():
         rank = places_in_sql if rows.implementation.is_duckdb() else places_in_spark
@@ -246,22 +331,25 @@ def _within_limit(rows: nw.LazyFrame[Any], query: Query, key: bytes) -> nw.LazyF
     return ranked.filter(place <= most).lazy()
 
 
-def _placed(query: Query, columns: dict[str, str]) -> list[nw.Expr]:
+def _placed(query: Query | SumsQuery, columns: dict[str, str]) -> list[nw.Expr]:
     """Return ``there_0``, …, whether a value is present, and ``position_0``, …, its place on the grid or its truth."""
     import narwhals.stable.v2 as nw
 
-    value = nw.col(value_column(0))
-    if query.value is None:
+    if not query.values:
         # Without any column in it an expression is one row long; groups alone make it as long as the frame.
-        return [] if query.by else [value.is_null().alias("there_0")]
-    if isinstance(query.value, Indicator):
-        wanted = comparable(query.value.column, query.value.value, columns[query.value.column])
-        there = ~value.is_null() if isinstance(wanted, str) else _present(value)
-        return [there.alias("there_0"), (value == nw.lit(wanted)).alias("position_0")]
-    values = [(place, nw.col(value_column(place)), part.grid) for place, part in enumerate(query.parts)]
+        return [] if query.by else [nw.col(value_column(0)).is_null().alias("there_0")]
+
+    def placed(place: int, asked: ValueOnGrid | Indicator) -> tuple[nw.Expr, nw.Expr]:
+        value = nw.col(value_column(place))
+        if not isinstance(asked, Indicator):
+            return _present(value), _position(value, asked.grid)
+        wanted = comparable(asked.column, asked.value, columns[asked.column])
+        return ~value.is_null() if isinstance(wanted, str) else _present(value), value == nw.lit(wanted)
+
+    each = [placed(place, value) for place, value in enumerate(query.values)]
     return [
-        *(_present(value).alias(f"there_{place}") for place, value, _ in values),
-        *(_position(value, grid).alias(f"position_{place}") for place, value, grid in values),
+        *(there.alias(f"there_{place}") for place, (there, _) in enumerate(each)),
+        *(position.alias(f"position_{place}") for place, (_, position) in enumerate(each)),
     ]
 
 
@@ -285,23 +373,23 @@ def _position(value: nw.Expr, grid: Grid) -> nw.Expr:
     return (value - float(grid.lower)) / divisor + 0.5
 
 
-def _indices(query: Query) -> list[nw.Expr]:
+def _indices(query: Query | SumsQuery) -> list[nw.Expr]:
     """Return ``index_0``, …: each value's grid index t ∈ {0..m}, −1 where it is missing."""
     import narwhals.stable.v2 as nw
 
-    there, position = nw.col("there_0"), nw.col("position_0")
-    if query.value is None:
-        return [(nw.lit(0, nw.Int64) if query.by else there.cast(nw.Int64) * 0).alias("index_0")]
-    if isinstance(query.value, Indicator):
-        equal = nw.when(position).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
-        return [nw.when(there).then(equal).otherwise(nw.lit(-1, nw.Int64)).alias("index_0")]
+    if not query.values:
+        return [(nw.lit(0, nw.Int64) if query.by else nw.col("there_0").cast(nw.Int64) * 0).alias("index_0")]
 
-    def on_grid(place: int, grid: Grid) -> nw.Expr:
-        clamped = nw.col(f"position_{place}").clip(0.0, float(grid.steps))
+    def on_grid(place: int, value: ValueOnGrid | Indicator) -> nw.Expr:
+        there, position = nw.col(f"there_{place}"), nw.col(f"position_{place}")
+        if isinstance(value, Indicator):
+            equal = nw.when(position).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
+            return nw.when(there).then(equal).otherwise(nw.lit(-1, nw.Int64))
+        clamped = position.clip(0.0, float(value.grid.steps))
         # Floored last: Spark's floor is an integer, and raises an error where a missing or distant value has none.
-        return nw.when(nw.col(f"there_{place}")).then(clamped).otherwise(nw.lit(-1.0)).floor().cast(nw.Int64)
+        return nw.when(there).then(clamped).otherwise(nw.lit(-1.0)).floor().cast(nw.Int64)
 
-    return [on_grid(place, part.grid).alias(f"index_{place}") for place, part in enumerate(query.parts)]
+    return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.values)]
 
 
 def _code(role: str, radices: list[int]) -> nw.Expr:

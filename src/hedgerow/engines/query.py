@@ -1,11 +1,10 @@
-"""What an engine is asked: one question, whose only answer is a histogram."""
+"""What an engine is asked: a `Query`, answered by a histogram, or a `SumsQuery`, answered by exact sums."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import overload
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing, Scalar
 from hedgerow.facts.relation import UnitLimit
+from hedgerow.resampling.grid_sums import Monomial
 
 # A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
 _PLACES = 2**62
@@ -123,8 +123,30 @@ class JointGrid:
         return digits[::-1]
 
 
+class ByCells:
+    """A question that is answered cell by cell."""
+
+    __slots__ = ()
+    by: tuple[Category, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many cells the answer has."""
+        return math.prod(category.levels for category in self.by)
+
+    @property
+    def labels(self) -> CellLabels:
+        """Each cell as {column: value}, in order; ``{}`` for the one cell of an ungrouped query."""
+        return CellLabels(self.by)
+
+    def columns_of(self, values: Sequence[ValueOnGrid | Indicator], unit: UnitLimit | None) -> list[str]:
+        """Return the columns that the answer needs, each once."""
+        named = [value.column for value in values] + [category.column for category in self.by]
+        return list(dict.fromkeys([*named, unit.column] if unit is not None else named))
+
+
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(ByCells):
     """Count records by cell and grid index.
 
     `value` None counts records alone (every index is 0). Cells are the product of the categories' levels in the order
@@ -174,6 +196,11 @@ class Query:
         return (self.value,) if isinstance(self.value, ValueOnGrid) else ()
 
     @property
+    def values(self) -> tuple[ValueOnGrid | Indicator, ...]:
+        """Everything that is read of a record but its cell."""
+        return (self.value,) if isinstance(self.value, Indicator) else self.parts
+
+    @property
     def row_size(self) -> int:
         """How many indices one row can have: 1 where records alone are counted."""
         return 1 if self.value is None else self.value.size
@@ -195,27 +222,62 @@ class Query:
         rows = np.clip(rows + 1, 1, most)
         return rows, np.clip(total, 0, rows * (self.row_size - 1))
 
-    @property
-    def cells(self) -> int:
-        """How many cells the answer has."""
-        return math.prod(category.levels for category in self.by)
-
     def cell_labels(self) -> Iterator[dict[str, Scalar]]:
-        """Yield each cell as {column: value}, in order; ``{}`` for the one cell of an ungrouped query."""
-        for levels in product(*(range(category.levels) for category in self.by)):
-            yield {c.column: c.label(level) for c, level in zip(self.by, levels, strict=True)}
-
-    @property
-    def labels(self) -> CellLabels:
-        """The same as a sequence, of which each is made when it is asked for."""
-        return CellLabels(self.by)
+        """Yield each cell as {column: value}, in order."""
+        yield from self.labels
 
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
-        named = list(self.value.columns) if self.value is not None else []
-        named += [category.column for category in self.by]
-        named += [self.unit.column] if self.unit is not None else []
-        return list(dict.fromkeys(named))
+        return self.columns_of(self.values, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class SumsQuery(ByCells):
+    """Add up monomials of the grid integers t_i of several values by cell, all in one scan; see `GridSums`.
+
+    A record counts where every one of the `needed` values is present; a monomial, where those that it names are.
+
+    With a `unit` the t_i are the totals of the rows of one unit in one cell, and one more value, behind the others,
+    is the number of its rows there. Rows without a needed value are left out before the limit of rows is applied.
+
+    Raises
+    ------
+    ParameterError
+        HG107 a monomial that can reach 2⁶².
+    UncertifiedError
+        HG402 units of several rows some of whose values may be missing alone.
+
+    Examples
+    --------
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> SumsQuery((age, Indicator("sex", 1)), (((0, 2),), ((0, 1), (1, 1)))).columns()
+    ['age', 'sex']
+    """
+
+    values: tuple[ValueOnGrid | Indicator, ...]
+    monomials: tuple[Monomial, ...]
+    by: tuple[Category, ...] = ()
+    needed: frozenset[int] = frozenset()
+    unit: UnitLimit | None = None
+    missing: Missing = Missing.DROP
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and self.needed != frozenset(range(len(self.values))):
+            raise UncertifiedError(
+                "HG402",
+                rule="A unit of several rows adds rows in which every value is present.",
+                finding="Some may be missing alone.",
+                remedy='Use unit="row", or ask for the columns in calls of their own.',
+            )
+        rows = 1 if self.unit is None else self.unit.max_rows
+        most = [rows * (value.size - 1) for value in self.values] + [rows] * (self.unit is not None)
+        for monomial in self.monomials:
+            _check_places(math.prod(most[place] ** power for place, power in monomial))
+        _check_places(self.cells)
+
+    def columns(self) -> list[str]:
+        """Return the columns that the answer needs, each once."""
+        return self.columns_of(self.values, self.unit)
 
 
 @dataclass(frozen=True, slots=True)

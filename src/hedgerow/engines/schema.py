@@ -10,7 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hedgerow.engines.query import Indicator, Query
+from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar
 from hedgerow.facts.given import check_text
@@ -53,7 +53,7 @@ def listed_names(source: object) -> list[object] | None:
     return None if stated is None or callable(stated) else list(stated)
 
 
-def check_query(query: Query, columns: Mapping[str, str]) -> None:
+def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
     """Check that a source with these columns (name → kind) can answer; reads no value.
 
     Raises
@@ -66,10 +66,11 @@ def check_query(query: Query, columns: Mapping[str, str]) -> None:
     """
     for column in query.columns():
         _check_present(column, columns)
-    for part in query.parts:
-        _check_numeric(part.column, columns[part.column])
-    if isinstance(query.value, Indicator):
-        comparable(query.value.column, query.value.value, columns[query.value.column])
+    for value in query.values:
+        if isinstance(value, Indicator):
+            comparable(value.column, value.value, columns[value.column])
+        else:
+            _check_numeric(value.column, columns[value.column])
     for category in query.by:
         comparables(category, columns[category.column])
     if query.unit is not None:

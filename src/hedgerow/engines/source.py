@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.reading import kinds_of_source
 from hedgerow.errors import DataError
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inputs import note_input
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 
 
@@ -28,7 +29,7 @@ class Source(Protocol):
     def columns(self) -> Mapping[str, str]:
         """Name → kind, from the schema alone."""
 
-    def check(self, query: Query) -> None:
+    def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
 
     def histogram(self, query: Query) -> Histogram:
@@ -37,6 +38,9 @@ class Source(Protocol):
         The same integers whichever engine counts, except where units have more rows than their limit: then which rows
         are kept is drawn anew at each question, by a secret key, with the same law on every engine.
         """
+
+    def sums(self, query: SumsQuery) -> GridSums:
+        """Return exact sums of monomials by cell, in one scan (HG207); the same integers whichever engine adds up."""
 
     def count_rows(self) -> int:
         """Return the number of records."""

@@ -15,7 +15,7 @@ from hedgerow.audit.attacks.law import has_law
 from hedgerow.audit.mutants.mutant import Rejection
 from hedgerow.audit.replay.replay import replay_pair
 from hedgerow.audit.worst_pairs.specimens import mean_with_private_count
-from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.engines.query import Query, SumsQuery, ValueOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
@@ -23,6 +23,7 @@ from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.mean import mean
 from hedgerow.testing.simulated import SimulatedNoise
@@ -97,9 +98,9 @@ class BrokenSource:
         """One column."""
         return {"value": "number"}
 
-    def check(self, query: Query) -> None:
+    def check(self, query: Query | SumsQuery) -> None:
         """Answer means of the one column alone."""
-        if not isinstance(query.value, ValueOnGrid):
+        if not isinstance(query, Query) or not isinstance(query.value, ValueOnGrid):
             raise ParameterError("HG520", rule="This source is for one kind of question.", finding="Found another.")
 
     def histogram(self, query: Query) -> Histogram:
@@ -117,6 +118,11 @@ class BrokenSource:
             index.append(math.floor((bounded - low) / step + 0.5))
         ones = np.ones(len(index), dtype=np.int64)
         return Histogram.from_triplets(np.zeros(len(index), dtype=np.int64), np.array(index), ones, cells=1)
+
+    def sums(self, query: SumsQuery) -> GridSums:
+        """Refuse: see `check`."""
+        self.check(query)
+        raise TypeError("checked")
 
     def count_rows(self) -> int:
         """Return the number of values."""

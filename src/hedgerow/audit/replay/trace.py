@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import Source
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -132,7 +133,7 @@ class RecordedSource:
         """Names and kinds."""
         return self.source.columns
 
-    def check(self, query: Query) -> None:
+    def check(self, query: Query | SumsQuery) -> None:
         """Pass the question on."""
         self.source.check(query)
 
@@ -142,6 +143,13 @@ class RecordedSource:
         answer = self.source.histogram(query)
         self.trace.steps.append(f"answer {answer.cells} {answer.count.dtype} {answer.missing.shape}")
         self.answers[query] = answer
+        return answer
+
+    def sums(self, query: SumsQuery) -> GridSums:
+        """Note the question and the shape of the answer."""
+        self.trace.steps.append(f"query {query!r}")
+        answer = self.source.sums(query)
+        self.trace.steps.append(f"answer {answer.cells} {len(answer.sums)} {answer.missing.shape}")
         return answer
 
     def count_rows(self) -> int:
