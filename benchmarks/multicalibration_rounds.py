@@ -20,8 +20,9 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories
+from hedgerow.multicalibration.mechanisms.cells import exact_cells
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.testing.simulated import SimulatedNoise

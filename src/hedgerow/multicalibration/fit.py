@@ -353,10 +353,6 @@ def fit_from_source(
     )
 
 
-# What each mechanism releases: counts of records by group, score and label, or sums of label minus score as well.
-_KINDS = {"rounds": ("count", "sum"), "numeric_sparse": ("count", "sum")}
-
-
 @dataclass(frozen=True, slots=True)
 class Governed:
     """What is in force for one fit.
@@ -413,7 +409,7 @@ def governed(
         )
     if facts is None:
         return Governed(told.relation, ledger, None, told.notes)
-    facts.allow(_KINDS.get(mechanism.name, ("count",)))
+    facts.allow(mechanism.releases)
     unsourced = tuple(
         f"categories of column {column}: no source given" for column in read if facts.column(column).source is None
     )

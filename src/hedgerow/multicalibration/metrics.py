@@ -6,11 +6,11 @@ group-weighted error    W = Σ |R| / Σ |g|, over groups g and buckets: each gro
 ======================  ========================================================================================
 
 A cell is group × bucket of the prediction, R = Σ (y − p) over its records. Neither is 0 for a perfect model: labels
-scatter about p. The **noise floor** is what they come to on average when y is drawn from p itself; a value near it
-cannot be told from perfect multicalibration.
+scatter about p. The **noise floor** is their mean when y is drawn from p itself; a value near it cannot be
+distinguished from perfect multicalibration.
 
-`multicalibration_error` and its siblings read labels as they are and have no privacy; the same numbers read from a
-released table are in a private model's report, at no further price.
+`multicalibration_error` and the other functions read labels as they are and have no privacy; the report of a private
+model has the same numbers, read from a released table at no further cost.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from hedgerow.errors import DataError, ParameterError
 from hedgerow.multicalibration.groups.columns import as_flags, records_of
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model import Residuals
+from hedgerow.multicalibration.model.records import score_bucket
 
 Kind = Literal["max", "group-weighted"]
 Floats = NDArray[np.float64]
@@ -66,7 +67,7 @@ def multicalibration_error(
 
 
 def error_of(residuals: Residuals, kind: Kind) -> float:
-    """Return M or W of residual sums, exact or noisy; at most 1, as both are by what they mean."""
+    """Return M or W of residual sums, exact or noisy, clipped to their maximum of 1."""
     if kind == "max":
         return min(1.0, float(np.abs(residuals.residual).max(initial=0.0)) / max(residuals.n, 1.0))
     if kind == "group-weighted":
@@ -78,15 +79,12 @@ def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int 
     """Return the exact residual sums by group and bucket; arguments as `multicalibration_error`."""
     labels, scores = _labels_and_scores(y, p)
     names, member = _membership(groups, X, len(labels))
-    bucket = np.minimum((scores * n_buckets).astype(np.int64), n_buckets - 1)
-    sums = np.zeros((3, len(names), n_buckets))
-    for place in range(len(names)):
-        inside = member[:, place]
-        for kind, values in enumerate((labels - scores, None, scores)):
-            weights = None if values is None else values[inside]
-            sums[kind, place] = np.bincount(bucket[inside], weights, minlength=n_buckets)
-    losses = {"log_loss": log_loss(y, p), "brier": brier_score(y, p)}
-    return Residuals.exact(names, sums[0], sums[1], sums[2], n=float(len(labels)), **losses)
+    bucket = score_bucket(scores, n_buckets)
+    values = labels - scores, np.ones_like(scores), scores
+    sums = np.array(
+        [[np.bincount(bucket[inside], v[inside], minlength=n_buckets) for inside in member.T] for v in values]
+    )
+    return Residuals.exact(names, sums, float(len(labels)), log_loss=log_loss(y, p), brier=brier_score(y, p))
 
 
 def noise_floor(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
+from hedgerow.multicalibration.mechanisms.mechanism import mechanism_class
 from hedgerow.multicalibration.metrics import error_of
 from hedgerow.multicalibration.model.model import BaseOrigin, Loss, Model, Residuals
 from hedgerow.release.result.frame import build_frame
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.reliability import ReliabilityCurve
 
-# Why a mechanism tells less than before and after: to release more would cost more.
-_UNTOLD = {
-    "rounds": "errors after calibration are not known: the last round is not measured",
-    "numeric_sparse": "no errors are known: only cells above the threshold are answered, and paid for",
-    "input_perturbation": "no errors are known: each record is released as random bits, too noisy to read them from",
-}
 _ELSEWHERE = "compute them on records that may be looked at, by multicalibration_error"
 
 Floats = NDArray[np.float64]
@@ -118,8 +113,9 @@ class Report:
             return self._source()
         if None not in self.before and None not in self.after:
             return "read from what was released, about the records of the fit: on others expect larger errors after"
-        why = _UNTOLD.get(self.mechanism, "what was released does not tell all errors")
-        return f"{why}; {_ELSEWHERE}"
+        mechanism = mechanism_class(self.mechanism)
+        why = mechanism.untold if mechanism is not None else ""
+        return f"{why or 'not all errors can be read from the release'}; {_ELSEWHERE}"
 
     def _repr_html_(self) -> str:
         cells = ""

@@ -16,10 +16,11 @@ from hedgerow.multicalibration.fit import ScoredColumns, records_from
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories, Disjoint, Predicate
+from hedgerow.multicalibration.mechanisms.cells import exact_cells
 from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise

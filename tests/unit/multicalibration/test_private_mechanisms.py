@@ -14,13 +14,13 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import HistogramRounds, SparseVector, parts_of
-from hedgerow.multicalibration.groups.family import Family, blocks_of, group_classes, spread_to_patterns, sum_by_group
+from hedgerow.multicalibration.groups.family import Family, group_classes, spread_to_patterns, sum_by_group
 from hedgerow.multicalibration.groups.groups import Categories, Cuts
+from hedgerow.multicalibration.mechanisms.cells import NoisyCells, exact_cells, shifts_of
 from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.noisy_shifts import NoisyCells, shifts_of
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
-from hedgerow.multicalibration.mechanisms.rounds import Rounds, exact_cells
+from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.model.records import STEPS, Records, bucket_of
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -63,12 +63,12 @@ def test_blocks_sum_and_spread_as_the_matrix_of_membership_does() -> None:
 
 
 def test_blocks_cover_every_group_once_and_a_group_lies_in_those_that_contain_it() -> None:
-    starts = [(block.start, block.size) for block in blocks_of(FAMILY)]
+    starts = [(block.start, block.size) for block in FAMILY.blocks]
     assert [start for start, _ in starts] == list(np.cumsum([0, *[size for _, size in starts]])[:-1])
     assert sum(size for _, size in starts) == len(FAMILY.groups)
     inside = FAMILY.membership(group_classes(FAMILY))
     for row, group in enumerate(FAMILY.groups):
-        assert [set(other.pairs) <= set(group.pairs) for other in FAMILY.groups] == inside[row].tolist()
+        assert [set(other) <= set(group) for other in FAMILY.groups] == inside[row].tolist()
 
 
 # Sensitivities, through the sums that a fit makes ---------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hedgerow.mechanisms.histogram_rounds import HistogramRounds, widest_bucket
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories
-from hedgerow.multicalibration.mechanisms import rounds
+from hedgerow.multicalibration.mechanisms import cells
 from hedgerow.multicalibration.model import records as grid
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.noise.lattice import LatticeNoise
@@ -40,7 +40,7 @@ def single_records(family: Family, steps: int, buckets: int) -> Vectors:
         at = np.array([classes], dtype=np.int64).reshape(1, -1)
         zero = np.zeros(1, dtype=np.int64)
         one = Records(family, at, zero, zero + score, zero + label, zero + 1)
-        vectors.append(rounds.exact_cells(one, one.score, buckets).ravel())
+        vectors.append(cells.exact_cells(one, one.score, buckets).ravel())
     return np.array(vectors)
 
 
@@ -50,7 +50,7 @@ def single_records(family: Family, steps: int, buckets: int) -> Vectors:
 def test_the_farthest_neighbours_by_brute_force(
     depth: int, attributes: int, steps: int, buckets: int, wide: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (rounds, grid):
+    for module in (cells, grid):
         monkeypatch.setattr(module, "STEPS", steps)
     family = Family(tuple(Categories(f"c{a}", ("x", "y")) for a in range(attributes)), depth)
     vectors = single_records(family, steps, buckets).astype(float)
@@ -70,7 +70,7 @@ def test_the_farthest_neighbours_by_brute_force(
 
 
 def test_fewer_groups_than_a_record_can_be_in_would_be_a_false_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (rounds, grid):
+    for module in (cells, grid):
         monkeypatch.setattr(module, "STEPS", 4)
     family = Family((Categories("a", ("x",)), Categories("b", ("x",))), 2)
     vectors = single_records(family, 4, 2).astype(float)

@@ -1,7 +1,12 @@
 """Records as attributes see them: an array, a frame of any library, or a mapping of columns.
 
-Columns are taken by name where there are names and by place where there are none. Nothing here knows a frame library:
-what is used is ``X[name]`` and, for predicates, a slice of rows.
+Columns are taken by name where there are names and by position where there are none. No frame library is imported: what
+is used is ``X[name]`` and, for predicates, a slice of rows.
+
+The cells of one column become an array whose type follows from the declared type of the column, never from a value.
+Libraries choose another type where a value is missing: whole numbers become doubles, booleans become objects, so one
+record would change how every other one is compared. Here numbers and booleans keep their type and have a mask of what
+is missing; everything else is kept as objects, each cell by itself.
 """
 
 from __future__ import annotations
@@ -23,6 +28,130 @@ _NUMERIC = "biuf"
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 
 
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records, a column at a time.
+
+    Attributes
+    ----------
+    records : array, frame or mapping
+        As the caller gave them.
+    one_at_a_time : bool
+        Whether a predicate is called with one record at a time, as in every private fit: its answer for one record then
+        cannot depend on another (a centred column, a rank). Where it fails on a record, its answer is no.
+    listed : bool
+        Whether records came as lists. They are held entry by entry; a predicate gets them as NumPy reads them.
+    """
+
+    records: Any
+    one_at_a_time: bool = False
+    listed: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        if isinstance(self.records, Mapping):
+            return max((len(column) for column in self.records.values()), default=0)
+        shape = getattr(self.records, "shape", None)
+        return int(shape[0]) if shape else len(self.records)
+
+    def column(self, name: Column) -> NDArray[Any]:
+        """Return one column: by name of a frame or mapping, by position in an array.
+
+        Raises
+        ------
+        DataError
+            HG166: there is no such column.
+        """
+        try:
+            if hasattr(self.records, "tocsr"):
+                found = np.asarray(self.records[:, [int(name)]].todense()).ravel()
+            elif isinstance(self.records, np.ndarray):
+                found = np.asarray(self.records[:, int(name)])
+            else:
+                found = cells_of(self.records[name])
+        except (KeyError, IndexError, TypeError, ValueError):
+            found = None
+        except Exception:  # a frame library's own error for a missing name
+            found = None
+        if found is None or found.ndim != 1:
+            raise DataError(
+                "HG166",
+                rule="A column of groups or of scores is in the records: by name in a frame, by place in an array.",
+                finding=f"{name!r} is not.",
+                remedy="Compare the spelling; an array has places 0, 1, … instead of names.",
+            )
+        return found
+
+    def empty(self) -> RecordColumns:
+        """Return the same columns without records, on which a family is tried before anything is read."""
+        return RecordColumns(self._rows(0, 0), one_at_a_time=True)
+
+    def flags(self, predicate: Callable[[Any], Any]) -> NDArray[np.bool_]:
+        """Return what a predicate says of each record."""
+        if not self.one_at_a_time:
+            said = as_flags(predicate(self._shown(self.records))).ravel()
+            if len(said) != len(self):
+                raise DataError(
+                    "HG166",
+                    rule="A predicate says yes or no of each record that it is given.",
+                    finding="It returned another number of answers.",
+                )
+            return said
+        with silence():
+            said_alone = (quietly(partial(self._says, predicate, place)) for place in range(len(self)))
+            return np.fromiter((bool(yes) for yes in said_alone), dtype=bool, count=len(self))
+
+    def slice(self, start: int, end: int) -> Any:
+        """Return the records from `start` to before `end` as they were given, a list as an array."""
+        return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
+
+    def _says(self, predicate: Callable[[Any], Any], place: int) -> bool:
+        said = np.asarray(predicate(self._shown(self._rows(place, place + 1)))).ravel()
+        return bool(said.size == 1 and said[0] == 1)
+
+    def _shown(self, rows: Any) -> Any:
+        return np.asarray(rows.tolist()) if self.listed else rows
+
+    def _rows(self, start: int, end: int) -> Any:
+        if isinstance(self.records, Mapping):
+            return {name: np.array(column[start:end]) for name, column in self.records.items()}
+        rows = getattr(self.records, "iloc", self.records)[start:end]
+        # Without the row numbers, which depend on other records, and without the array that a slice is a view of.
+        if hasattr(rows, "reset_index"):
+            return rows.reset_index(drop=True)
+        return rows.copy() if isinstance(rows, np.ndarray) else rows
+
+
+def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns:
+    """Return records as columns; a nested list becomes an array.
+
+    >>> records_of([[1.0, 2.0], [3.0, 4.0]]).column(1).tolist()
+    [2.0, 4.0]
+    """
+    if hasattr(records, "tocsc"):
+        # A sparse matrix of any layout: this one gives columns and slices.
+        records = records.tocsr()  # type: ignore[attr-defined]  # whatever has the one has the other
+    known = isinstance(records, (np.ndarray, Mapping)) or hasattr(records, "columns") or hasattr(records, "shape")
+    return RecordColumns(records if known else as_entries(records), one_at_a_time, not known)
+
+
+def as_flags(values: object) -> NDArray[np.bool_]:
+    """Return yes-or-no values as booleans; whatever is neither true nor 1 is no.
+
+    >>> as_flags([1, 0, True]).tolist()
+    [True, False, True]
+    """
+    found = np.asanyarray(values)
+    if found.dtype.kind not in "biufO":
+        raise DataError(
+            "HG166",
+            rule="A mask holds yes or no for each record.",
+            finding="It holds something else.",
+            remedy="Give booleans. In a metric, groups declared by the values of columns need the records too: X=….",
+        )
+    return np.asarray(places_of(found.ravel(), (1,)).reshape(found.shape) == 0)
+
+
 def cells_of(column: Any) -> NDArray[Any]:
     """Return a column of any library as an array, masked where its type can hold missing values beside numbers.
 
@@ -36,7 +165,7 @@ def cells_of(column: Any) -> NDArray[Any]:
         return column
     made = quietly(lambda: _cells(column))
     if made is None and hasattr(column, "__len__"):
-        # A cell that cannot become Python's own, as a date beyond the year 9999, is missing, and stops no other.
+        # A cell without a Python equivalent, such as a date beyond the year 9999, is missing; the others are kept.
         return as_entries([quietly(partial(_first_cell, column, place)) for place in range(len(column))])
     return _cells(column) if made is None else made
 
@@ -80,7 +209,7 @@ def as_entries(values: Any) -> NDArray[Any]:
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return cells as numbers, NaN where one is none: what a cell holds never decides whether a fit fails.
+    """Return cells as numbers, NaN where a cell is not a number: no value of a cell makes a fit fail.
 
     >>> as_numbers(np.array(["1.5", "x", None], dtype=object)).tolist()
     [1.5, nan, nan]
@@ -95,7 +224,7 @@ def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def places_of(cells: NDArray[Any], values: Sequence[Any]) -> NDArray[np.int64]:
-    """Return which of the declared values each cell is, ``len(values)`` where it is none of them.
+    """Return the index of the declared value that each cell equals, ``len(values)`` where it equals none.
 
     Text is compared as text and numbers as numbers: 1 is not "1".
 
@@ -119,7 +248,7 @@ def _looked_up(cells: list[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     def place(cell: Any) -> int:
         if type(cell) in _PLAIN:
             return place_of(cell, other)
-        # A cell that cannot be looked up, such as a list, is no declared value; nor does it say or end anything.
+        # A cell that cannot be looked up, such as a list, is no declared value; it prints nothing and ends nothing.
         found = quietly(lambda: place_of(cell, other))
         return other if found is None else found
 
@@ -158,127 +287,3 @@ def _objects(column: Any) -> NDArray[Any]:
 
 def _listed(column: Any) -> list[Any]:
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())
-
-
-def as_flags(values: object) -> NDArray[np.bool_]:
-    """Return yes-or-no values as booleans; whatever is neither true nor 1 is no.
-
-    >>> as_flags([1, 0, True]).tolist()
-    [True, False, True]
-    """
-    found = np.asanyarray(values)
-    if found.dtype.kind not in "biufO":
-        raise DataError(
-            "HG166",
-            rule="A mask holds yes or no for each record.",
-            finding="It holds something else.",
-            remedy="Give booleans. In a metric, groups declared by the values of columns need the records too: X=….",
-        )
-    return np.asarray(places_of(found.ravel(), (1,)).reshape(found.shape) == 0)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordColumns:
-    """Records, a column at a time.
-
-    Attributes
-    ----------
-    records : array, frame or mapping
-        As the caller gave them.
-    one_at_a_time : bool
-        Whether a predicate is shown one record at a time: in every private fit, so that what it says of one record
-        cannot depend on another (its centred column, its rank). One that fails on a record says no.
-    listed : bool
-        Whether records came as lists. They are held entry by entry; a predicate is shown them as NumPy reads them.
-    """
-
-    records: Any
-    one_at_a_time: bool = False
-    listed: bool = False
-
-    def __len__(self) -> int:
-        """Return the number of records."""
-        if isinstance(self.records, Mapping):
-            return max((len(column) for column in self.records.values()), default=0)
-        shape = getattr(self.records, "shape", None)
-        return int(shape[0]) if shape else len(self.records)
-
-    def column(self, name: Column) -> NDArray[Any]:
-        """Return one column: by name of a frame or mapping, by place of an array.
-
-        Raises
-        ------
-        DataError
-            HG166: there is no such column.
-        """
-        try:
-            if hasattr(self.records, "tocsr"):
-                found = np.asarray(self.records[:, [int(name)]].todense()).ravel()
-            elif isinstance(self.records, np.ndarray):
-                found = np.asarray(self.records[:, int(name)])
-            else:
-                found = cells_of(self.records[name])
-        except (KeyError, IndexError, TypeError, ValueError):
-            found = None
-        except Exception:  # a frame library's own error for a missing name
-            found = None
-        if found is None or found.ndim != 1:
-            raise DataError(
-                "HG166",
-                rule="A column of groups or of scores is in the records: by name in a frame, by place in an array.",
-                finding=f"{name!r} is not.",
-                remedy="Compare the spelling; an array has places 0, 1, … instead of names.",
-            )
-        return found
-
-    def empty(self) -> RecordColumns:
-        """Return no records with the same columns: on these a family can be tried before anything is read."""
-        return RecordColumns(self._rows(0, 0), one_at_a_time=True)
-
-    def flags(self, predicate: Callable[[Any], Any]) -> NDArray[np.bool_]:
-        """Return what a predicate says of each record."""
-        if not self.one_at_a_time:
-            said = as_flags(predicate(self._shown(self.records))).ravel()
-            if len(said) != len(self):
-                raise DataError(
-                    "HG166",
-                    rule="A predicate says yes or no of each record that it is given.",
-                    finding="It returned another number of answers.",
-                )
-            return said
-        with silence():
-            said_alone = (quietly(partial(self._says, predicate, place)) for place in range(len(self)))
-            return np.fromiter((bool(yes) for yes in said_alone), dtype=bool, count=len(self))
-
-    def slice(self, start: int, end: int) -> Any:
-        """Return the records from `start` to before `end` as they were given, a list as an array."""
-        return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
-
-    def _says(self, predicate: Callable[[Any], Any], place: int) -> bool:
-        said = np.asarray(predicate(self._shown(self._rows(place, place + 1)))).ravel()
-        return bool(said.size == 1 and said[0] == 1)
-
-    def _shown(self, rows: Any) -> Any:
-        return np.asarray(rows.tolist()) if self.listed else rows
-
-    def _rows(self, start: int, end: int) -> Any:
-        if isinstance(self.records, Mapping):
-            return {name: np.array(column[start:end]) for name, column in self.records.items()}
-        rows = getattr(self.records, "iloc", self.records)[start:end]
-        # Neither a row's number, which depends on the others, nor the array that a slice is part of goes with it.
-        if hasattr(rows, "reset_index"):
-            return rows.reset_index(drop=True)
-        return rows.copy() if isinstance(rows, np.ndarray) else rows
-
-
-def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns:
-    """Return records as columns; a nested list becomes an array.
-
-    >>> records_of([[1.0, 2.0], [3.0, 4.0]]).column(1).tolist()
-    [2.0, 4.0]
-    """
-    if hasattr(records, "tocsc"):
-        # A sparse matrix of any layout: this one gives columns and slices.
-        records = records.tocsr()  # type: ignore[attr-defined]  # whatever has the one has the other
-    known = isinstance(records, (np.ndarray, Mapping)) or hasattr(records, "columns") or hasattr(records, "shape")
-    return RecordColumns(records if known else as_entries(records), one_at_a_time, not known)

@@ -1,4 +1,4 @@
-"""From what a user writes to a family of groups; whatever would be read off the data is refused.
+"""The groups that a user declares, and the family of groups that they make; nothing is read off the data.
 
 =====================================================  ==================================================
 ``{"race": ["White", "Black"], "sex": [0, 1]}``        columns with their declared values
@@ -11,7 +11,9 @@
 =====================================================  ==================================================
 
 A dictionary makes all conjunctions of up to two of its classes (``depth=2``); masks and lists of predicates are taken
-one by one (``depth=1``); another depth may be chosen.
+one by one (``depth=1``); another depth may be chosen. Each entry becomes an attribute (`Categories`, `Cuts`,
+`Predicate` or `Disjoint`), which gives each record one of its declared classes; a record that has none of them is in
+class `classes`, the last, which stands for "other".
 """
 
 from __future__ import annotations
@@ -44,16 +46,16 @@ class Categories:
 
     def __post_init__(self) -> None:
         if not self.values or len(set(self.values)) < len(self.values):
-            raise _no_groups(f"The values of {self.column!r} are none, or one is named twice.")
+            raise _unreadable(f"The values of {self.column!r} are none, or one is named twice.")
 
     @property
     def classes(self) -> int:
         """How many values are declared."""
         return len(self.values)
 
-    def label(self, place: int) -> str:
+    def label(self, index: int) -> str:
         """Return the name of a class."""
-        return f"{self.column}={self.values[place]}"
+        return f"{self.column}={self.values[index]}"
 
     def codes(self, columns: RecordColumns) -> Codes:
         """Return the class of each record; `classes` where it is another value."""
@@ -74,24 +76,24 @@ class Cuts:
     def __post_init__(self) -> None:
         points = np.asarray(self.points, dtype=float)
         if not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0).any():
-            raise _no_groups(f"The cut points of {self.column!r} are not finite numbers in rising order.")
+            raise _unreadable(f"The cut points of {self.column!r} are not finite numbers in rising order.")
 
     @property
     def classes(self) -> int:
         """How many intervals there are: one more than points."""
         return len(self.points) + 1
 
-    def label(self, place: int) -> str:
+    def label(self, index: int) -> str:
         """Return the interval, as it would be written."""
-        low = f"{self.points[place - 1]:g} <= " if place else ""
-        high = f" < {self.points[place]:g}" if place < len(self.points) else ""
+        low = f"{self.points[index - 1]:g} <= " if index else ""
+        high = f" < {self.points[index]:g}" if index < len(self.points) else ""
         return f"{low}{self.column}{high}"
 
     def codes(self, columns: RecordColumns) -> Codes:
         """Return the interval of each record; `classes` where the value is missing."""
-        found = as_numbers(columns.column(self.column))
-        codes = np.searchsorted(np.asarray(self.points, dtype=float), found, side="right").astype(np.int64)
-        codes[np.isnan(found)] = self.classes
+        numbers = as_numbers(columns.column(self.column))
+        codes = np.searchsorted(np.asarray(self.points, dtype=float), numbers, side="right").astype(np.int64)
+        codes[np.isnan(numbers)] = self.classes
         return codes
 
 
@@ -100,7 +102,7 @@ class Predicate:
     """A function of records that says which are in the group (Fishman et al., section 3).
 
     It is called with records in the form in which they were given (an array or a frame) and returns one yes or no a
-    record. A private fit calls it with ONE record at a time, so that what it says of one cannot depend on another.
+    record. A private fit calls it with ONE record at a time, so that its answer for one cannot depend on another.
     """
 
     name: str
@@ -108,11 +110,11 @@ class Predicate:
 
     @property
     def classes(self) -> int:
-        """One class: those of whom it says yes."""
+        """One class: the records for which it says yes."""
         return 1
 
-    def label(self, place: int) -> str:
-        """Return the predicate's name."""
+    def label(self, index: int) -> str:
+        """Return the name of the predicate."""
         return self.name
 
     def codes(self, columns: RecordColumns) -> Codes:
@@ -124,23 +126,23 @@ class Predicate:
 class Disjoint:
     """Yes-or-no columns declared to exclude one another, so that a record is in at most one of their groups.
 
-    The declaration is kept by construction: where several hold for a record, the first counts and the others do not.
+    The declaration holds by construction: where several columns hold for a record, only the first one counts.
     """
 
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise _no_groups("Disjoint columns are none, or one is named twice.")
+            raise _unreadable("Disjoint columns are none, or one is named twice.")
 
     @property
     def classes(self) -> int:
         """How many columns there are."""
         return len(self.columns)
 
-    def label(self, place: int) -> str:
+    def label(self, index: int) -> str:
         """Return the name of a column."""
-        return str(self.columns[place])
+        return str(self.columns[index])
 
     def codes(self, columns: RecordColumns) -> Codes:
         """Return the first column that holds for each record; `classes` where none does."""
@@ -148,42 +150,30 @@ class Disjoint:
         return np.where(held.any(axis=1), held.argmax(axis=1), self.classes).astype(np.int64)
 
 
-def _no_groups(finding: str) -> ParameterError:
-    return ParameterError(
-        "HG165",
-        rule="Groups are declared: columns with their values, cut points, masks or predicates.",
-        finding=finding,
-        remedy='For example groups={"race": ["White", "Black"], "age": cuts(30, 50)}.',
-        shell="For example --group race=White,Black.",
-    )
+_KINDS = (Categories, Cuts, Predicate, Disjoint)
 
 
-def cuts(*points: float) -> Callable[[Column], Cuts]:
+def cuts(*points: float) -> CutPoints:
     """Return cut points for a numeric column, declared: ``groups={"age": cuts(30, 50)}``.
 
-    >>> [cuts(30, 50)("age").label(place) for place in range(3)]
+    >>> [cuts(30, 50)("age").label(interval) for interval in range(3)]
     ['age < 30', '30 <= age < 50', '50 <= age']
     """
-    return _CutPoints(tuple(float(point) for point in points))
+    return CutPoints(tuple(float(point) for point in points))
 
 
-class _CutPoints:
-    """Cut points still without their column."""
+@dataclass(frozen=True, slots=True, repr=False)
+class CutPoints:
+    """Cut points without their column yet."""
 
-    def __init__(self, points: tuple[float, ...]) -> None:
-        self.points = points
+    points: tuple[float, ...]
 
     def __call__(self, column: Column) -> Cuts:
+        """Return the attribute of a column."""
         return Cuts(column, self.points)
 
     def __repr__(self) -> str:
         return f"cuts({', '.join(f'{point:g}' for point in self.points)})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _CutPoints) and other.points == self.points
-
-    def __hash__(self) -> int:
-        return hash(self.points)
 
 
 def masks(*columns: Column, disjoint: bool = False) -> tuple[Attribute, ...]:
@@ -225,20 +215,20 @@ def family_of(groups: object, *, depth: int | None = None) -> Family:
     if isinstance(groups, Mapping):
         return Family(tuple(_declared(name, said) for name, said in groups.items()), 2 if depth is None else depth)
     if isinstance(groups, Iterable) and not isinstance(groups, (str, bytes)):
-        listed = tuple(_listed(place, item) for place, item in enumerate(groups))
+        listed = tuple(_listed(number, item) for number, item in enumerate(groups, start=1))
         return Family(listed, 1 if depth is None else depth)
     raise _unreadable(f"Found an object of type {type(groups).__name__!r}.")
 
 
 def _declared(name: Column, said: object) -> Attribute:
-    if isinstance(said, _CutPoints):
+    if isinstance(said, CutPoints):
         return said(name)
-    if isinstance(said, (Categories, Cuts, Predicate, Disjoint)):
+    if isinstance(said, _KINDS):
         return said
     if callable(said):
         return Predicate(str(name), said)
     if said is None or isinstance(said, (str, bytes, Mapping)):
-        # None, "auto", "quantile", {"min_size": 100}: all of them ask the data.
+        # None, "auto", "quantile", {"min_size": 100}: all of them would read the data.
         raise _read_off_the_data(f"Column {name!r} declares no values.")
     if not isinstance(said, Iterable):
         raise _unreadable(f"Column {name!r} has no list of values.")
@@ -248,15 +238,15 @@ def _declared(name: Column, said: object) -> Attribute:
     return Categories(name, values)
 
 
-def _listed(place: int, item: object) -> Attribute:
-    if isinstance(item, (Categories, Cuts, Predicate, Disjoint)):
+def _listed(number: int, item: object) -> Attribute:
+    if isinstance(item, _KINDS):
         return item
     if callable(item):
         name = getattr(item, "__name__", "")
-        return Predicate(name if name.isidentifier() else f"group {place + 1}", item)
+        return Predicate(name if name.isidentifier() else f"group {number}", item)
     if isinstance(item, (str, int)):
         raise _read_off_the_data(f"{item!r} was named without its values.")
-    raise _unreadable(f"Item {place + 1} of the list is no predicate.")
+    raise _unreadable(f"Item {number} of the list is no predicate.")
 
 
 def _unreadable(finding: str) -> ParameterError:

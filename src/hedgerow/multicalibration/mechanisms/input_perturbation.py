@@ -1,21 +1,23 @@
-"""``input_perturbation``: every record randomised before it is used; the rest is post-processing of random records.
+"""``input_perturbation``: every record is randomised before it is used; the rest is post-processing of random records.
 
 Guarantee   LOCAL ε-differential privacy under replace-one: it holds for each record on its own, whoever adds them up
 (`hedgerow.mechanisms.randomised_records` has the proof). Under add-remove it is refused: the number of randomised
 records is the number of records.
 
-It is what Fishman, Mugunthan & Tanzer's input perturbation (section 3.2) becomes once it is private. There labels are
-not perturbed at all, and features by so little that one person's sex costs ε of some 50,000
-(private_multicalibration.md); here a record shows one cell, classes × bucket of the score × label, as random bits, and
+This is Fishman, Mugunthan & Tanzer's input perturbation (section 3.2), made private. In the paper labels are not
+perturbed at all, and features by so little that the sex of one person costs an ε of about 50,000
+(private_multicalibration.md). Here a record shows one cell, classes × bucket of the score × label, as random bits, and
 p is read as the middle of its bucket.
 
-The price of trusting nobody is utility. At ε = 1 a count over all n records has an error of 1.9·√n, where ``table`` has
-1.4 for any n: with 30,000 records only everybody together can be calibrated, and groups take tens of millions.
+Nobody needs to be trusted with the records, and the cost of that is accuracy. At ε = 1 a count over all n records has
+an error of 1.9·√n, where ``table`` has 1.4 for any n: with 30,000 records only everybody together can be calibrated,
+and groups need tens of millions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +27,11 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, RandomisedRecords, Single
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
-from hedgerow.multicalibration.groups.family import Block, blocks_of
-from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
-from hedgerow.multicalibration.mechanisms.noisy_shifts import UNRELEASED, NoisyCells, patch_of, shifts_of
+from hedgerow.multicalibration.groups.family import Block
+from hedgerow.multicalibration.mechanisms.cells import UNRELEASED, NoisyCells, patch_of, shifts_of
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
 from hedgerow.multicalibration.model.model import Patches
-from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of
+from hedgerow.multicalibration.model.records import HIGH, LOW, Records, bucket_of
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 
@@ -38,17 +40,17 @@ _BINARY = ("label=0", "label=1")
 
 
 @dataclass(frozen=True, slots=True)
-class InputPerturbation:
+class InputPerturbation(CalibrationMechanism):
     """Randomised records, and one patch made of them.
 
     Parameters
     ----------
     everybody : float, optional
-        The share of records that show score and label alone; each of the others shows the class of one column too, the
-        columns in equal shares. By default all of them where n is so small that no group could stand out of the noise,
-        half of them otherwise: a public choice, since n, α and ε are public.
+        The share of records that show only score and label; each of the others shows the class of one column too, with
+        equal shares for the columns. By default 1 where n is so small that no group could exceed its noise, and .5
+        otherwise: a public choice, since n, α and ε are public.
     z : float
-        A cell moves when its residual sum exceeds z standard deviations of the noise in it.
+        A cell is shifted when its residual sum exceeds z standard deviations of the noise in it.
 
     Examples
     --------
@@ -61,6 +63,10 @@ class InputPerturbation:
     everybody: float | None = None
     z: float = 2.5
 
+    name: ClassVar[str] = "input_perturbation"
+    untold: ClassVar[str] = "no errors are known: each record is released as random bits, too noisy to read them from"
+    noise: ClassVar[tuple[type, ...]] = (RandomisedRecords,)
+
     def __post_init__(self) -> None:
         if self.everybody is not None and not 0.0 < self.everybody <= 1.0:
             raise ParameterError(
@@ -69,16 +75,6 @@ class InputPerturbation:
                 finding=f"Found {self.everybody!r}.",
                 remedy="Leave it out.",
             )
-
-    @property
-    def name(self) -> str:
-        """``"input_perturbation"``."""
-        return "input_perturbation"
-
-    @property
-    def default_delta(self) -> float:
-        """0: the price is pure."""
-        return 0.0
 
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
         """Return the randomiser of one model, at its share of ε.
@@ -100,7 +96,7 @@ class InputPerturbation:
         alone = randomised_records(epsilon, (2 * k,), (1.0,))
         share = self.everybody
         if share is None:
-            share = 0.5 if _some_column_stands_out(alone, setting, columns) else 1.0
+            share = 0.5 if _some_column_exceeds_its_noise(alone, setting, columns) else 1.0
         if share == 1.0 or not columns:
             return alone
         sizes = tuple(block.size * k * 2 for block in (everybody, *columns))
@@ -109,13 +105,13 @@ class InputPerturbation:
     def run(
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
-        """Randomise every record, read the sums of their bits, and move what stands out."""
+        """Randomise every record, read the sums of the bits, and shift the cells that exceed their noise."""
         if not isinstance(described, RandomisedRecords):
             raise TypeError("input_perturbation runs as it was described")
         k, groups = setting.n_buckets, len(setting.family.groups)
         row = np.repeat(np.arange(len(records.count)), records.count.astype(np.int64))
-        # A record that was left out (no label, no score) shows random bits too, of no cell: else the number of
-        # randomised records would tell how many are complete.
+        # A record that was left out (no label, no score) is in no cell and shows random bits too: otherwise the number
+        # of randomised records would tell how many are complete.
         absent = (len(row) if setting.n is None else setting.n) - len(row)
         if absent < 0:
             raise ValueError("more records than are public")
@@ -133,19 +129,19 @@ class InputPerturbation:
             table = _estimates(setting, described, view, block, counts, len(lies))
             released.append(table)
             _read_into(cells, table, block)
-        patch = patch_of(np.rint(shifts_of(setting.family, cells, z=self.z) * STEPS))
+        patch = patch_of(shifts_of(setting.family, cells, z=self.z))
         return Fitted(Patches(k, (patch,), LOW, HIGH), None, None, tuple(released))
 
 
 def _columns(setting: Setting) -> list[Block]:
     """Return everybody, then the groups of each column: what records may show, in the order of the views."""
-    return [block for block in blocks_of(setting.family) if len(block.attributes) <= 1]
+    return [block for block in setting.family.blocks if len(block.attributes) <= 1]
 
 
-def _some_column_stands_out(alone: RandomisedRecords, setting: Setting, columns: list[Block]) -> bool:
-    """Whether an average cell, miscalibrated by α, would exceed two sd of its noise if half the records showed columns.
+def _some_column_exceeds_its_noise(alone: RandomisedRecords, setting: Setting, columns: list[Block]) -> bool:
+    """Return whether an average cell with error α would exceed two sd of its noise if half the records showed columns.
 
-    Decided from n, α, ε and the family, all of them public.
+    It depends on n, α, ε and the family, which are all public.
     """
     if not columns or setting.n is None:
         return False

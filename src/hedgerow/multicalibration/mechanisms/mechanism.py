@@ -1,13 +1,13 @@
-"""The interface of a multicalibration mechanism: describe what will run, then run it, then nothing but post-processing.
+"""The interface of a multicalibration mechanism: describe what will run, then run it; all else is post-processing.
 
 A mechanism is one frozen object with its own parameters and two methods:
 
 ``describe(setting, budget)``
-    reads public facts only and returns the privacy mechanism that will run (`hedgerow.mechanisms.mechanism`), the one
-    that is priced, certified and reserved BEFORE data are read; None where nothing is private (``none``).
+    reads only public facts and returns the privacy mechanism that will run (`hedgerow.mechanisms.mechanism`). This is
+    what is priced, certified and reserved BEFORE data are read; None where nothing is private (``none``).
 ``run(setting, described, records, noise)``
-    touches the records, draws the noise that `described` says, and returns a `Fitted`: a model, and what can be read
-    from what was released. Everything in a private `Fitted` is a function of noisy releases and public facts.
+    reads the records, draws the noise that `described` states, and returns a `Fitted`: a model, and what can be read
+    from the release. Everything in a private `Fitted` is a function of noisy releases and public facts.
 
 ============================  =====================================================================
 ``table``                     one noisy count table, atom × score bin × label (the default)
@@ -16,26 +16,39 @@ A mechanism is one frozen object with its own parameters and two methods:
 ``input_perturbation``        every record randomised first
 ``none``                      Algorithms 1 and 2 of Fishman et al., without privacy
 ============================  =====================================================================
+
+To add one, write ``mechanisms/<name>.py`` with a subclass of `CalibrationMechanism`, and name it in `MECHANISMS`: the
+estimator, the command line, the report and `hedgerow verify` find it there.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import ClassVar
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.given import kind_of, real, whole
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, Single
+from hedgerow.mechanisms.mechanism import Composition, Single, parts_of
 from hedgerow.multicalibration.groups.family import Family
-from hedgerow.multicalibration.model.model import Calibration, Residuals
+from hedgerow.multicalibration.model.model import Calibration, Model, Residuals
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+
+# Each is the file of this folder that has its name, imported on use: a fit needs one of them.
+MECHANISMS = {
+    "table": "Table",
+    "rounds": "Rounds",
+    "numeric_sparse": "NumericSparse",
+    "input_perturbation": "InputPerturbation",
+    "none": "NoPrivacy",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +64,9 @@ class Setting:
     n : int or None
         The number of records: public under replace-one, None under add-remove.
     n_buckets : int
-        k, the buckets of the prediction in which calibration is asked for.
+        k, the number of score buckets in which calibration is required.
     alpha : float
-        Algorithms 1 and 2 move a cell when its mean residual is at least α/2.
+        Algorithms 1 and 2 shift a cell when its mean residual is at least α/2.
     models : int
         How many models are fitted on the same records (one a class above two classes): they share the budget.
     """
@@ -79,17 +92,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What came out of one run.
+    """The result of one run.
 
     Attributes
     ----------
     calibration : Calibration
         The model.
     before, after : Residuals or None
-        Residuals of the original and of the calibrated scores: read from what was released (exact for ``none``), None
-        where what was released does not tell.
+        Residuals of the original and of the calibrated scores: read from the release (exact for ``none``), None where
+        the release does not show them.
     released : tuple of AdditiveTable
-        The noisy tables, in order; all the rest follows from them and from public facts.
+        The noisy tables, in order; everything else follows from them and from public facts.
     """
 
     calibration: Calibration
@@ -98,19 +111,31 @@ class Fitted:
     released: tuple[AdditiveTable, ...] = ()
 
 
-class CalibrationMechanism(Protocol):
-    """See the module."""
+class CalibrationMechanism(ABC):
+    """See the module.
 
-    @property
-    def name(self) -> str:
-        """The word by which `Multicalibrator` knows it."""
-        ...
+    Attributes
+    ----------
+    name : str
+        The value of ``mechanism=``.
+    default_delta : float
+        The δ used where the user gives none: 0 where δ = 0 is possible.
+    releases : tuple of str
+        The kinds of statistics that are released, as a facts file allows or forbids them.
+    untold : str
+        Why a report lacks errors before or after; empty where it has both.
+    noise : tuple of type
+        The types of the privacy mechanisms that `describe` returns for one model, in order.
+    """
 
-    @property
-    def default_delta(self) -> float:
-        """The δ that it needs where the user names none: 0 for a pure price."""
-        ...
+    __slots__ = ()
+    name: ClassVar[str]
+    default_delta: ClassVar[float] = 0.0
+    releases: ClassVar[tuple[str, ...]] = ("count",)
+    untold: ClassVar[str] = ""
+    noise: ClassVar[tuple[type, ...]] = ()
 
+    @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition | None:
         """Return what will run for ONE model, such that ``setting.models`` of them together meet the budget.
 
@@ -119,13 +144,57 @@ class CalibrationMechanism(Protocol):
         UncertifiedError
             HG401, HG420 to HG429: this cannot be certified for these public facts.
         """
-        ...
 
+    @abstractmethod
     def run(
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
         """Fit one model, adding the noise that `described` states."""
-        ...
+
+    @classmethod
+    def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
+        """Return whether a model's groups and residuals can come from this `part` of its certificate."""
+        return True
+
+
+def mechanism_class(name: str) -> type[CalibrationMechanism] | None:
+    """Return the mechanism of that name, None where there is none."""
+    if name not in MECHANISMS:
+        return None
+    found: type[CalibrationMechanism] = getattr(import_module(f"{__package__}.{name}"), MECHANISMS[name])
+    return found
+
+
+def mechanism_named(mechanism: object) -> CalibrationMechanism:
+    """Return the mechanism of that name with its default parameters; an object with the methods is returned as it is.
+
+    Raises
+    ------
+    ParameterError
+        HG167: neither.
+
+    Examples
+    --------
+    >>> mechanism_named("table").name
+    'table'
+    """
+    found = mechanism_class(mechanism) if isinstance(mechanism, str) else None
+    if found is not None:
+        return found()
+    if not isinstance(mechanism, (str, type)) and all(hasattr(mechanism, part) for part in ("name", "describe", "run")):
+        return mechanism  # type: ignore[return-value]  # the three parts of the interface were looked for
+    raise ParameterError(
+        "HG167",
+        rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
+        finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
+        remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
+        shell="The default is table.",
+    )
+
+
+def all_models(described: Single | Composition, models: int) -> Single | Composition:
+    """Return what runs for all models of a fit together."""
+    return described if models == 1 else Composition(parts_of(described) * models)
 
 
 def least_noise_for(
@@ -139,49 +208,7 @@ def least_noise_for(
     >>> 2.0 <= described.scale <= 2.003
     True
     """
-
-    def all_models(precision: float) -> Composition:
-        one = build(precision)
-        parts = one.parts if isinstance(one, Composition) else (one,)
-        return Composition(parts * setting.models)
-
-    found = least_noise(all_models, setting.relation, budget)
-    return build(found.precision)
-
-
-# Loaded on use: the mechanisms import what they need, and a fit needs one of them.
-MECHANISMS = {
-    "table": "hedgerow.multicalibration.mechanisms.table:Table",
-    "rounds": "hedgerow.multicalibration.mechanisms.rounds:Rounds",
-    "numeric_sparse": "hedgerow.multicalibration.mechanisms.numeric_sparse:NumericSparse",
-    "input_perturbation": "hedgerow.multicalibration.mechanisms.input_perturbation:InputPerturbation",
-    "none": "hedgerow.multicalibration.mechanisms.none:NoPrivacy",
-}
-
-
-def mechanism_named(mechanism: object) -> CalibrationMechanism:
-    """Return the mechanism of that name, or the object itself where it is one.
-
-    Raises
-    ------
-    ParameterError
-        HG167: neither.
-
-    Examples
-    --------
-    >>> mechanism_named("table").name
-    'table'
-    """
-    if isinstance(mechanism, str) and mechanism in MECHANISMS:
-        module, name = MECHANISMS[mechanism].split(":")
-        made: CalibrationMechanism = getattr(import_module(module), name)()
-        return made
-    if not isinstance(mechanism, (str, type)) and all(hasattr(mechanism, part) for part in ("name", "describe", "run")):
-        return mechanism  # type: ignore[return-value]  # the three parts of the protocol were looked for
-    raise ParameterError(
-        "HG167",
-        rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
-        finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
-        remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
-        shell="The default is table.",
+    found = least_noise(
+        lambda precision: Composition(parts_of(build(precision)) * setting.models), setting.relation, budget
     )
+    return build(found.precision)

@@ -1,20 +1,23 @@
-"""``numeric_sparse``: cells asked in turn, and only those whose residual sum clears a noisy threshold are paid for.
+"""``numeric_sparse``: cells are asked in turn, and only those whose residual sum exceeds a noisy threshold cost budget.
 
 Guarantee   ε-differential privacy of the model and of everything read from it: the sparse vector technique of Lyu, Su &
-Li (2017) with integer statistics and two-sided geometric noise (`hedgerow.mechanisms.sparse_vector` has the proof). It
-is what Fishman, Mugunthan & Tanzer's NumericSparse (section 3.1) becomes once it is private: ONE stream of questions
-"|R_c| ≥ T?" with a public threshold, noise on the threshold from the start and once, no second question about sizes
-(|R_c| ≥ T implies that T records are there), answers (R_c, N_c) paid for on their own, division by the noisy count, and
-scores projected to [0, 1].
+Li (2017) with integer statistics and discrete Laplace noise (`hedgerow.mechanisms.sparse_vector` has the proof). This
+is Fishman, Mugunthan & Tanzer's NumericSparse (section 3.1), corrected so that it is private:
 
-One record moves R_c = Σ (y − p) by at most 1 under add-remove, and by at most 1 + W under replace-one, W the width of a
-bucket (it may leave one residual for another in the same cell, whose count then stays); an answer moves by (1, 1), or
-by (1 + W, 0) where the cell stays the same (private_multicalibration.md).
+* ONE stream of questions "|R_c| ≥ T?" with a public threshold, whose noise is drawn once, at the start;
+* no second question about sizes, since |R_c| ≥ T implies that T records are there;
+* the answers (R_c, N_c) are paid for separately;
+* the residual is divided by the noisy count, and scores are projected to [0, 1].
+
+One record moves R_c = Σ (y − p) by at most 1 under add-remove. Under replace-one it moves it by at most 1 + W, W the
+width of a bucket (the record may leave one residual for another in the same cell, whose count then stays). An answer
+moves by (1, 1), or by (1 + W, 0) where the cell stays the same (private_multicalibration.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +29,10 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
 from hedgerow.mechanisms.sparse_vector import SparseVectorRun, sparse_vector
-from hedgerow.multicalibration.groups.family import spread_to_patterns
-from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting
-from hedgerow.multicalibration.mechanisms.noisy_shifts import shrunk_step
-from hedgerow.multicalibration.mechanisms.rounds import FEATURES, exact_cells
+from hedgerow.multicalibration.mechanisms.cells import FEATURES, exact_cells, patch_of, shrunk_step
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
 from hedgerow.multicalibration.model.model import Patch, Patches
-from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 
@@ -39,19 +40,19 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class NumericSparse:
+class NumericSparse(CalibrationMechanism):
     """Corrected NumericSparse.
 
     Parameters
     ----------
     positives : int
-        c: how many cells may be moved. All noise is proportional to it.
+        c: how many cells may be shifted. All noise is proportional to it.
     threshold : float
-        T in units of the scale of the noise on each question: higher, and fewer positives are spent on noise.
+        T in units of the scale of the noise on each question. Where it is higher, fewer positives are used up by noise.
     answer_share : float
         The part of ε that pays for the answers.
     z : float
-        An answered cell moves when its residual sum exceeds z standard deviations of the noise in it.
+        An answered cell is shifted when its residual sum exceeds z standard deviations of the noise in it.
 
     Examples
     --------
@@ -67,6 +68,11 @@ class NumericSparse:
     answer_share: float = 0.5
     z: float = 2.0
 
+    name: ClassVar[str] = "numeric_sparse"
+    releases: ClassVar[tuple[str, ...]] = ("count", "sum")
+    untold: ClassVar[str] = "no errors are known: only cells above the threshold are answered, and paid for"
+    noise: ClassVar[tuple[type, ...]] = (SparseVector,)
+
     def __post_init__(self) -> None:
         positives, threshold = whole(self.positives), real(self.threshold)
         if positives is None or not 1 <= positives <= 100_000 or threshold is None or threshold < 0.0:
@@ -79,26 +85,16 @@ class NumericSparse:
         object.__setattr__(self, "positives", positives)
         object.__setattr__(self, "threshold", threshold)
 
-    @property
-    def name(self) -> str:
-        """``"numeric_sparse"``."""
-        return "numeric_sparse"
-
-    @property
-    def default_delta(self) -> float:
-        """0: the price is pure."""
-        return 0.0
-
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
         """Return the run of questions that one model asks, at its share of ε."""
         same_cell = STEPS + widest_bucket(setting.n_buckets, STEPS)
-        near = setting.relation is Relation.ADD_REMOVE
+        add_remove = setting.relation is Relation.ADD_REMOVE
         return sparse_vector(
             budget.epsilon / setting.models,
             setting.relation,
-            reach=STEPS if near else same_cell,
+            reach=STEPS if add_remove else same_cell,
             positives=self.positives,
-            answer_moves=((STEPS, 1),) if near else ((STEPS, 1), (same_cell, 0)),
+            answer_moves=((STEPS, 1),) if add_remove else ((STEPS, 1), (same_cell, 0)),
             answer_widths=(float(STEPS), 1.0),
             answer_share=self.answer_share,
         )
@@ -106,21 +102,21 @@ class NumericSparse:
     def run(
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
-        """Go round the cells until a whole round says no, or all positives are used."""
+        """Ask the cells in turn until none of them exceeds the threshold, or all positives are used."""
         if not isinstance(described, SparseVector):
             raise TypeError("numeric_sparse runs as it was described")
         state = _State(setting, records, described)
         asked = SparseVectorRun(described, noise)
         threshold = round(self.threshold * described.question_scale)
-        place = 0
+        first = 0
         while asked.remaining:
-            order = np.roll(np.arange(state.cells), -place)
-            found = asked.first_positive(np.abs(state.residual.ravel()[order]), threshold)
+            order = np.roll(np.arange(state.cells), -first)
+            found = asked.first_positive(np.abs(state.residual[order]), threshold)
             if found is None:
                 break
             cell = int(order[found])
-            state.move(cell, asked.answer(int(state.residual.ravel()[cell]), int(state.count.ravel()[cell])), z=self.z)
-            place = (cell + 1) % state.cells
+            state.move(cell, asked.answer(int(state.residual[cell]), int(state.count[cell])), z=self.z)
+            first = (cell + 1) % state.cells
         model = Patches(setting.n_buckets, tuple(state.patches), LOW, HIGH)
         return Fitted(model, None, None, (state.released(),))
 
@@ -131,37 +127,30 @@ class _State:
     def __init__(self, setting: Setting, records: Records, described: SparseVector) -> None:
         self._setting, self._records = setting, records
         self._scales = np.array(described.answer_scales) / (STEPS, 1.0)
-        self._score = records.score
         self.cells = len(setting.family.groups) * setting.n_buckets
         self.patches: list[Patch] = []
         self._answers: list[tuple[int, float, float]] = []
-        self._count_cells()
+        self._count_cells(records.score)
 
-    def _count_cells(self) -> None:
-        k = self._setting.n_buckets
-        exact = exact_cells(self._records, self._score, k)
-        self.residual, self.count = exact[:, :k], exact[:, k:]
+    def _count_cells(self, score: Integers) -> None:
+        k, self._score = self._setting.n_buckets, score
+        exact = exact_cells(self._records, score, k)
+        self.residual, self.count = exact[:, :k].ravel(), exact[:, k:].ravel()
 
     def move(self, cell: int, answer: tuple[int, ...], *, z: float) -> None:
-        """Take a noisy answer in, and move its cell by what it supports."""
-        k = self._setting.n_buckets
+        """Keep a noisy answer, and shift its cell by what the answer supports."""
+        k, records = self._setting.n_buckets, self._records
         residual, count = answer[0] / STEPS, float(answer[1])
         self._answers.append((cell, residual, count))
-        # Two-sided geometric noise of scale s has a variance below 2s².
+        # Discrete Laplace noise of scale s has a variance below 2s².
         variance = 2.0 * self._scales**2
-        one = [np.array([number]) for number in (residual, count, *variance, (cell % k + 0.5) / k)]
-        steps = round(float(shrunk_step(*one, z=z)[0]) * STEPS)
-        if steps:
-            self.patches.append(Patch(np.array([[cell // k, cell % k]]), np.array([steps])))
-            self._shift(cell, steps)
-
-    def _shift(self, cell: int, steps: int) -> None:
-        k, records = self._setting.n_buckets, self._records
+        numbers = [np.array([number]) for number in (residual, count, *variance, (cell % k + 0.5) / k)]
         shift = np.zeros((len(self._setting.family.groups), k))
-        shift[cell // k, cell % k] = steps
-        moves = spread_to_patterns(records.family, records.patterns, shift).astype(np.int64)
-        self._score = np.clip(self._score + moves[records.pattern, bucket_of(self._score, k)], 0, STEPS)
-        self._count_cells()
+        shift[cell // k, cell % k] = shrunk_step(*numbers, z=z)[0]
+        patch = patch_of(shift)
+        if len(patch.cells):
+            self.patches.append(patch)
+            self._count_cells(patch.move(records.family, records.patterns, records.pattern, self._score, k))
 
     def released(self) -> AdditiveTable:
         """Return the answers in the order in which they were given."""

@@ -5,15 +5,16 @@ M·(1/w_R² + 1/w_N²) under add-remove (see `hedgerow.mechanisms.histogram_roun
 every δ > 0. w_R and w_N are the widths of the discrete Gaussian noise on a residual sum and on a count, M the number of
 groups that one record can be in (private_multicalibration.md).
 
-The scores of later rounds are functions of what earlier rounds released, so a round costs the same whenever it runs.
-What is made of the released sums is post-processing. For families of so many combinations that a count table would be
-mostly noise; where the atoms are few, ``table`` is better at the same price.
+The scores of later rounds are functions of what earlier rounds released, so each round has the same cost. What is
+computed from the released sums is post-processing. Use it for families with so many combinations of classes that a
+count table would be mostly noise; where there are few atoms, ``table`` is better at the same price.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +23,19 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.given import real, whole
 from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
-from hedgerow.multicalibration.groups.family import spread_to_patterns, sum_by_group
-from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, least_noise_for
-from hedgerow.multicalibration.mechanisms.noisy_shifts import NoisyCells, patch_of, shifts_of
-from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
-from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of
+from hedgerow.multicalibration.mechanisms.cells import FEATURES, NoisyCells, exact_cells, patch_of, shifts_of
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, least_noise_for
+from hedgerow.multicalibration.model.model import WRITTEN, Model, Patch, Patches, Residuals
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 
 Integers = NDArray[np.int64]
-FEATURES = ("residual", "count")
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class Rounds(CalibrationMechanism):
     """Gaussian histogram rounds.
 
     Parameters
@@ -46,7 +45,7 @@ class Rounds:
     residual_share : float
         The part of μ² that pays for residual sums; the rest pays for counts, which need less.
     z : float
-        A cell moves when its residual sum exceeds z standard deviations of privacy and binomial noise together.
+        A cell is shifted when its residual sum exceeds z standard deviations of privacy and binomial noise together.
 
     Examples
     --------
@@ -61,6 +60,12 @@ class Rounds:
     rounds: int = 2
     residual_share: float = 0.8
     z: float = 2.5
+
+    name: ClassVar[str] = "rounds"
+    default_delta: ClassVar[float] = DEFAULT_DELTA  # Gaussian noise has no price at δ = 0
+    releases: ClassVar[tuple[str, ...]] = ("count", "sum")
+    untold: ClassVar[str] = "errors after calibration are not known: the last round is not measured"
+    noise: ClassVar[tuple[type, ...]] = (HistogramRounds,)
 
     def __post_init__(self) -> None:
         rounds, share = whole(self.rounds), real(self.residual_share)
@@ -77,16 +82,6 @@ class Rounds:
             )
         object.__setattr__(self, "rounds", rounds)
         object.__setattr__(self, "residual_share", share)
-
-    @property
-    def name(self) -> str:
-        """``"rounds"``."""
-        return "rounds"
-
-    @property
-    def default_delta(self) -> float:
-        """1e-6: Gaussian noise has no price at 0."""
-        return DEFAULT_DELTA
 
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
         """Return the rounds with the least noise that the budget allows.
@@ -121,38 +116,41 @@ class Rounds:
     def run(
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
-        """Release T tables, each of the scores that the last one left, and turn each into shifts."""
+        """Release T tables, each of the scores after the round before, and turn each into shifts."""
         if not isinstance(described, HistogramRounds):
             raise TypeError("rounds run as they were described")
-        current, k = records.score, setting.n_buckets
+        score, k = records.score, setting.n_buckets
         patches: list[Patch] = []
         released: list[AdditiveTable] = []
         cells: list[NoisyCells] = []
         for _ in range(described.rounds):
-            table = _release(setting, described, exact_cells(records, current, k), noise)
+            table = _release(setting, described, exact_cells(records, score, k), noise)
             released.append(table)
-            cells.append(_noisy_cells(table, described, k))
-            steps = np.rint(shifts_of(setting.family, cells[-1], z=self.z) * STEPS)
-            patches.append(patch_of(steps))
-            moves = spread_to_patterns(records.family, records.patterns, steps).astype(np.int64)
-            current = np.clip(current + moves[records.pattern, bucket_of(current, k)], 0, STEPS)
+            cells.append(_noisy_cells(table, k))
+            patches.append(patch_of(shifts_of(setting.family, cells[-1], z=self.z)))
+            score = patches[-1].move(records.family, records.patterns, records.pattern, score, k)
         model = Patches(k, tuple(patches), LOW, HIGH)
         return Fitted(model, _as_residuals(setting, cells[0]), None, tuple(released))
 
+    @classmethod
+    def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
+        """Return whether the groups, the buckets and the noise of the residuals are those of the certificate."""
+        if not isinstance(part, HistogramRounds):
+            return False
+        if (part.groups, part.buckets) != (len(model.family.groups), model.n_buckets):
+            return False
+        return before is None or (
+            _is_written(before.residual_sd, part.residual.in_units / STEPS)
+            and _is_written(before.count_sd, part.count.in_units)
+        )
 
-def exact_cells(records: Records, current: Integers, n_buckets: int) -> Integers:
-    """Return Σ (y − p) in grid steps and N of every group and bucket at these scores: (groups, 2·buckets). PRIVATE."""
-    key = records.pattern * n_buckets + bucket_of(current, n_buckets)
-    gap = records.label * STEPS - current
-    cells = len(records.patterns) * n_buckets
-    # Sums in doubles are exact here: whole numbers below 2^53.
-    sums = [np.bincount(key, weights=part, minlength=cells) for part in (records.count * gap, records.count)]
-    table = np.concatenate([part.astype(np.int64).reshape(-1, n_buckets) for part in sums], axis=1)
-    return sum_by_group(records.family, records.patterns, table)
+
+def _is_written(sds: NDArray[np.float64], noise_sd: float) -> bool:
+    return bool(np.all(np.abs(sds - noise_sd) <= WRITTEN + 1e-9 * noise_sd))
 
 
 def _release(setting: Setting, described: HistogramRounds, exact: Integers, noise: NoiseSource) -> AdditiveTable:
-    """Return both tables plus the noise that was described: from here on everything is public."""
+    """Return residual sums and counts plus the noise that was described: from here on everything is public."""
     k = described.buckets
     residual, count = described.noisy(exact[:, :k], exact[:, k:], noise)
     cells = [{"group": name, "bucket": bucket} for name in setting.family.names for bucket in range(k)]
@@ -162,14 +160,14 @@ def _release(setting: Setting, described: HistogramRounds, exact: Integers, nois
     )
 
 
-def _noisy_cells(table: AdditiveTable, described: HistogramRounds, n_buckets: int) -> NoisyCells:
+def _noisy_cells(table: AdditiveTable, n_buckets: int) -> NoisyCells:
     residual, count = (table.column(name).reshape(-1, n_buckets) for name in FEATURES)
     spread = [np.full_like(residual, table.sd(name) ** 2) for name in FEATURES]
     return NoisyCells(residual, count, spread[0], spread[1])
 
 
 def _as_residuals(setting: Setting, cells: NoisyCells) -> Residuals:
-    """Return the first round's table as residuals of the original scores; Σ p is told by the middle of each bucket."""
+    """Return the first round's table as residuals of the original scores; Σ p uses the middle of each bucket."""
     k = setting.n_buckets
     middle = (np.arange(k) + 0.5) / k
     n = float(setting.n) if setting.n is not None else max(1.0, float(cells.count[0].sum()))

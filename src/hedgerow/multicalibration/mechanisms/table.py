@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +40,9 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.mechanisms.mechanism import Composition, Counts, GeometricCounts, Single
 from hedgerow.multicalibration.groups.family import Family, members_of
-from hedgerow.multicalibration.mechanisms.mechanism import Fitted, Setting, least_noise_for
-from hedgerow.multicalibration.model.model import Loss, Residuals, Shifts
-from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, ScoreBins
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, least_noise_for
+from hedgerow.multicalibration.model.model import WRITTEN, Loss, Model, Residuals, Shifts
+from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, ScoreBins, score_bucket
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 
@@ -51,14 +52,14 @@ Integers = NDArray[np.int64]
 BINARY = ("label=0", "label=1")
 PLACED = ("placed",)
 SWEEPS = 20
-# Atoms × bins: above, a cell holds less than its noise for any data of common size, and bins are made coarser.
+# Atoms × bins. Above this, a cell of data of usual size holds less than its noise, so bins are made coarser.
 FINE_CELLS = 20_000
 MOST_CELLS = 200_000
 MOST_BINS, FEWEST_BINS = 40, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(CalibrationMechanism):
     """The one-shot count table (multicalibration.md).
 
     Parameters
@@ -66,10 +67,9 @@ class Table:
     bins : int, optional
         Logit-spaced score bins; by default 40, or as many as keep atoms × bins ≤ 20,000, at least 10: a public choice.
     z : float
-        A cell of the noisy table moves when its residual sum exceeds z standard deviations of the noise in it, privacy
-        noise and the binomial noise of labels together.
+        A cell is shifted when its residual sum exceeds z standard deviations of privacy and binomial noise together.
     place_share : float
-        The part of the precision that tells where in their bin scores lie, for those that take few values.
+        The part of the precision that pays for the mean scores of bins, for scores that take few values.
 
     Examples
     --------
@@ -83,6 +83,9 @@ class Table:
     z: float = 2.5
     place_share: float = 0.05
 
+    name: ClassVar[str] = "table"
+    noise: ClassVar[tuple[type, ...]] = (GeometricCounts, GeometricCounts)
+
     def __post_init__(self) -> None:
         if self.bins is not None and not (isinstance(self.bins, int) and 2 <= self.bins <= 1000):
             raise ParameterError(
@@ -95,23 +98,13 @@ class Table:
                 "HG165", rule="`place_share` of a table lies between 0 and 1.", finding=f"Found {self.place_share!r}."
             )
 
-    @property
-    def name(self) -> str:
-        """``"table"``."""
-        return "table"
-
-    @property
-    def default_delta(self) -> float:
-        """0: the price is pure."""
-        return 0.0
-
     def score_bins(self, family: Family) -> ScoreBins:
         """Return the bins for a family: a public choice."""
         chosen = min(MOST_BINS, max(FEWEST_BINS, FINE_CELLS // family.atoms)) if self.bins is None else self.bins
         return ScoreBins(chosen)
 
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
-        """Return what one model needs: the noisy counts, and where in their bins scores lie.
+        """Return what one model needs: the noisy counts, and the mean scores of bins.
 
         Raises
         ------
@@ -137,12 +130,24 @@ class Table:
     def run(
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
-        """Release two noisy tables, and read them: only the first line touches records."""
+        """Release two noisy tables, and read them: only the first line reads records."""
         table, places = self.release(setting, described, records, noise)
         bins = self.score_bins(setting.family)
         count = table.values.sum(axis=1).reshape(-1, bins.count).sum(axis=0)
         means = means_of(places, count, table.sd(BINARY[0]) * math.sqrt(2.0 * setting.family.atoms), bins)
         return read_table((table, places), setting, means, bins, z=self.z)
+
+    @classmethod
+    def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
+        """Return whether the size of the table and the noise of the residuals are those of the certificate."""
+        if not isinstance(part, GeometricCounts) or part.cells % (2 * model.family.atoms):
+            return False
+        if before is None:
+            return True
+        # The count of a group and bucket is a sum over c pairs of counts, one a label: 2c times the variance of one.
+        pairs = (before.count_sd / part.noise_sd) ** 2 / 2.0
+        near = np.abs(pairs - np.rint(pairs)) <= 1e-9 * pairs + before.count_sd * WRITTEN / part.noise_sd**2
+        return bool(np.all(near))
 
     def counts(self, records: Records) -> NDArray[np.int64]:
         """Return the exact table, (atoms × bins, 2). PRIVATE."""
@@ -172,9 +177,6 @@ class Table:
         )
 
 
-# From here on: post-processing of released tables, but for `exact_places`.
-
-
 @dataclass(frozen=True, slots=True)
 class BinMeans:
     """The score at which each bin is read, and the variance of its error; (bins,) each."""
@@ -193,10 +195,10 @@ def exact_places(records: Records, bins: ScoreBins) -> Integers:
 
 
 def means_of(places: AdditiveTable, count: Floats, count_sd: float, bins: ScoreBins) -> BinMeans:
-    """Return the mean score of each bin as U and the noisy number N of its records tell it; post-processing.
+    """Return an estimate of the mean score of each bin from U and the noisy number N of its records; post-processing.
 
-    m = middle + (U − λ₀N)/N · width, with λ₀ where the middle lies, moved back towards the middle by how little is
-    known: τ²/(τ² + v), where v is the variance of the noise in m and τ² = width²/12 that of a score anywhere in a bin.
+    The estimate m = middle + (U − λ₀N)/N · width, where λ₀ is the λ of the middle, is shrunk towards the middle by the
+    factor τ²/(τ² + v): v is the variance of the noise in m, and τ² = width²/12 that of a score uniform in its bin.
 
     >>> held = AdditiveTable([{}] * 2, PLACED, np.array([[0.0], [0.0]]), np.zeros(1), "laplace")
     >>> means_of(held, np.array([0.0, 1000.0]), 0.0, ScoreBins(2)).score.round(3).tolist()
@@ -214,7 +216,7 @@ def means_of(places: AdditiveTable, count: Floats, count_sd: float, bins: ScoreB
 
 
 def _ends(bins: ScoreBins) -> tuple[Integers, Integers]:
-    """Return the left end and the width of each bin in grid steps, such that no score lies outside its bin's ends."""
+    """Return the left end and the width of each bin in grid steps, rounded outwards: each score lies in its bin."""
     ends = np.concatenate([[0.0], bins.edges, [1.0]]) * STEPS
     low = np.floor(ends[:-1]).astype(np.int64)
     return low, np.ceil(ends[1:]).astype(np.int64) - low
@@ -245,7 +247,7 @@ def read_table(
     original = np.broadcast_to(means.score, shape)
     calibrated = _sweeps(counts, original, members, setting.n_buckets, z)
     return Fitted(
-        # To the millionth, the grid of scores: a model file is read by people too.
+        # Rounded to the grid of scores: people read model files too.
         Shifts(bins.edges, np.round(calibrated - original, 6) + 0.0, LOW, HIGH),
         _residuals(counts, original, members, setting, means),
         _residuals(counts, calibrated, members, setting, means),
@@ -273,25 +275,21 @@ def _cells(
 ) -> Iterator[tuple[Integers, Integers, int]]:
     """Yield, group by group, its atoms and the cell of each (atom, bin): buckets of the current score, then bins."""
     for atoms in members:
-        yield atoms, _bucket(current[atoms], n_buckets), n_buckets
+        yield atoms, score_bucket(current[atoms], n_buckets), n_buckets
         yield atoms, score_bins[atoms], score_bins.shape[1]
 
 
-def _bucket(score: Floats, n_buckets: int) -> Integers:
-    return np.minimum((score * n_buckets).astype(np.int64), n_buckets - 1)
-
-
 def _moves(counts: _Counts, current: Floats, atoms: Integers, cell: Integers, cells: int, z: float) -> Floats:
-    """Return how far each cell moves; 0 where its residual is within its noise."""
+    """Return the shift of each cell; 0 where its residual is within its noise."""
     c, ones, n = current[atoms], counts.ones[atoms], counts.all[atoms]
     flat = cell.ravel()
     size = np.bincount(flat, n.ravel(), minlength=cells)
     residual = np.bincount(flat, (ones - n * c).ravel(), minlength=cells)
     spread = counts.sd**2 * ((1.0 - c) ** 2 + c**2) + np.maximum(n, 0.0) * c * (1.0 - c)
     variance = np.bincount(flat, spread.ravel(), minlength=cells)
-    # Where N itself is lost in noise, R/N could be anything: such a cell holds next to nobody, and stays.
-    lost = counts.sd * np.sqrt(2.0 * np.bincount(flat, minlength=cells))
-    moves = (size > np.maximum(z * lost, 1.0)) & (residual**2 > z**2 * variance)
+    # Where N itself is within its noise, R/N could be anything: such a cell holds few records, and stays.
+    noise = counts.sd * np.sqrt(2.0 * np.bincount(flat, minlength=cells))
+    moves = (size > np.maximum(z * noise, 1.0)) & (residual**2 > z**2 * variance)
     # |R| ≤ N holds for the true counts; where noise breaks it, the larger of the two divides.
     mean = residual / np.maximum(np.maximum(size, np.abs(residual)), 1e-9)
     shrink = np.maximum(0.0, 1.0 - variance / np.maximum(residual**2, 1e-9))
@@ -309,7 +307,7 @@ def _residuals(counts: _Counts, score: Floats, members: list[Integers], setting:
         s2 * ((1.0 - score) ** 2 + score**2),
         np.full(score.shape, 2.0 * s2),
     )
-    bucket = _bucket(score, k)
+    bucket = score_bucket(score, k)
     sums = np.stack([[np.bincount(bucket[a].ravel(), v[a].ravel(), minlength=k) for a in members] for v in values])
     placed = np.stack([_from_places(n[a], bucket[a], means, k) for a in members])
     total = float(setting.n) if setting.n is not None else float(n.sum())
@@ -321,9 +319,9 @@ def _residuals(counts: _Counts, score: Floats, members: list[Integers], setting:
 
 
 def _from_places(count: Floats, bucket: Integers, means: BinMeans, k: int) -> Floats:
-    """Return the variance in R of each bucket of a group, as far as it comes from where the scores of bins lie.
+    """Return the variance of R in each bucket of a group that comes from the errors of the mean scores of bins.
 
-    All records of a bin are read at one score, so its error moves R by as much as the cell has records of that bin.
+    All records of a bin are read at one score, so an error of it counts once for each record of the bin in the cell.
     """
     bins = count.shape[1]
     held = np.bincount((bucket * bins + np.arange(bins)).ravel(), count.ravel(), minlength=k * bins).reshape(k, bins)
@@ -331,7 +329,7 @@ def _from_places(count: Floats, bucket: Integers, means: BinMeans, k: int) -> Fl
 
 
 def _loss(counts: _Counts, of_one: Floats, of_zero: Floats, n: float) -> Loss:
-    """Return (1/n) Σ (n₁ l₁ + n₀ l₀): linear in the noisy counts, so unbiased for the binned scores, at no price."""
+    """Return (1/n) Σ (n₁ l₁ + n₀ l₀): linear in the noisy counts, so unbiased for the binned scores, at no cost."""
     total = float((counts.ones * of_one + counts.zeros * of_zero).sum())
     spread = counts.sd * float(np.sqrt((of_one**2 + of_zero**2).sum()))
     return Loss(total / max(n, 1.0), spread / max(n, 1.0))

@@ -1,15 +1,26 @@
 """A calibrated model: calibrations, one a class above two classes, with the public facts that they were made from.
 
 Everything in a private model is a function of noisy releases and public facts, so it may be published with its
-certificate.
+certificate. A calibration maps (score, classes) to a calibrated score; it holds no data, and JSON can hold it:
+
+=================  =====================================================================================
+`Shifts`           one shift for each atom × score bin of the original score (the count table)
+`Patches`          rounds of shifts for group × bucket of the CURRENT score (Algorithm 1 and the mechanisms like it)
+=================  =====================================================================================
+
+Both add shifts to a score and clip the result to a range; a score without a shift stays as it is.
+
+Calibration errors are read from `Residuals`, exact or noisy. A **cell** is a group × bucket of the prediction. With y
+the labels and p the predictions of its records, R = Σ (y − p) and N is their number. Where a noisy table was released,
+R and N come from it, with its noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +30,12 @@ from hedgerow.facts.columns import Scalar
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration.groups.columns import Column, RecordColumns
 from hedgerow.multicalibration.groups.family import Family, spread_to_patterns
-from hedgerow.multicalibration.model.records import STEPS, bucket_of, fold_classes, to_grid
+from hedgerow.multicalibration.model.records import STEPS, as_scores, bucket_of, fold_classes, to_grid
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+WRITTEN = 6e-7
+"""How far a residual that was read may be from the one that was written, with six decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +61,9 @@ class Residuals:
     n : float
         The number of records: exact, public, or read from the noisy table.
     private : bool
-        Whether these are readings of something released; exact residuals are data, and are never released.
+        Whether these were read from a release; exact residuals are data, and are never released.
     log_loss, brier : Loss or None
-        Mean losses of the scores, where what was released tells them.
+        Mean losses of the scores, where they can be read from the release.
     """
 
     groups: tuple[str, ...]
@@ -65,25 +78,15 @@ class Residuals:
     brier: Loss | None = None
 
     @classmethod
-    def exact(
-        cls,
-        groups: tuple[str, ...],
-        residual: Floats,
-        count: Floats,
-        predicted: Floats,
-        *,
-        n: float,
-        log_loss: float,
-        brier: float,
-    ) -> Residuals:
-        """Return residuals without noise."""
+    def exact(cls, groups: tuple[str, ...], sums: Floats, n: float, *, log_loss: float, brier: float) -> Residuals:
+        """Return residuals without noise; `sums` holds R, N and Σ p, (3, groups, buckets)."""
+        residual, count, predicted = sums
         none = np.zeros_like(residual)
-        losses = Loss(log_loss, 0.0), Loss(brier, 0.0)
-        return cls(groups, residual, count, predicted, none, none, n, False, *losses)
+        return cls(groups, residual, count, predicted, none, none, n, False, Loss(log_loss, 0.0), Loss(brier, 0.0))
 
 
 class Calibration(Protocol):
-    """Maps scores to calibrated scores. It holds public facts and released numbers, nothing else."""
+    """Maps scores to calibrated scores. It holds only public facts and released numbers."""
 
     @property
     def kind(self) -> str:
@@ -117,11 +120,11 @@ class Shifts:
     shift: Floats
     low: float
     high: float
-    kind: str = field(default="shifts", init=False)
+    kind: ClassVar[str] = "shifts"
 
     def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
         """Return calibrated scores, (records,)."""
-        known = np.where(np.isnan(scores), 0.5, np.clip(scores, 0.0, 1.0))
+        known = as_scores(scores)
         bins = np.searchsorted(self.edges, known, side="right")
         moved = known + self.shift[family.atom_codes(classes), bins]
         return np.asarray(np.clip(moved, self.low, self.high), dtype=np.float64)
@@ -145,24 +148,26 @@ class Shifts:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One round: every record moves by the sum of the shifts of its cells, all told by the same current score.
+    """One round: every record moves by the sum of the shifts of its cells, all found by the same current score.
 
     Attributes
     ----------
-    cells : int array, (moved, 2)
-        (group, bucket) of each cell that moves.
-    shift : int array, (moved,)
-        By how much, in grid units (1/STEPS).
+    cells : int array, (shifted, 2)
+        (group, bucket) of each cell that is shifted.
+    shift : int array, (shifted,)
+        By how much, in grid steps (1/STEPS).
     """
 
     cells: Integers
     shift: Integers
 
-    def table(self, family: Family, patterns: Integers, n_buckets: int) -> Integers:
-        """Return the shift of each pattern × bucket, (patterns, n_buckets)."""
-        shift = np.zeros((len(family.groups), n_buckets))
-        np.add.at(shift, (self.cells[:, 0], self.cells[:, 1]), self.shift)
-        return spread_to_patterns(family, patterns, shift).astype(np.int64)
+    def move(self, family: Family, patterns: Integers, pattern: Integers, score: Integers, n_buckets: int) -> Integers:
+        """Return the scores after this round, as grid indices, of records whose classes are ``patterns[pattern]``."""
+        table = np.zeros((len(family.groups), n_buckets))
+        np.add.at(table, (self.cells[:, 0], self.cells[:, 1]), self.shift)
+        moves = spread_to_patterns(family, patterns, table).astype(np.int64)
+        moved: Integers = np.clip(score + moves[pattern, bucket_of(score, n_buckets)], 0, STEPS)
+        return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +191,15 @@ class Patches:
     rounds: tuple[Patch, ...]
     low: float = 0.0
     high: float = 1.0
-    kind: str = field(default="patches", init=False)
+    kind: ClassVar[str] = "patches"
 
     def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
         """Return calibrated scores, (records,)."""
         patterns, pattern = fold_classes(family, classes)
-        first = to_grid(scores)
-        current = first.copy()
+        first = current = to_grid(scores)
         for patch in self.rounds:
-            moves = patch.table(family, patterns, self.n_buckets)[pattern, bucket_of(current, self.n_buckets)]
-            current = np.clip(current + moves, 0, STEPS)
-        moved = np.where(np.isnan(scores), 0.5, np.clip(scores, 0.0, 1.0)) + (current - first) / STEPS
+            current = patch.move(family, patterns, pattern, current, self.n_buckets)
+        moved = as_scores(scores) + (current - first) / STEPS
         return np.asarray(np.clip(moved, self.low, self.high), dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,92 +217,22 @@ class Patches:
         return cls(int(record["n_buckets"]), rounds, float(record["low"]), float(record["high"]))
 
 
-@dataclass(frozen=True)
-class Model:
-    """A public function of scores and groups.
-
-    Attributes
-    ----------
-    family : Family
-        The groups.
-    classes : tuple
-        The labels: two, or more.
-    calibrations : tuple of Calibration
-        One for the second of two classes, or one a class.
-    n_buckets : int
-        k, in which calibration was asked for and is reported.
-    mechanism : str
-        Which mechanism made it.
-    before, after : tuple of Residuals or None
-        Residuals before and after, of each calibration; readings of what was released.
-    certificate : Certificate or None
-        What it cost; None for ``none``.
-    score : str, int or None
-        The column in which scores stand, where they came precomputed.
-    n : int or None
-        The number of records, under replace-one, where it is public and stated.
-    """
-
-    family: Family
-    classes: tuple[Scalar, ...]
-    calibrations: tuple[Calibration, ...]
-    n_buckets: int
-    mechanism: str
-    before: tuple[Residuals | None, ...]
-    after: tuple[Residuals | None, ...]
-    certificate: Certificate | None
-    score: Column | None = None
-    n: int | None = None
-
-    def calibrated(self, columns: RecordColumns, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the calibrated probability of every class, (records, classes); rows add up to 1.
-
-        Parameters
-        ----------
-        columns : Columns
-            The records' columns, for their groups.
-        scores : float array, (records,) or (records, classes)
-            The original probability of the second of two classes, or of each class.
-
-        Raises
-        ------
-        DataError
-            HG166: a column is missing, or the scores have another shape.
-        """
-        given = np.asarray(scores, dtype=np.float64)
-        given = given[:, None] if given.ndim == 1 else given
-        if given.shape != (len(columns), len(self.calibrations)):
-            raise DataError(
-                "HG166",
-                rule="There is one score a record, or one a class above two classes.",
-                finding=f"Found {given.shape[-1]} columns of scores for {len(self.calibrations)}.",
-            )
-        classes = self.family.classes(columns)
-        made = np.stack(
-            [one.apply(self.family, classes, given[:, place]) for place, one in enumerate(self.calibrations)], axis=1
-        )
-        if made.shape[1] == 1:
-            return np.concatenate([1.0 - made, made], axis=1)
-        total = made.sum(axis=1, keepdims=True)
-        return np.where(total > 0.0, made / np.where(total > 0.0, total, 1.0), 1.0 / made.shape[1])
-
-
 CONSENT = "on_private_rows_without_protection"
-"""The one value of `base_fit`: a base model may be fitted on the very records whose protection is asked for."""
+"""The value of `base_fit` that allows a base model to be fitted on the private records themselves."""
 
 NOT_PROTECTED = "NOT PROTECTED"
-"""How the line of a certificate begins that takes back its price for the records of a fit."""
+"""The first words of the assumption on a certificate which says that its price does not hold for the records."""
 
 _ALONE = " A record's score depends on no other record of the fit."
 
 
 class BaseOrigin(Enum):
-    """Where a base model comes from; the value is what stands on the certificate.
+    """Where a base model comes from; the value is what the certificate says.
 
     ===============  ====================================================================
-    `GIVEN`          it was fitted before, or its scores are precomputed
-    `CERTIFIED`      it was fitted before and has a ``certificate_`` of its own
-    `APART`          it was fitted in this call on rows that were passed apart
+    `GIVEN`          it was fitted before the call, or its scores are precomputed
+    `CERTIFIED`      it was fitted before the call and has a ``certificate_`` of its own
+    `APART`          it was fitted in this call on other rows (`base_rows`)
     `UNPROTECTED`    it was fitted on the private rows themselves, with the caller's consent
     ===============  ====================================================================
     """
@@ -322,3 +255,74 @@ class BaseOrigin(Enum):
         "predictions, which are made from its scores. The price is that of the calibration of a base model that is "
         "public; for the records of this fit no ε holds."
     )
+
+
+@dataclass(frozen=True)
+class Model:
+    """A public function of scores and groups.
+
+    Attributes
+    ----------
+    family : Family
+        The groups.
+    classes : tuple
+        The labels: two, or more.
+    calibrations : tuple of Calibration
+        One for the second of two classes, or one a class.
+    n_buckets : int
+        k, the buckets in which the model is calibrated and reported.
+    mechanism : str
+        The mechanism that made it.
+    before, after : tuple of Residuals or None
+        Residuals before and after each calibration, read from the release.
+    certificate : Certificate or None
+        The price; None for ``none``.
+    score : str, int or None
+        The column of scores, where they were precomputed.
+    n : int or None
+        The number of records under replace-one, where it is public.
+    """
+
+    family: Family
+    classes: tuple[Scalar, ...]
+    calibrations: tuple[Calibration, ...]
+    n_buckets: int
+    mechanism: str
+    before: tuple[Residuals | None, ...]
+    after: tuple[Residuals | None, ...]
+    certificate: Certificate | None
+    score: Column | None = None
+    n: int | None = None
+
+    def calibrated(self, columns: RecordColumns, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the calibrated probability of every class, (records, classes); rows add up to 1.
+
+        Parameters
+        ----------
+        columns : RecordColumns
+            The columns of the records, for their groups.
+        scores : float array, (records,) or (records, classes)
+            The original probability of the second of two classes, or of each class.
+
+        Raises
+        ------
+        DataError
+            HG166: a column is missing, or the scores have another shape.
+        """
+        given = np.asarray(scores, dtype=np.float64)
+        given = given[:, None] if given.ndim == 1 else given
+        if given.shape != (len(columns), len(self.calibrations)):
+            raise DataError(
+                "HG166",
+                rule="There is one score a record, or one a class above two classes.",
+                finding=f"Found {given.shape[-1]} columns of scores for {len(self.calibrations)}.",
+            )
+        classes = self.family.classes(columns)
+        made = np.stack(
+            [made.apply(self.family, classes, column) for made, column in zip(self.calibrations, given.T, strict=True)],
+            axis=1,
+        )
+        if made.shape[1] == 1:
+            return np.concatenate([1.0 - made, made], axis=1)
+        total = made.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, made / np.where(total > 0.0, total, 1.0), 1.0 / made.shape[1])

@@ -98,7 +98,8 @@ def _model(record: Mapping[str, Any]) -> Model:
     family = _family(record["groups"])
     calibrations = tuple(_calibration(one, family) for one in record["calibrations"])
     classes = tuple(record["classes"])
-    if len(calibrations) != (1 if len(classes) == 2 else len(classes)):
+    models = 1 if len(classes) == 2 else len(classes)
+    if not len(calibrations) == len(record["before"]) == len(record["after"]) == models:
         raise ValueError("calibrations and classes")
     if not (record["score"] is None or isinstance(record["score"], (str, int))):
         raise ValueError("score")

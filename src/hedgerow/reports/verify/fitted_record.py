@@ -14,10 +14,8 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
     GeometricCounts,
-    HistogramRounds,
     MomentsGaussian,
     MomentsGeometric,
-    RandomisedRecords,
     Resample,
     ResampledGaussian,
     Single,
@@ -25,8 +23,8 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
     parts_of,
 )
+from hedgerow.multicalibration.mechanisms.mechanism import mechanism_class
 from hedgerow.multicalibration.model.model_file import model_from_text
-from hedgerow.multicalibration.model.records import STEPS
 
 _LOOKS: dict[str, tuple[type, ...]] = {
     "gaussian": (MomentsGaussian,),
@@ -36,13 +34,6 @@ _LOOKS: dict[str, tuple[type, ...]] = {
     "thresholdout": (SparseVector,),
     "resample": (Resample,),
 }
-_FITS: dict[str, tuple[type, ...]] = {
-    "table": (GeometricCounts,),
-    "rounds": (HistogramRounds,),
-    "numeric_sparse": (SparseVector,),
-    "input_perturbation": (RandomisedRecords,),
-}
-_PRINTED = 6e-7  # residuals are written with six decimals
 
 
 def contradictions_of_a_score(score: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
@@ -87,29 +78,11 @@ def contradictions_of_a_model(record: Mapping[str, Any], certificate: Certificat
     except DataError:
         yield "It is no model as it was written."
         return
-    parts, models = parts_of(certificate.mechanism), len(model.calibrations)
-    each = 2 if model.mechanism == "table" else 1
-    kinds = _FITS.get(model.mechanism, ())
-    if len(parts) != each * models or not all(isinstance(part, kinds) for part in parts):
+    parts, mechanism = parts_of(certificate.mechanism), mechanism_class(model.mechanism)
+    expected = () if mechanism is None else mechanism.noise * len(model.calibrations)
+    if mechanism is None or not expected or len(parts) != len(expected) or not all(map(isinstance, parts, expected)):
         yield "The mechanism of the model is not the one on its certificate, once for each of its calibrations."
         return
-    atoms = model.family.atoms
-    for place, before in enumerate(model.before):
-        part = parts[each * place]
-        if isinstance(part, HistogramRounds):
-            sds = part.residual.in_units / STEPS, part.count.in_units
-            fits = (part.groups, part.buckets) == (len(model.family.groups), model.n_buckets)
-            if before is not None:
-                fits &= bool(np.all(np.abs(before.residual_sd - sds[0]) <= _PRINTED + 1e-9 * sds[0]))
-                fits &= bool(np.all(np.abs(before.count_sd - sds[1]) <= _PRINTED + 1e-9 * sds[1]))
-        elif isinstance(part, GeometricCounts):
-            fits = part.cells % (2 * atoms) == 0
-            if before is not None:
-                # Each count of a group and bucket is a sum of counts of both labels: c pairs have 2c times the noise.
-                pairs = (before.count_sd / part.noise_sd) ** 2 / 2.0
-                near = np.abs(pairs - np.rint(pairs)) <= 1e-9 * pairs + before.count_sd * _PRINTED / part.noise_sd**2
-                fits &= bool(np.all(near))
-        else:
-            fits = True
-        if not fits:
+    for before, part in zip(model.before, parts[:: len(mechanism.noise)], strict=True):
+        if not mechanism.agrees(model, before, part):
             yield "The noise, the groups or the cells of the model are not those of the mechanism on its certificate."
