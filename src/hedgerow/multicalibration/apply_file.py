@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.cells import as_numbers
 from hedgerow.engines.files import open_file, read_header
 from hedgerow.engines.reading import SourceFile, source_file
 from hedgerow.engines.schema import BLANKS, comparable
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, HedgerowError, ParameterError
-from hedgerow.multicalibration.groups.columns import RecordColumns, as_numbers
+from hedgerow.multicalibration.groups.columns import RecordColumns
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.model.model import Model

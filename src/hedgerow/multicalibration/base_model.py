@@ -29,8 +29,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hedgerow.engines.cells import cells_of
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.multicalibration.groups.columns import RecordColumns, cells_of
+from hedgerow.multicalibration.groups.columns import RecordColumns
 from hedgerow.multicalibration.model.model import CONSENT, BaseOrigin
 from hedgerow.user_code import quietly
 

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from hedgerow.engines.cells import as_numbers, places_of
 from hedgerow.errors import HedgerowWarning, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
@@ -35,7 +36,7 @@ from hedgerow.multicalibration.base_model import (
     scores_of,
 )
 from hedgerow.multicalibration.fit import fit_model
-from hedgerow.multicalibration.groups.columns import Column, as_numbers, places_of, records_of
+from hedgerow.multicalibration.groups.columns import Column, records_of
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
 from hedgerow.multicalibration.model.records import Records

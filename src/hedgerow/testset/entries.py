@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.cells import cells_of
 from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]
@@ -116,26 +117,16 @@ def entries_of(values: Any) -> Entries:
     """
     if isinstance(values, Entries):
         return values
-    if isinstance(values, np.ma.MaskedArray):
-        hidden, values = np.ma.getmaskarray(values), np.array(values.data, dtype=object)
-        values[hidden] = None
-    if isinstance(values, np.ndarray):
-        return _of_array(values)
     if isinstance(values, (list, tuple)):
         return _of_cells([_inside(value) for value in values])
     if hasattr(values, "get_column") and getattr(values, "width", 0) == 1:  # a polars frame of one column
         values = values.to_series()
     if getattr(values, "num_columns", 0) == 1 and hasattr(values, "column"):  # an Arrow table of one column
         values = values.column(0)
-    if hasattr(values, "to_list") and hasattr(values, "is_null"):  # polars
-        return _of_cells(_polars_cells(values))
     dtype = getattr(values, "dtype", None)
     if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":  # pandas on Arrow
         values = values.array.__arrow_array__()
-    if hasattr(values, "to_pylist"):
-        return _of_cells(_arrow_cells(values)) if _plain_arrow(values.type) else _nothing(len(values))
-    # pandas: its own array would be made numbers or objects by one missing value.
-    return _of_array(np.asarray(values, dtype=object))
+    return _of_array(cells_of(values))
 
 
 def number_in(text: str) -> float:
@@ -155,9 +146,13 @@ def _of_array(array: NDArray[Any]) -> Entries:
         array = array[:, 0]
     if array.ndim != 1:
         raise TypeError("a column has one dimension")
+    hidden, array = np.ma.getmaskarray(array), np.ma.getdata(array)
     if array.dtype.kind in "biuf":
         with np.errstate(all="ignore"):
-            return Entries(array.astype(np.float64), *_no_texts(len(array)))
+            return Entries(np.where(hidden, np.nan, array.astype(np.float64)), *_no_texts(len(array)))
+    if hidden.any():
+        array = array.astype(object)
+        array[hidden] = None
     if array.dtype.kind in "OUST":
         try:
             return _of_cells(array.tolist())
@@ -202,40 +197,12 @@ def _plainly(listed: Callable[[], list[Any]]) -> Any:
         return None
 
 
-def _polars_cells(series: Any) -> list[Any]:
-    """Return the cells of a polars series as Python's own; None where it holds neither numbers nor texts."""
-    name = str(series.dtype)
-    if name.startswith(("String", "Categorical", "Enum")):
-        # As bytes: a text that is not UTF-8 would stop polars itself.
-        cells: list[Any] = series.cast(str).cast(bytes).to_list()
-        return cells
-    if series.dtype.is_numeric() or name in ("Boolean", "Binary", "Object", "Null"):
-        return list(series.to_list())
-    # A date beyond the year 9999 cannot become one of Python's.
-    return [None] * len(series)
-
-
-def _arrow_cells(column: Any) -> list[Any]:
-    """Return the cells of an Arrow column of numbers or texts as Python's own, texts as bytes."""
-    if str(column.type).startswith("dictionary"):
-        column = column.cast(column.type.value_type)
-    # Arrow takes a text as UTF-8 without looking; Python looks.
-    return list((column.cast("large_binary") if "string" in str(column.type) else column).to_pylist())
-
-
 def _nothing(n: int) -> Entries:
     return Entries(np.full(n, np.nan), *_no_texts(n))
 
 
 def _no_texts(n: int) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
     return np.full(n, "", dtype=object), np.zeros(n, dtype=bool)
-
-
-def _plain_arrow(kind: Any) -> bool:
-    """Return whether an Arrow type holds numbers or texts, by its name: others may fail to become Python's own."""
-    name = str(getattr(kind, "value_type", kind)) if str(kind).startswith("dictionary") else str(kind)
-    return name.startswith(("int", "uint", "float", "halffloat", "double", "decimal", "bool", "string", "large_string",
-                            "binary", "large_binary", "null"))  # fmt: skip
 
 
 def digest_of(key: bytes, *columns: Entries) -> str:

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.cells import as_numbers, places_of
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Scalar
 from hedgerow.facts.given import plain
-from hedgerow.multicalibration.groups.columns import Column, RecordColumns, as_flags, as_numbers, places_of
+from hedgerow.multicalibration.groups.columns import Column, RecordColumns, as_flags
 from hedgerow.multicalibration.groups.family import Attribute, Family
 
 Codes = NDArray[np.int64]

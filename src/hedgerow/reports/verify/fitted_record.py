@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from hedgerow.errors import DataError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hedgerow.engines.frames import as_texts
+from hedgerow.engines.cells import as_texts
 
 
 class Loud:
