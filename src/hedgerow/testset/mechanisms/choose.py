@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
-from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric, Resample, Single
+from hedgerow.mechanisms.mechanism import Single
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
 from hedgerow.testset.mechanisms.laplace import LaplaceLook
 from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options
@@ -16,7 +16,7 @@ from hedgerow.testset.mechanisms.resample_gaussian import ResampleGaussianLook
 from hedgerow.testset.mechanisms.smoothed_resample import SmoothedResampleLook
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
 
-_KINDS: dict[str, Any] = {
+_KINDS: dict[str, type[LookMechanism]] = {
     kind.name: kind
     for kind in (
         GaussianLook,
@@ -28,10 +28,6 @@ _KINDS: dict[str, Any] = {
     )
 }
 MECHANISMS = tuple(_KINDS)
-_BY_NAME_ONLY = {
-    "thresholdout": "by name only: it needs a training score; the error is that of a paid answer",
-    "resample": "by name only: (0, δ), no ε",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +83,18 @@ def compare(conditions: Conditions, options: Options | None = None) -> tuple[Com
     smoothed_resample 0.0063 1.05
     laplace 0.0084 1.4
     """
-    tried = [(name, *_error(name, conditions, options or Options())) for name in MECHANISMS]
-    best = min((error for name, error, _ in tried if error is not None and name not in _BY_NAME_ONLY), default=None)
-    rows = [
-        Compared(name, error, error / best if error is not None and best else None, _note(name, note))
-        for name, error, note in tried
-    ]
-    return tuple(sorted(rows, key=lambda row: (row.name in _BY_NAME_ONLY, row.standard_error or float("inf"))))
+    tried = [(kind, *_error(kind, conditions, options or Options())) for kind in _KINDS.values()]
+    best = min((error for kind, error, _ in tried if error is not None and not kind.by_name_only), default=None)
+    tried.sort(key=lambda row: (bool(row[0].by_name_only), row[1] or math.inf))
+    return tuple(
+        Compared(
+            kind.name,
+            error,
+            error / best if error is not None and best else None,
+            "; ".join(part for part in (kind.by_name_only, note) if part),
+        )
+        for kind, error, note in tried
+    )
 
 
 def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism:
@@ -107,26 +108,20 @@ def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism
         HG401, HG403, HG431: it does not serve under these conditions.
     """
     if name != "auto":
-        return _fitted(name, conditions, options)
-    served = [row for row in compare(conditions, options) if row.standard_error and row.name not in _BY_NAME_ONLY]
-    if not served:
-        # Nothing serves: let the plainest mechanism say why.
-        served = [Compared("gaussian", None, None, "")]
-    return _fitted(served[0].name, conditions, options)
+        return _kind(name).fitted(conditions, options)
+    served = [
+        row.name for row in compare(conditions, options) if row.standard_error and not _KINDS[row.name].by_name_only
+    ]
+    # If none can be used, the simplest mechanism says why.
+    return _kind(served[0] if served else "gaussian").fitted(conditions, options)
 
 
 def mechanism_of(name: str, conditions: Conditions, described: Single, options: Options) -> LookMechanism:
     """Return the mechanism of a recorded description."""
-    look: LookMechanism = _kind(name).of(conditions, described, options)
-    return look
+    return _kind(name).of(conditions, described, options)
 
 
-def _fitted(name: str, conditions: Conditions, options: Options) -> LookMechanism:
-    look: LookMechanism = _kind(name).fitted(conditions, options)
-    return look
-
-
-def _kind(name: str) -> Any:
+def _kind(name: str) -> type[LookMechanism]:
     if name not in _KINDS:
         raise ParameterError(
             "HG172",
@@ -137,36 +132,11 @@ def _kind(name: str) -> Any:
     return _KINDS[name]
 
 
-def _error(name: str, conditions: Conditions, options: Options) -> tuple[float | None, str]:
+def _error(kind: type[LookMechanism], conditions: Conditions, options: Options) -> tuple[float | None, str]:
     try:
-        look: LookMechanism = _KINDS[name].fitted(conditions, options, checked=False)
+        look = kind.fitted(conditions, options, checked=False)
     except HedgerowError as refused:
         return None, f"{refused.code}: {refused.rule}"
     if conditions.n is not None:
-        return look.expected_error(), _resample_price(look, conditions)
-    return _in_records(look.described, conditions), "in records; n is private"
-
-
-def _resample_price(look: LookMechanism, conditions: Conditions) -> str:
-    if not isinstance(look, ResampleLook):
-        return ""
-    needed = Resample(look.described.n, look.described.draws * conditions.n_looks).chance
-    return f"all looks cost δ = {needed:.4g}"
-
-
-def _in_records(described: Single, conditions: Conditions) -> float | None:
-    """Return the sd of n times the score's noise, in units of one record's range, at a score in the middle."""
-    steps = conditions.grid.steps
-    match described:
-        case GeometricCounts():
-            # Two counts, each with noise of its own, of which the middle takes half of each.
-            return float(described.noise_sd / math.sqrt(2.0))
-        case MomentsGaussian():
-            return described.noise.total.in_units / (2.0 * steps)
-        case MomentsGeometric():
-            return float(math.sqrt(2.0) * described.noise.total.in_units / (2.0 * steps))
-    return None
-
-
-def _note(name: str, note: str) -> str:
-    return "; ".join(part for part in (_BY_NAME_ONLY.get(name, ""), note) if part)
+        return look.expected_error(), look.note()
+    return look.error_in_records(), "in records; n is private"

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise, Single
+from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise
 from hedgerow.mechanisms.moments import MomentsLayout
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question
 from hedgerow.testset.mechanisms.reading import (
     counts_design,
     draw_and_read,
@@ -33,7 +33,7 @@ from hedgerow.testset.mechanisms.reading import (
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLook:
+class GaussianLook(LookMechanism):
     """Discrete Gaussian noise on the sum of the losses.
 
     Examples
@@ -45,28 +45,24 @@ class GaussianLook:
     0.006
     """
 
-    conditions: Conditions
     described: MomentsGaussian
     name: ClassVar[str] = "gaussian"
-    once: ClassVar[bool] = False
+    describes: ClassVar[type] = MomentsGaussian
 
     @classmethod
-    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> GaussianLook:
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
         """Return the mechanism of least noise (HG401 at δ = 0)."""
         build = _Binary(conditions.relation) if conditions.binary else moments_design(conditions, "gaussian").mechanism
         return cls.of(conditions, fit(build, conditions, checked=checked), options)
-
-    @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> GaussianLook:
-        """Return the mechanism of a description."""
-        if not isinstance(described, MomentsGaussian):
-            raise TypeError(described.type)
-        return cls(conditions, described)
 
     def expected_error(self) -> float | None:
         """Return (U − L)·sd/(2·reach·n), the noise on the score."""
         n, layout = self.conditions.n, self.described.layout
         return None if n is None else self.conditions.half_range * self._width / (layout.reach * n)
+
+    def error_in_records(self) -> float | None:
+        """Return sd/(2·reach): the noise on the sum of the losses, in ranges of one record."""
+        return self._width / (2.0 * self.conditions.grid.steps)
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Add noise and read."""

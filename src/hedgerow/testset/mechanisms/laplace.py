@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric, Single
+from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question
 from hedgerow.testset.mechanisms.reading import counts_design, draw_and_read, moments_design
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLook:
+class LaplaceLook(LookMechanism):
     """Two-sided geometric noise on the sum of the losses.
 
     Examples
@@ -33,22 +33,14 @@ class LaplaceLook:
     0.00136
     """
 
-    conditions: Conditions
     described: GeometricCounts | MomentsGeometric
     name: ClassVar[str] = "laplace"
-    once: ClassVar[bool] = False
+    describes: ClassVar[tuple[type, ...]] = (GeometricCounts, MomentsGeometric)
 
     @classmethod
-    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> LaplaceLook:
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
         """Return the mechanism of least noise."""
         return cls.of(conditions, fit(_design(conditions).mechanism, conditions, checked=checked), options)
-
-    @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> LaplaceLook:
-        """Return the mechanism of a description."""
-        if not isinstance(described, (GeometricCounts, MomentsGeometric)):
-            raise TypeError(described.type)
-        return cls(conditions, described)
 
     def expected_error(self) -> float | None:
         """Return the sd of the noise on the score."""
@@ -59,6 +51,14 @@ class LaplaceLook:
             return described.noise_sd / n
         scale = described.noise.total.in_units / described.layout.reach
         return math.sqrt(2.0) * self.conditions.half_range * scale / n
+
+    def error_in_records(self) -> float | None:
+        """Return the noise on the sum of the losses, in ranges of one record."""
+        described = self.described
+        if isinstance(described, GeometricCounts):
+            # Two counts, each with noise of its own, of which the middle takes half of each.
+            return float(described.noise_sd / math.sqrt(2.0))
+        return float(math.sqrt(2.0) * described.noise.total.in_units / (2.0 * self.conditions.grid.steps))
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Add noise and read."""

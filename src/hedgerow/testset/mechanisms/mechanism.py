@@ -1,6 +1,6 @@
 """What a mechanism of a test set is given, and what it must do: describe what is priced, and answer a question with it.
 
-To add one, write ``mechanisms/<name>.py`` with one class that has what `LookMechanism` lists, and name the class in
+To add one, write ``mechanisms/<name>.py`` with a subclass of `LookMechanism`, and name the class in
 `hedgerow.testset.mechanisms.choose`.
 
 ===========================  ==========================================================================  =============
@@ -17,8 +17,9 @@ file                         what it releases                                   
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Self
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
@@ -175,28 +176,68 @@ class Answer:
     paid: bool = True
 
 
-class LookMechanism(Protocol):
-    """One mechanism with its noise, fitted to the budget of all looks."""
+@dataclass(frozen=True, slots=True)
+class LookMechanism(ABC):
+    """One mechanism with its noise, fitted to the budget of all looks.
 
-    @property
-    def name(self) -> str:
-        """The value of `mechanism=`."""
-        ...
+    Attributes
+    ----------
+    conditions : Conditions
+    described : Single
+        What runs at each look (at the first, for all looks, where `once`): what is priced is what is drawn.
+    name : str
+        The value of `mechanism=`.
+    describes : type or types
+        What `described` can be.
+    once : bool
+        Whether the whole price is paid with the first look.
+    by_name_only : str
+        Why `auto` never takes it; empty if it may.
+    """
 
-    @property
-    def described(self) -> Single:
-        """What runs at each look (at the first, for all looks, where `once`): priced and drawn."""
-        ...
+    conditions: Conditions
+    described: Single
+    name: ClassVar[str]
+    describes: ClassVar[type | tuple[type, ...]]
+    once: ClassVar[bool] = False
+    by_name_only: ClassVar[str] = ""
 
-    @property
-    def once(self) -> bool:
-        """Whether the whole price is paid with the first look."""
-        ...
+    @classmethod
+    @abstractmethod
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
+        """Return the mechanism of least noise with which all looks meet the budget.
 
+        Without `checked` it is good for a comparison, not for a release.
+        """
+
+    @classmethod
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> Self:
+        """Return the mechanism of a description."""
+        if not isinstance(described, cls.describes):
+            raise TypeError(described.type)
+        return cls(conditions, described)
+
+    @abstractmethod
     def expected_error(self) -> float | None:
-        """Return the sd, about the test set's own score, that a look may be expected to have; None without n."""
-        ...
+        """Return the expected sd of a look about the test set's own score; None without n."""
 
+    def error_in_records(self) -> float | None:
+        """Return the sd of n times the noise on a score of one half, in ranges of one record; None if not known."""
+        return None
+
+    def note(self) -> str:
+        """Return what else must be known to compare it with others."""
+        return ""
+
+    @property
+    def answers(self) -> int | None:
+        """How many answers from the test set are paid for; None if every look has one."""
+        return None
+
+    def secret_noise(self, noise: NoiseSource) -> int | None:
+        """Return noise that is drawn once for all looks, and as secret as the test set; None if there is none."""
+        return None
+
+    @abstractmethod
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Draw, and read what was drawn."""
-        ...

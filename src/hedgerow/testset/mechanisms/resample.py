@@ -9,28 +9,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import Resample, Single
+from hedgerow.mechanisms.mechanism import Resample
 from hedgerow.mechanisms.resample import drawn_losses
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
 
 @dataclass(frozen=True, slots=True)
-class ResampleLook:
+class ResampleLook(LookMechanism):
     """⌈n/Z⌉ records with replacement, and no other noise."""
 
-    conditions: Conditions
     described: Resample
     name: ClassVar[str] = "resample"
-    once: ClassVar[bool] = False
+    describes: ClassVar[type] = Resample
+    by_name_only: ClassVar[str] = "by name only: (0, δ), no ε"
 
     @classmethod
-    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> ResampleLook:
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
         """Return the resample of size ⌈n/Z⌉, whose price nothing can lower but a larger Z.
 
         Raises
@@ -51,16 +51,14 @@ class ResampleLook:
             )
         return cls(conditions, described)
 
-    @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> ResampleLook:
-        """Return the mechanism of a description."""
-        if not isinstance(described, Resample):
-            raise TypeError(described.type)
-        return cls(conditions, described)
-
     def expected_error(self) -> float | None:
         """Return √(p(1 − p)/m) at p = ½: what the resampling alone adds."""
         return self.conditions.half_range / math.sqrt(self.described.draws)
+
+    def note(self) -> str:
+        """Return the δ of all looks."""
+        needed = Resample(self.described.n, self.described.draws * self.conditions.n_looks).chance
+        return f"all looks cost δ = {needed:.4g}"
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Draw records, and average what they say."""

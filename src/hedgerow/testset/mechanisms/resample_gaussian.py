@@ -10,31 +10,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
 
 @dataclass(frozen=True, slots=True)
-class ResampleGaussianLook:
+class ResampleGaussianLook(LookMechanism):
     """Poisson(1/Z) weights, the sum about the midpoint, discrete Gaussian noise."""
 
-    conditions: Conditions
     described: ResampledGaussian
     name: ClassVar[str] = "resample_gaussian"
-    once: ClassVar[bool] = False
+    describes: ClassVar[type] = ResampledGaussian
 
     @classmethod
-    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> ResampleGaussianLook:
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
         """Return the mechanism of least noise at rate 1/Z.
 
         Raises
@@ -57,13 +56,6 @@ class ResampleGaussianLook:
             return ResampledGaussian(1, rate, "value", (coordinate,), "public", 1)
 
         return cls.of(conditions, fit(build, conditions, checked=checked), options)
-
-    @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> ResampleGaussianLook:
-        """Return the mechanism of a description."""
-        if not isinstance(described, ResampledGaussian):
-            raise TypeError(described.type)
-        return cls(conditions, described)
 
     def expected_error(self) -> float | None:
         """Return R/2·√(Z/n + (Z·sd/n)²) at its largest: resampling and noise."""

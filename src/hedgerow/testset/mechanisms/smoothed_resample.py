@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import Single, SmoothedResample
+from hedgerow.mechanisms.mechanism import SmoothedResample
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
 _MADE_UP = 5.0  # a/n: there the error is 1.05 times its limit
@@ -26,16 +26,15 @@ _MOST_DRAWS = 2**20  # a million draws take 10 ms
 
 
 @dataclass(frozen=True, slots=True)
-class SmoothedResampleLook:
+class SmoothedResampleLook(LookMechanism):
     """Successes among draws from n outcomes and 2a made-up ones."""
 
-    conditions: Conditions
     described: SmoothedResample
     name: ClassVar[str] = "smoothed_resample"
-    once: ClassVar[bool] = False
+    describes: ClassVar[type] = SmoothedResample
 
     @classmethod
-    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> SmoothedResampleLook:
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
         """Return the draws and made-up outcomes of least error.
 
         Raises
@@ -53,13 +52,6 @@ class SmoothedResampleLook:
             )
         build = _Pure(n) if conditions.budget.delta == 0.0 else _Composed(n)
         return cls.of(conditions, fit(build, conditions, checked=checked), options)
-
-    @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> SmoothedResampleLook:
-        """Return the mechanism of a description."""
-        if not isinstance(described, SmoothedResample):
-            raise TypeError(described.type)
-        return cls(conditions, described)
 
     def expected_error(self) -> float | None:
         """Return (1 + 2a/n)/(2√m), at its largest."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import real, whole
@@ -19,14 +19,14 @@ from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SparseVector
 from hedgerow.mechanisms.sparse_vector import RunState, SparseVectorRun, sparse_vector
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
 
 _AGREES = "The training score, which agrees with the test set's: nothing else was told, and no answer was used up."
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdoutLook:
+class ThresholdoutLook(LookMechanism):
     """A sparse vector over |training − test|, in grid steps of the summed losses.
 
     Examples
@@ -40,14 +40,15 @@ class ThresholdoutLook:
     (10, 0.0028)
     """
 
-    conditions: Conditions
     described: SparseVector
     threshold: float
     name: ClassVar[str] = "thresholdout"
+    describes: ClassVar[type] = SparseVector
     once: ClassVar[bool] = True
+    by_name_only: ClassVar[str] = "by name only: it needs a training score; the error is that of a paid answer"
 
     @classmethod
-    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> ThresholdoutLook:
+    def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
         """Return the run that spends ε on comparisons and answers in equal halves.
 
         Raises
@@ -78,7 +79,7 @@ class ThresholdoutLook:
         return cls(conditions, described, options.threshold)
 
     @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> ThresholdoutLook:
+    def of(cls, conditions: Conditions, described: Single, options: Options) -> Self:
         """Return the mechanism of a description."""
         if not isinstance(described, SparseVector):
             raise TypeError(described.type)
@@ -92,6 +93,10 @@ class ThresholdoutLook:
     def expected_error(self) -> float | None:
         """Return the sd of the noise on a paid answer."""
         return math.sqrt(2.0) * self.described.answer_scales[0] * self._unit
+
+    def secret_noise(self, noise: NoiseSource) -> int | None:
+        """Return the noise on the threshold."""
+        return int(noise.two_sided_geometric(self.described.threshold_scale, 1)[0])
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Compare, and answer where training and test score lie too far apart."""
