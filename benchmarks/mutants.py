@@ -181,7 +181,7 @@ MUTANTS = (
     ),
     Mutant(
         "a test set grants a look too many",
-        "testset/ask.py",
+        "testset/counted.py",
         "if past.used >= looks:",
         "if past.used > looks:",
         "tests/unit/testset/test_test_set.py tests/unit/testset/test_careless_use.py",

@@ -11,28 +11,25 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from hedgerow.engines.reading import unreadable
 from hedgerow.engines.source import OrderedSource, open_in_order
 from hedgerow.errors import DataError, HedgerowError, LedgerError, ParameterError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.ask import ask
+from hedgerow.testset.counted import CountedTestSet
 from hedgerow.testset.entries import Entries, digest_of, digest_of_file, entries_of
 from hedgerow.testset.file_columns import FileColumns, check_covered, check_distinct, joined, require_key
-from hedgerow.testset.looks import LedgerLooks, Secret
-from hedgerow.testset.mechanisms.choose import Compared, choose, compare
+from hedgerow.testset.looks import LedgerLooks
 from hedgerow.testset.mechanisms.mechanism import Conditions, Options
-from hedgerow.testset.mechanisms.thresholdout import checked_training
+from hedgerow.testset.metric import losses_of
 from hedgerow.testset.score import Score
-from hedgerow.testset.settings import Settings, settings_from_record, threshold_noise
-from hedgerow.testset.testset import losses_of
+from hedgerow.testset.settings import LookOptions, Settings, Terms, settings_from_record
 
 
-class FileTestSet:
+class FileTestSet(CountedTestSet):
     """A test set of a file; made by `create`, used again through `open`. See `hedgerow.testset.TestSet`.
 
     Attributes
@@ -41,10 +38,11 @@ class FileTestSet:
     columns : FileColumns
     """
 
-    __test__ = False
+    _looks: LedgerLooks
 
     def __init__(self, settings: Settings, columns: FileColumns, looks: LedgerLooks, ledger: Path) -> None:
-        self.settings, self.columns, self._looks, self._ledger = settings, columns, looks, ledger.absolute()
+        super().__init__(settings, looks)
+        self.columns, self._ledger = columns, ledger.absolute()
 
     @classmethod
     def create(
@@ -53,12 +51,10 @@ class FileTestSet:
         columns: FileColumns,
         *,
         ledger: str | Path,
-        relation: str | None,
         epsilon: float,
-        delta: float = DEFAULT_DELTA,
         n_looks: int,
-        mechanism: str = "auto",
         options: Options | None = None,
+        **terms: Unpack[LookOptions],
     ) -> FileTestSet:
         """Make the ledger of a test set; its records are counted once, and nothing is told or spent.
 
@@ -80,21 +76,25 @@ class FileTestSet:
                 finding="Something is at this path already.",
                 remedy="Choose another path, or score against that one.",
             )
-        opened, whom = open_in_order(source), parse_relation(relation)
+        opened, whom = open_in_order(source), parse_relation(terms.get("relation"))
         columns.check_labels(opened)
         require_key(whom, columns.key)
         n = opened.count_rows() if whom is Relation.REPLACE_ONE else None
         if n is not None and columns.key is not None:
             check_distinct(columns.read_keys(opened), whose="labels")
-        conditions = Conditions(whom, Budget(epsilon, delta), n_looks, n, columns.metric.grid)
+        budget = Budget(epsilon, terms.get("delta", DEFAULT_DELTA))
+        conditions = Conditions(whom, budget, n_looks, n, columns.metric.grid)
         warn_about_delta(conditions.budget.delta, n)
-        chosen = choose(mechanism, conditions, options or Options())
-        settings = Settings(conditions, columns.metric, chosen, options or Options(), keyed=columns.key is not None)
-        secret = Secret.fresh(threshold_noise(chosen, SecureNoise()))
+        declared = Terms(
+            conditions=conditions,
+            metric=columns.metric,
+            options=options or Options(),
+            keyed=columns.key is not None,
+        )
+        settings, secret = declared.chosen(terms.get("mechanism", "auto"))
         where = {"labels_file": _told_from(Path(ledger), Path(source)), "labels_digest": _digest(secret.key, source)}
         record = {**settings.record(), "file": columns.record(), **where}
-        looks = LedgerLooks.create(Path(ledger), record, secret, dataset="test set")
-        return cls(settings, columns, looks, Path(ledger))
+        return cls(settings, columns, LedgerLooks.create(Path(ledger), record, secret), Path(ledger))
 
     @classmethod
     def open(cls, ledger: str | Path) -> FileTestSet:
@@ -115,7 +115,8 @@ class FileTestSet:
             conditions = Conditions(
                 Relation(record["relation"]), budget, record["n_looks"], record["n"], columns.metric.grid
             )
-            settings = settings_from_record(record, conditions, columns.metric, keyed=columns.key is not None)
+            terms = Terms(conditions=conditions, metric=columns.metric, keyed=columns.key is not None)
+            settings = settings_from_record(record, terms)
         return cls(settings, columns, looks, Path(ledger))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,7 +154,7 @@ class FileTestSet:
             HG170 another number of predictions than public records, HG176 no training score, HG201 to HG209 for a file,
             HG434 labels that changed since `create`, HG435 labels that are not there, HG437 keys. No look was taken.
         """
-        training = checked_training(training_score) if self.settings.mechanism.once else None
+        training = self._training(training_score)
         sent = open_in_order(source)
         self.columns.check_predictions(sent)
         predictions, keys = self.columns.read_predictions(sent)
@@ -172,26 +173,7 @@ class FileTestSet:
             found = joined(records, predictions, keys) if self.columns.key is not None else predictions
             return losses_of(self.columns.measured, read, found)
 
-        return ask(self.settings, self._looks, losses, told, SecureNoise(), request_id=request_id, training=training)
-
-    @property
-    def remaining(self) -> int:
-        """How many looks are left."""
-        return self.settings.looks_left(self._looks.past().used)
-
-    @property
-    def history(self) -> tuple[Score, ...]:
-        """The scores of all looks that were recorded, in order."""
-        return self._looks.past().in_order
-
-    @property
-    def minimum_detectable_difference(self) -> float | None:
-        """See `hedgerow.testset.TestSet`."""
-        return self.settings.minimum_detectable_difference
-
-    def comparison(self) -> tuple[Compared, ...]:
-        """All mechanisms at this budget, the best first."""
-        return compare(self.settings.conditions, self.settings.options)
+        return self._take_look(losses, told, request_id, training)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is fixed and what is left, as plain JSON data."""
@@ -207,10 +189,6 @@ class FileTestSet:
             "labels_file": self._looks.settings.get("labels_file"),
             "key": self.columns.key,
         }
-
-    def close(self) -> None:
-        """Close the ledger."""
-        self._looks.close()
 
     def _check_sent(self, predictions: Entries, keys: list[str]) -> None:
         n = self.settings.conditions.n

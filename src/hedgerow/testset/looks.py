@@ -147,6 +147,10 @@ class Looks(Protocol):
         """Make a look's price durable; see `hedgerow.release.spend.Spending`."""
         ...
 
+    def close(self) -> None:
+        """Close what is open."""
+        ...
+
 
 class LooksInMemory:
     """Looks that this object counts, and nobody remembers."""
@@ -198,6 +202,9 @@ class LooksInMemory:
         self._texts[name], self._requests[name] = None, asked
         return _InMemory(self._texts, name)
 
+    def close(self) -> None:
+        """Do nothing: there is no file."""
+
 
 @dataclass(frozen=True, slots=True)
 class _InMemory:
@@ -218,7 +225,7 @@ class LedgerLooks:
         self._read: dict[str, Score] = {}
 
     @classmethod
-    def create(cls, path: Path, settings: Mapping[str, Any], secret: Secret, *, dataset: str) -> LedgerLooks:
+    def create(cls, path: Path, settings: Mapping[str, Any], secret: Secret) -> LedgerLooks:
         """Make a ledger with the budget of the settings, and its secret; nothing is spent.
 
         Raises
@@ -227,15 +234,15 @@ class LedgerLooks:
             HG302, HG433: something is there already, or the folder cannot be written.
         """
         with held_back():
-            return cls._made(path, settings, secret, dataset)
+            return cls._made(path, settings, secret)
 
     @classmethod
-    def _made(cls, path: Path, settings: Mapping[str, Any], secret: Secret, dataset: str) -> LedgerLooks:
+    def _made(cls, path: Path, settings: Mapping[str, Any], secret: Secret) -> LedgerLooks:
         secret.write(secret_path(path))
         relation = Relation(settings["relation"])
         budget = Budget(settings["epsilon"], settings["delta"])
         try:
-            ledger = Ledger.create(path, dataset=dataset, budget=budget, relation=relation, unit="row")
+            ledger = Ledger.create(path, dataset="test set", budget=budget, relation=relation, unit="row")
         except HedgerowError:
             with suppress(OSError):
                 secret_path(path).unlink()

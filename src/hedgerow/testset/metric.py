@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.given import real
+from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.user_code import one_by_one, quietly
 
@@ -251,6 +252,13 @@ def _plain(label: Any) -> Any:
     """Return a label as JSON data."""
     value = label.item() if hasattr(label, "item") else label
     return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def losses_of(metric: Metric, labels: Entries, predictions: Entries) -> Histogram:
+    """Return how many records add how much to a metric, as a histogram of one cell."""
+    counts = np.bincount(metric.places(labels, predictions), minlength=metric.grid.steps + 1).astype(np.int64)
+    index = np.flatnonzero(counts)
+    return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
 
 
 def own_losses(function: Function, labels: Entries, predictions: Entries) -> Floats:

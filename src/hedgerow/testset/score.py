@@ -112,10 +112,6 @@ class Score:
         """
         return self.estimate.confidence_interval(level)
 
-    def compared(self, distinct: bool | None) -> Score:
-        """Return this score with the answer to whether it is told from the best before."""
-        return replace(self, distinguishable=distinct)
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: the score, and its certificate."""
         return {

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Unpack
 
 from hedgerow.errors import HedgerowWarning
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
-from hedgerow.noise.secure import SecureNoise
-from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.ask import ask
+from hedgerow.testset.counted import CountedTestSet
 from hedgerow.testset.distinct import said_of_differences
 from hedgerow.testset.entries import Entries, digest_of
-from hedgerow.testset.looks import LedgerLooks, Looks, LooksInMemory, Secret, not_copied
-from hedgerow.testset.mechanisms.choose import Compared, choose, compare
+from hedgerow.testset.looks import Looks, LooksInMemory, not_copied
 from hedgerow.testset.mechanisms.mechanism import Conditions, checked_options
-from hedgerow.testset.mechanisms.thresholdout import checked_training
-from hedgerow.testset.metric import Metric, parse_metric, rehearse
+from hedgerow.testset.metric import Metric, losses_of, parse_metric, rehearse
 from hedgerow.testset.predictions import (
     as_predictions,
     checked_kind,
@@ -39,10 +31,36 @@ from hedgerow.testset.predictions import (
     told_of_model,
 )
 from hedgerow.testset.score import Score
-from hedgerow.testset.settings import Settings, opened_looks, threshold_noise
+from hedgerow.testset.settings import LookOptions, Terms, opened_looks
 
 
-class TestSet:
+class TestSetOptions(LookOptions, total=False):
+    """What `TestSet` takes beside its records, ε and the number of looks."""
+
+    metric: str | Metric
+    ledger: str | Path | None
+    labels: Sequence[Any] | None
+    name: str | None
+    thinning: float
+    threshold: float
+    n_answers: int
+
+
+_DEFAULTS: TestSetOptions = {
+    "metric": "accuracy",
+    "relation": None,
+    "delta": DEFAULT_DELTA,
+    "ledger": None,
+    "mechanism": "auto",
+    "labels": None,
+    "name": None,
+    "thinning": 10.0,
+    "threshold": 0.02,
+    "n_answers": 20,
+}
+
+
+class TestSet(CountedTestSet):
     """A test set whose scores, all together, are (ε, δ)-private for each of its records.
 
     Guarantee   everything that `score` returns, over all `n_looks` looks, is (ε, δ)-differentially private for the
@@ -104,65 +122,46 @@ class TestSet:
     (True, 1, 9)
     """
 
-    # Test runners collect classes of this name.
-    __test__ = False
-
-    @takes()
+    @takes(TestSetOptions, **_DEFAULTS)
     def __init__(
-        self,
-        X_test: object,
-        y_test: object,
-        *,
-        metric: str | Metric = "accuracy",
-        relation: str | None = None,
-        epsilon: float,
-        delta: float = DEFAULT_DELTA,
-        n_looks: int,
-        ledger: str | Path | None = None,
-        mechanism: str = "auto",
-        labels: Sequence[Any] | None = None,
-        name: str | None = None,
-        thinning: float = 10.0,
-        threshold: float = 0.02,
-        n_answers: int = 20,
+        self, X_test: object, y_test: object, *, epsilon: float, n_looks: int, **options: Unpack[TestSetOptions]
     ) -> None:
-        self._x, self._y = X_test, labels_of(y_test)
-        whom, n = parse_relation(relation), len(self._y)
-        self._metric = parse_metric(metric)
-        declared = checked_labels(self._metric, labels)
+        given: TestSetOptions = {**_DEFAULTS, **options}
+        self._x, labels = X_test, labels_of(y_test)
+        relation, n = parse_relation(given["relation"]), len(labels)
+        self._metric = parse_metric(given["metric"])
+        declared = checked_labels(self._metric, given["labels"])
         if self._metric.function is not None:
             rehearse(self._metric.function, self._metric.needs, declared)
-        if declared:
-            self._y = self._y.only(self._y.among(declared))
+        self._y = labels.only(labels.among(declared)) if declared else labels
         checked_length(X_test, n)
-        known = n if whom is Relation.REPLACE_ONE else None
-        conditions = Conditions(whom, Budget(epsilon, delta), n_looks, known, self._metric.grid)
-        options = checked_options(thinning, threshold, n_answers)
-        self._noise: NoiseSource = SecureNoise()
-        title = None if name is None else checked_text("name", name)
+        known = n if relation is Relation.REPLACE_ONE else None
+        conditions = Conditions(relation, Budget(epsilon, given["delta"]), n_looks, known, self._metric.grid)
+        mechanism_options = checked_options(given["thinning"], given["threshold"], given["n_answers"])
+        name = None if given["name"] is None else checked_text("name", given["name"])
         warn_about_delta(conditions.budget.delta, known, frames=3)
-        if ledger is None:
-            chosen = choose(mechanism, conditions, options)
-            self.settings = Settings(conditions, self._metric, chosen, options, declared, title)
-            self._looks: Looks = LooksInMemory(Secret.fresh(threshold_noise(chosen, SecureNoise())))
-            return
-        place = Path(ledger).absolute()
-        self.settings, self._looks = opened_looks(place, conditions, self._metric, mechanism, options, declared, title)
-        self._again = {"ledger": place, "mechanism": self.settings.mechanism.name, "labels": labels, "name": name}
+        terms = Terms(conditions=conditions, metric=self._metric, options=mechanism_options, labels=declared, name=name)
+        looks: Looks
+        if given["ledger"] is None:
+            settings, secret = terms.chosen(given["mechanism"])
+            looks = LooksInMemory(secret)
+        else:
+            given["ledger"] = path = Path(given["ledger"]).absolute()
+            settings, looks = opened_looks(path, terms, given["mechanism"])
+        super().__init__(settings, looks)
+        fixed: TestSetOptions = {"metric": self._metric, "mechanism": settings.mechanism.name}
+        self._again = {"epsilon": epsilon, "n_looks": n_looks, **given, **fixed}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what opens the ledger again: a copy counts there, too (HG179 without a ledger)."""
-        if not isinstance(self._looks, LedgerLooks):
+        if self._again["ledger"] is None:
             raise not_copied("It was to be copied or pickled.")
-        facts = self.settings.conditions
-        terms = {"relation": str(facts.relation), "n_looks": facts.n_looks, "metric": self._metric}
-        terms |= {"epsilon": facts.budget.epsilon, "delta": facts.budget.delta, **asdict(self.settings.options)}
-        return {"X_test": self._x, "y_test": self._y, **terms, **self._again}
+        return {"X_test": self._x, "y_test": self._y, **self._again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open the ledger again."""
         with warnings.catch_warnings():
-            # It was said when the original was opened.
+            # The user was warned when the original was opened.
             warnings.simplefilter("ignore", HedgerowWarning)
             self.__init__(**state)  # type: ignore[misc]  # the one way in which a test set is opened
 
@@ -197,7 +196,7 @@ class TestSet:
         LedgerError, SpentError
             HG311, HG312 for the id; HG601, HG606: the look counts as taken.
         """
-        training = checked_training(training_score) if self.settings.mechanism.once else None
+        training = self._training(training_score)
         told: dict[str, Any] = {"predictions": None}
         n, public = len(self._y), self.settings.conditions.n is not None
         if is_model(model_or_predictions):
@@ -207,15 +206,11 @@ class TestSet:
             predictions = self._checked(as_predictions(model_or_predictions, n, public=public))
             if request_id is not None:
                 told["predictions"] = digest_of(self._looks.secret.key, predictions)
-        return ask(
-            self.settings,
-            self._looks,
-            lambda: losses_of(self._metric, self._y, one_a_record(predictions, n)),
-            told,
-            self._noise,
-            request_id=request_id,
-            training=training,
-        )
+
+        def losses() -> Histogram:
+            return losses_of(self._metric, self._y, one_a_record(predictions, n))
+
+        return self._take_look(losses, told, request_id, training)
 
     def __call__(self, model_or_predictions: object) -> float:
         """Take one look and return the value alone, for a tuning loop; see `as_objective`."""
@@ -229,31 +224,6 @@ class TestSet:
         sign = 1.0 if self._metric.greater_is_better is maximise else -1.0
         return lambda model_or_predictions: sign * self(model_or_predictions)
 
-    @property
-    def remaining(self) -> int:
-        """How many looks are left."""
-        return self.settings.looks_left(self._looks.past().used)
-
-    @property
-    def history(self) -> tuple[Score, ...]:
-        """The scores of all looks that were recorded, in order."""
-        return self._looks.past().in_order
-
-    @property
-    def minimum_detectable_difference(self) -> float | None:
-        """Which difference of two expected scores is found distinguishable with probability .8; None without n."""
-        return self.settings.minimum_detectable_difference
-
-    @cached_property
-    def comparison(self) -> tuple[Compared, ...]:
-        """All mechanisms at this budget, the best first; see `hedgerow.testset.mechanisms.choose.compare`."""
-        return compare(self.settings.conditions, self.settings.options)
-
-    def close(self) -> None:
-        """Close the ledger; using the test set again opens it again."""
-        if isinstance(self._looks, LedgerLooks):
-            self._looks.close()
-
     def __repr__(self) -> str:
         facts, least = self.settings.conditions, self.minimum_detectable_difference
         size = "" if facts.n is None else f" of {facts.n:,} records"
@@ -265,10 +235,3 @@ class TestSet:
 
     def _checked(self, predictions: Entries) -> Entries:
         return checked_kind(self._metric, self.settings.labels, predictions)
-
-
-def losses_of(metric: Metric, labels: Entries, predictions: Entries) -> Histogram:
-    """Return how many records add how much to a metric, as a histogram of one cell."""
-    counts = np.bincount(metric.places(labels, predictions), minlength=metric.grid.steps + 1).astype(np.int64)
-    index = np.flatnonzero(counts)
-    return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)

@@ -41,7 +41,7 @@ SCORE = (
 
 def made(folder: Path, settings: Mapping[str, Any], *, looked: bool = False) -> Path:
     """Return an old ledger with its secret; beside it lie files of labels and predictions."""
-    looks = LedgerLooks.create(folder / "old.ledger", settings, Secret.fresh(), dataset="test set")
+    looks = LedgerLooks.create(folder / "old.ledger", settings, Secret.fresh())
     if looked:
         price = Certificate.from_dict(json.loads(SCORE)["certificate"])
         looks.reserve(price, LOOK, "a").record(SCORE)

@@ -84,7 +84,7 @@ def create(
             options=checked_options(thinning, threshold, answers),
         )
     if as_json:
-        say_json(made.to_dict() | {"mechanisms": [row.to_dict() for row in made.comparison()]})
+        say_json(made.to_dict() | {"mechanisms": [row.to_dict() for row in made.comparison]})
     else:
         _say_settings(made)
         _say_comparison(made)
@@ -258,7 +258,7 @@ def _say_settings(opened: FileTestSet) -> None:
 
 def _say_comparison(opened: FileTestSet) -> None:
     say("mechanism           sd of a look   times the best")
-    for row in opened.comparison():
+    for row in opened.comparison:
         if row.standard_error is None or row.times_best is None:
             say(f"{row.name:<18}  {'-':>12}   {'-':>14}   {row.note}")
         else:

@@ -1,0 +1,159 @@
+"""A test set whose looks are counted. Each look is refused if none is left, then reserved, read, drawn and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+from hedgerow.errors import BudgetExceeded
+from hedgerow.ledger.request import checked_text
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.spend import Account, spend
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.testset.distinct import best_of, distinguishable
+from hedgerow.testset.looks import Looks, Past
+from hedgerow.testset.mechanisms.choose import Compared, compare
+from hedgerow.testset.mechanisms.mechanism import Answer, Question
+from hedgerow.testset.mechanisms.thresholdout import checked_training
+from hedgerow.testset.score import Score, replayed, score_from_record
+from hedgerow.testset.settings import Settings
+
+
+class CountedTestSet:
+    """What test sets of arrays and of files share: settings, looks that are counted, and the steps of one look.
+
+    Attributes
+    ----------
+    settings : Settings
+        Conditions, metric and mechanism.
+    """
+
+    # Test runners collect classes whose names begin so.
+    __test__ = False
+
+    def __init__(self, settings: Settings, looks: Looks) -> None:
+        self.settings, self._looks = settings, looks
+        self._noise: NoiseSource = SecureNoise()
+
+    @property
+    def remaining(self) -> int:
+        """How many looks are left."""
+        return max(0, self.settings.conditions.n_looks - self._looks.past().used)
+
+    @property
+    def history(self) -> tuple[Score, ...]:
+        """The scores of all looks that were recorded, in order."""
+        return self._looks.past().in_order
+
+    @property
+    def minimum_detectable_difference(self) -> float | None:
+        """Which difference of two expected scores is found distinguishable with probability .8; None without n."""
+        return self.settings.minimum_detectable_difference
+
+    @cached_property
+    def comparison(self) -> tuple[Compared, ...]:
+        """All mechanisms at this budget, the best first; see `hedgerow.testset.mechanisms.choose.compare`."""
+        return compare(self.settings.conditions, self.settings.options)
+
+    def close(self) -> None:
+        """Close the ledger; using the test set again opens it again."""
+        self._looks.close()
+
+    def _training(self, score: float | None) -> float | None:
+        """Return the training score, where the mechanism needs it (HG176 if it is no finite number)."""
+        return checked_training(score) if self.settings.mechanism.once else None
+
+    def _take_look(
+        self,
+        read: Callable[[], Histogram],
+        predictions: Mapping[str, Any],
+        request_id: str | None,
+        training: float | None,
+    ) -> Score:
+        """Take one look, or answer from the record of the same request under the same id.
+
+        Parameters
+        ----------
+        read : callable
+            Returns the losses as a histogram; called once the look is paid.
+        predictions : mapping
+            What tells these predictions from others, as plain JSON data.
+        request_id : str or None
+            The caller's id.
+        training : float or None
+            The score on the training set, for `thresholdout`.
+
+        Raises
+        ------
+        BudgetExceeded
+            HG430: no looks, or no answers, are left.
+        ParameterError
+            HG314: the id is no text of a sensible size.
+        LedgerError, SpentError
+            As `hedgerow.release.spend.spend`.
+        """
+        # Checked here: an invalid id would be stored as another text, and not be found again.
+        name = uuid4().hex if request_id is None else checked_text("request_id", request_id)
+        settings, looks, noise = self.settings, self._looks, self._noise
+        with looks.turn():
+            before = looks.past()
+            if name not in before.ids:
+                _require_left(settings, before)
+            price = settings.certificate(paid=not (settings.mechanism.once and before.used))
+
+            def run() -> Score:
+                # Read again: what others have reserved meanwhile counts as answered.
+                now = looks.past()
+                question = Question(read(), training, looks.secret.threshold_noise, now.answered(but=name))
+                answer = settings.mechanism.answer(question, noise)
+                return _score(settings, now, answer, name, price if noise.secure else None)
+
+            request = {"a look": settings.metric.name, "training": training, **predictions}
+            # The budget of a test set is that of its looks, which count them.
+            account = Account(None, looks, name)
+            spent = spend(account, price, request, run=run, write=lambda score: score.to_json(), read=score_from_record)
+        return replayed(spent.value, spent.head, spent.replayed, unrecorded=spent.unrecorded)
+
+
+def _score(settings: Settings, past: Past, answer: Answer, name: str, certificate: Certificate | None) -> Score:
+    index = past.ids.index(name)
+    best = best_of(tuple(past.scores[earlier] for earlier in past.ids[:index] if earlier in past.scores))
+    score = Score(
+        estimate=answer.estimate,
+        metric=settings.metric.name,
+        greater_is_better=settings.metric.greater_is_better,
+        look=index + 1,
+        n_looks=settings.conditions.n_looks,
+        best=None if best is None else best.value,
+        best_look=None if best is None else best.look,
+        distinguishable=None,
+        paid=answer.paid,
+        request_id=name,
+        certificate=certificate,
+    )
+    return score if best is None else replace(score, distinguishable=distinguishable(score, best))
+
+
+def _require_left(settings: Settings, past: Past) -> None:
+    looks, mechanism = settings.conditions.n_looks, settings.mechanism
+    if past.used >= looks:
+        raise _out(f"All {looks:,} looks are used up.")
+    if mechanism.answers is not None and past.answered() >= mechanism.answers:
+        raise _out(f"All {mechanism.answers:,} answers that disagree with the training score are used up.")
+
+
+def _out(finding: str) -> BudgetExceeded:
+    return BudgetExceeded(
+        "HG430",
+        requested=1.0,
+        remaining=0.0,
+        rule="A test set is looked at as often as was declared, and not once more.",
+        finding=finding,
+        remedy="Earlier scores are still in `history` (`hedgerow testset show`). For new models take new test records, "
+        "with a ledger of their own; compare candidates on a validation set first.",
+    )
