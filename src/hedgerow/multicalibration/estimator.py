@@ -1,8 +1,9 @@
-"""`Multicalibrator`: multicalibration as a scikit-learn meta-estimator (`base_model` and `labels` belong to it).
+"""`Multicalibrator`: multicalibration as a scikit-learn meta-estimator (`base_model` belongs to it).
 
 Order of `fit`: parameters are checked, and the shapes and types of X and y; a base model is fitted where it may be; the
-price is computed from public facts and reserved; and only then are scores, labels and groups read, silently: whatever a
-record holds, a private fit ends in the same way. Without privacy values are checked too, as scikit-learn does.
+price is computed from public facts and reserved; only then are scores, labels and groups read, with nothing printed or
+raised: whatever a record holds, a private fit ends in the same way. Without privacy values are checked too, as
+scikit-learn does.
 """
 
 from __future__ import annotations
@@ -35,17 +36,21 @@ from hedgerow.multicalibration.base_model import (
     origin_of,
     scores_of,
 )
-from hedgerow.multicalibration.fit import fit_model
+from hedgerow.multicalibration.fit import Fit, fit_model
 from hedgerow.multicalibration.groups.columns import Column, records_of
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.report import Report, report_of
+from hedgerow.release.spend import Account
 
 
 @dataclass(frozen=True, slots=True)
 class FitsSoFar:
-    """An upper bound of what several fits cost together, by adding up what each was allowed to cost.
+    """An upper bound on what several fits cost together: the sum of what each was allowed to cost.
+
+    Fits of an estimator, its clones and its copies share an id and are counted by it. The count depends on calls and on
+    no value of the data, so it reveals nothing about them.
 
     Attributes
     ----------
@@ -64,7 +69,7 @@ class FitsSoFar:
     relation: Relation | None = None
 
     def plus(self, relation: Relation, budget: Budget) -> FitsSoFar:
-        """Return the sum with one fit more.
+        """Return the sum after one more fit.
 
         >>> FitsSoFar().plus(Relation.ADD_REMOVE, Budget(1.0, 0.0)).plus(Relation.ADD_REMOVE, Budget(0.5, 0.0))
         FitsSoFar(fits=2, epsilon=1.5, delta=0.0, relation=<Relation.ADD_REMOVE: 'add-remove'>)
@@ -78,16 +83,16 @@ _COUNTED: dict[str, FitsSoFar] = {}
 _LOCK = threading.Lock()
 
 
-def fits_of(word: str, known: FitsSoFar) -> FitsSoFar:
-    """Return what is counted under a word, or what an estimator from another process knows, if that is more."""
-    return max(_COUNTED.get(word, known), known, key=lambda one: one.fits)
+def fits_of(lineage: str, known: FitsSoFar) -> FitsSoFar:
+    """Return what is counted under an id, or what an estimator from another process knows, if that is more."""
+    return max(_COUNTED.get(lineage, known), known, key=lambda so_far: so_far.fits)
 
 
-def count_fit(word: str, known: FitsSoFar, relation: Relation, budget: Budget) -> FitsSoFar:
-    """Count one fit more under a word and return the sum."""
+def count_fit(lineage: str, known: FitsSoFar, relation: Relation, budget: Budget) -> FitsSoFar:
+    """Count one more fit under an id and return the sum."""
     with _LOCK:
-        _COUNTED[word] = fits_of(word, known).plus(relation, budget)
-        return _COUNTED[word]
+        _COUNTED[lineage] = fits_of(lineage, known).plus(relation, budget)
+        return _COUNTED[lineage]
 
 
 Floats = NDArray[np.float64]
@@ -99,47 +104,48 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     Guarantee   for a private mechanism, (ε, δ)-differential privacy of ``model_``, ``report_`` and every prediction as
     functions of the labels, scores and groups that the calibration reads: ``certificate_`` states the price, computed
     before they are read. The base model is not covered unless it carries a ``certificate_`` of its own, so one that is
-    not fitted is refused (HG428) unless `fit` is given rows for it. Which classes there are comes from the base model
-    (or `classes`) and is public.
+    not fitted is refused (HG428) unless `fit` is given rows for it. The classes come from the base model (or `classes`)
+    and are public.
 
     Parameters
     ----------
     estimator : classifier, optional
-        With ``predict_proba``. None: scores are precomputed and stand in the column `score_column` of X.
+        With ``predict_proba``. None: scores are precomputed, in the column `score_column` of X.
     groups : mapping, sequence or None
         ``{"race": [...], "age": cuts(30, 50)}``, ``masks("a", "b")``, predicates; see
-        `hedgerow.multicalibration.groups.groups`. Columns by name in frames, by place in arrays. None: everybody.
+        `hedgerow.multicalibration.groups.groups`. Columns by name in frames, by position in arrays. None: everybody.
     n_buckets : int
         k buckets of the score in which every group is calibrated and reported.
     alpha : float
-        Of Algorithms 1 and 2: a cell moves when its mean residual is at least α/2. The table decides by its own noise.
+        Of Algorithms 1 and 2: a cell is shifted when its mean residual is at least α/2. The table uses its own noise
+        instead.
     mechanism : str or object
-        ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, ``"none"``, or such an
-        object with parameters of its own, e.g. ``Table(bins=20)``.
+        ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, ``"none"``, or an
+        object with other parameters, e.g. ``Table(bins=20)``.
     relation : {"add-remove", "replace-one"}
-        Who is protected; under replace-one the number of records is public. No default: a private fit without is
-        refused (HG189).
+        Who is protected; under replace-one the number of records is public. No default: without it a
+        private fit is refused (HG189).
     epsilon, delta : float
-        The price of one fit, all classes together. ε has no default (HG189); δ is by default what the mechanism needs:
-        0 for pure ones.
+        The price of one fit, all classes together. ε has no default (HG189); δ is by default 0 where the mechanism
+        allows it, else 1e-6.
     ledger : path, optional
-        Where the price is reserved. Without one each fit carries its own certificate, and refits add up: from the
-        second fit of an estimator and its clones on, a `HedgerowWarning` says so, and `total_spent_` how much.
+        Where the price is reserved. Without one each fit carries its own certificate, and the prices of refits add up:
+        from the second fit of an estimator and its clones on, a `HedgerowWarning` says so; `total_spent_` is the sum.
     n_fits : int
         With a ledger: how many fits may be in it, clones of cross-validation included; the next is refused (HG423).
     request_id : str, optional
-        With a ledger: the same request under the same id is answered with the recorded model, at no further price.
+        With a ledger: the same request under the same id is answered with the recorded model, at no further cost.
     depth : int, optional
         How many classes a group joins at most; 2 for a mapping, 1 for a sequence.
     score_column : str, int or list of them
-        With ``estimator=None``: the column of the second class's probability, or one column a class.
+        With ``estimator=None``: the column with the probability of the second class, or one column a class.
     classes : sequence, optional
         With ``estimator=None``: the labels, (0, 1) by default. Never read off y.
     prefit : {"auto", True, False}
-        Whether `estimator` is used as it is; "auto": if it is fitted. A clone is not fitted: wrap a fitted estimator in
-        `sklearn.frozen.FrozenEstimator` where this one will be cloned.
+        Whether `estimator` is used as it is; "auto": if it is fitted. A clone is not fitted: where the multicalibrator
+        will be cloned, wrap a fitted estimator in `sklearn.frozen.FrozenEstimator`.
     base_fit : {None, "on_private_rows_without_protection"}
-        Consent to fit the base model on the private rows themselves. No ε then holds for them: such a model may tell
+        Consent to fit the base model on the private rows themselves. No ε then holds for them: such a model may reveal
         every label, and the certificate and the report say so. Not needed with ``mechanism="none"``.
 
     Attributes
@@ -151,15 +157,15 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     certificate_ : Certificate or None
         The price; None for ``mechanism="none"``.
     report_ : Report
-        Errors before and after: read from what was released, computed from the records only for ``"none"``.
+        Errors before and after: read from the release; computed from the records only for ``"none"``.
     ledger_head_ : str or None
         The head of the ledger after the fit.
     unrecorded_ : bool
-        Whether the ledger holds the price alone, since the model could not be written there (HG606).
+        Whether the ledger holds only the price, since the model could not be written there (HG606).
     total_spent_ : FitsSoFar
         What private fits of this estimator and its clones cost together, in this process: sums of ε and of δ.
     replayed_ : bool
-        Whether the ledger's record of the same request answered, at no further price.
+        Whether the model was read from the ledger's record of the same request, at no further cost.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -258,27 +264,23 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             if private:
                 self._fits = count_fit(self._lineage(), self.total_spent_, relation, budget)
             columns = records_of(X, one_at_a_time=private)
-            sorts, scores = family.classes(columns), self._scores(X, private=private)
-            places = places_of(labels, [_own(label) for label in self.classes_])
+            groups, scores = family.classes(columns), self._scores(X, private=private)
+            code = places_of(labels, [_own(label) for label in self.classes_])
             wanted = range(1, 2) if models == 1 else range(models)
             return [
-                Records.of(family, sorts, scores[:, model], (places == place).astype(np.int64), weights)
-                for model, place in enumerate(wanted)
+                Records.of(family, groups, scores[:, model], (code == label).astype(np.int64), weights)
+                for model, label in enumerate(wanted)
             ]
 
         if private and self.ledger is None:
             self._warn_of_refits(relation, budget)
+        classes = [_as_json(label) for label in self.classes_]
+        score = self.score_column if self.estimator is None and isinstance(self.score_column, (str, int)) else None
         fitted = fit_model(
+            Fit(mechanism, setting, budget, classes, score, origin),
             read,
-            mechanism=mechanism,
-            setting=setting,
-            budget=budget,
-            classes=[_plain(label) for label in self.classes_],
-            score=self.score_column if self.estimator is None and isinstance(self.score_column, (str, int)) else None,
-            base=origin,
-            ledger=self.ledger,
+            Account(None, self.ledger, self.request_id),
             n_fits=self.n_fits,
-            request_id=self.request_id,
         )
         self.model_, self.ledger_head_ = fitted.model, fitted.head
         self.unrecorded_, self.replayed_ = fitted.unrecorded, fitted.replayed
@@ -292,7 +294,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Fits are counted in this process alone, whether a ledger counts them too or not; those of other processes, as
         ``n_jobs`` starts them, only where their estimators come back.
         """
-        return fits_of(getattr(self, "_word", ""), getattr(self, "_fits", FitsSoFar()))
+        return fits_of(getattr(self, "_lineage_id", ""), getattr(self, "_fits", FitsSoFar()))
 
     @property
     def report_(self) -> Report:
@@ -303,7 +305,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def predict_proba(self, X: Any) -> Floats:
         """Return calibrated probabilities, (records, classes), in the order of ``classes_``."""
         check_is_fitted(self)
-        # The base model's own checks come first: they know more of X.
+        # First the base model's own checks, which know more of X.
         scores = self._scores(X, private=False)
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.model_.calibrated(records_of(X), scores)
@@ -314,10 +316,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def __sklearn_clone__(self) -> Any:
-        # A clone is fitted on the same people, as a rule: both are counted by one word.
-        made = super().__sklearn_clone__()
-        made._word = self._lineage()
-        return made
+        # A clone is usually fitted on the same people, so both are counted under one id.
+        clone = super().__sklearn_clone__()
+        clone._lineage_id = self._lineage()
+        return clone
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -333,7 +335,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return tags
 
     def _price(self, mechanism: CalibrationMechanism) -> tuple[Relation, Budget]:
-        """Return whom the fit protects and at which price; for a fit without privacy words that nothing reads."""
+        """Return whom the fit protects and at which price; a fit without privacy does not use them."""
         missing = [f"`{name}`" for name in ("relation", "epsilon") if getattr(self, name) is None]
         if missing and mechanism.name != "none":
             raise ParameterError(
@@ -347,10 +349,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return relation, Budget(1.0 if self.epsilon is None else self.epsilon, delta)
 
     def _lineage(self) -> str:
-        """Return the word by which fits of this estimator and its clones are counted."""
-        if not hasattr(self, "_word"):
-            self._word = uuid4().hex
-        return self._word
+        """Return the id under which fits of this estimator and its clones are counted."""
+        if not hasattr(self, "_lineage_id"):
+            self._lineage_id = uuid4().hex
+        return self._lineage_id
 
     def _warn_of_refits(self, relation: Relation, budget: Budget) -> None:
         fits = self.total_spent_.plus(relation, budget)
@@ -364,22 +366,21 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             )
 
     def _classes(self) -> NDArray[Any]:
-        found = np.asarray((0, 1) if self.classes is None else self.classes)
-        if self.estimator_ is not None:
-            found = np.asarray(self.estimator_.classes_)
-        if found.ndim != 1 or len(found) < 2 or len(np.unique(found)) < len(found):
+        given = (0, 1) if self.classes is None else self.classes
+        classes = np.asarray(given if self.estimator_ is None else self.estimator_.classes_)
+        if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) < len(classes):
             raise ParameterError(
                 "HG166",
                 rule="There are two classes or more, each once.",
-                finding=f"Found {found.size} class{'' if found.size == 1 else 'es'}.",
+                finding=f"Found {classes.size} class{'' if classes.size == 1 else 'es'}.",
                 remedy="They come from the base model, or from `classes` for precomputed scores.",
             )
-        return found
+        return classes
 
     def _scores(self, X: Any, *, private: bool) -> Floats:
         """Return the score of the second of two classes, or of each class, (records, models).
 
-        Where it is private a record on which the base model fails has none, and stops nothing.
+        In a private fit a record on which the base model fails has no score (NaN), and the fit goes on.
         """
         if self.estimator_ is not None:
             if private:
@@ -388,7 +389,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 scores = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
             return scores[:, 1:] if len(self.classes_) == 2 else scores
         columns, named = records_of(X), self._score_columns()
-        # Of two classes with a column each, the second's is the score.
+        # Of two classes with a column each, the column of the second is the score.
         named = named[1:] if len(self.classes_) == len(named) == 2 else named
         return np.stack([as_numbers(columns.column(name)) for name in named], axis=1)
 
@@ -396,7 +397,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return self.score_column if isinstance(self.score_column, (list, tuple)) else [self.score_column]
 
     def _check_scores(self, X: Any, models: int) -> None:
-        """Refuse columns of scores that are not there or too few, on no records: nothing is spent on a misspelt one."""
+        """Refuse columns of scores that are missing or too few, without reading a record, so that nothing is spent."""
         if self.estimator_ is not None:
             check_reads(self.estimator_, X)
             return
@@ -417,7 +418,7 @@ def _own(label: Any) -> Any:
     return label.item() if hasattr(label, "item") else label
 
 
-def _plain(label: Any) -> Any:
+def _as_json(label: Any) -> Any:
     value = _own(label)
     return value if isinstance(value, (str, int, float, bool)) else str(value)
 
@@ -426,7 +427,7 @@ def _weights_are_certified(mechanism: CalibrationMechanism, sample_weight: Any) 
     if sample_weight is not None and mechanism.name != "none":
         raise UncertifiedError(
             "HG424",
-            rule='Sample weights are taken by mechanism="none" alone.',
+            rule='Only mechanism="none" takes sample weights.',
             finding=f"They were given to {mechanism.name!r}, whose price holds where a record counts once.",
             remedy="Leave them out; weights that are public by group are better applied to the released table.",
         )

@@ -1,6 +1,6 @@
 """One fit from its price to its model: describe → certify → reserve → read → run → record.
 
-Everything up to the reservation sees public facts alone. Records are read by a function that is called afterwards.
+Everything up to the reservation uses only public facts. Records are read by a function that is called afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hedgerow.engines.source import Source
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Grid, Scalar
-from hedgerow.facts.declared import Facts, protection_of
+from hedgerow.facts.declared import Facts, Protection, protection_of
 from hedgerow.facts.given import whole
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger.store import Ledger
@@ -29,7 +29,13 @@ from hedgerow.mechanisms.mechanism import Composition, Single, as_record
 from hedgerow.multicalibration.groups.columns import Column
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories, Predicate
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import (
+    CalibrationMechanism,
+    Fitted,
+    Setting,
+    all_models,
+    mechanism_named,
+)
 from hedgerow.multicalibration.model.model import BaseOrigin, Model
 from hedgerow.multicalibration.model.model_file import family_record, model_from_text, model_text
 from hedgerow.multicalibration.model.records import STEPS, Records
@@ -38,12 +44,171 @@ from hedgerow.release.spend import Account, run_unpriced, spend
 from hedgerow.user_code import silence
 
 PREFIX = "multicalibrate:"
+NO_LEDGER = Account(total=None, ledger=None)
+_REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
+_PREDICATES = "A predicate of a group gets one record at a time and keeps nothing of it for the next."
 
 
-def next_fit(ledger: str | Path, n_fits: int, request_id: str | None = None) -> str:
-    """Return the id of the next fit in this ledger: its number, or the caller's own word for it.
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What is fitted and what is asserted about it: public facts, known before a record is read.
 
-    A word that is in the ledger already is returned as it is: the ledger answers the same request from its record.
+    Attributes
+    ----------
+    mechanism, setting, budget
+        What runs, on which public facts, at which price for all models together.
+    classes : sequence
+        The labels.
+    score : str or int, optional
+        The column of scores, kept in the model.
+    base : BaseOrigin
+        Where the base model comes from, for the certificate.
+    notes : sequence of str
+        Further assumptions for the certificate.
+    """
+
+    mechanism: CalibrationMechanism
+    setting: Setting
+    budget: Budget
+    classes: Sequence[Scalar]
+    score: Column | None = None
+    base: BaseOrigin = BaseOrigin.GIVEN
+    notes: Sequence[str] = ()
+
+    def certificate(self, described: Single | Composition, *, in_ledger: bool) -> Certificate:
+        """Return the price of all models and what it assumes."""
+        assumptions = [self.base.value]
+        if any(isinstance(attribute, Predicate) for attribute in self.setting.family.attributes):
+            assumptions.append(_PREDICATES)
+        if not in_ledger:
+            assumptions.append(_REFITS)
+        return certify(
+            all_models(described, self.setting.models),
+            self.setting.relation,
+            unit="row",
+            delta=self.budget.delta,
+            assumptions=[*assumptions, *self.notes],
+        )
+
+    def request(self, described: Single | Composition, word: str) -> dict[str, Any]:
+        """Return what is asked for, all of it public; `word` tells this fit from any other."""
+        own_base = self.base in (BaseOrigin.APART, BaseOrigin.UNPROTECTED)
+        return {
+            "multicalibrate": self.mechanism.name,
+            "runs": as_record(described),
+            "models": self.setting.models,
+            "relation": str(self.setting.relation),
+            "n": self.setting.n,
+            "groups": family_record(self.setting.family),
+            "n_buckets": self.setting.n_buckets,
+            "classes": list(self.classes),
+            "fit": word,
+            **({"base": self.base.name} if own_base else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FitResult:
+    """The model, the head of the ledger after the fit (None without one), and whether it was read from its record.
+
+    `unrecorded` says that the ledger holds only the price, since the model could not be written there (HG606).
+    """
+
+    model: Model
+    head: str | None
+    replayed: bool
+    unrecorded: bool = False
+
+
+def fit_model(
+    fit: Fit, read: Callable[[], Sequence[Records]], account: Account = NO_LEDGER, *, n_fits: int = 1
+) -> FitResult:
+    """Fit a model: the price is reserved, and only then `read` is called.
+
+    Parameters
+    ----------
+    fit : Fit
+        What is fitted.
+    read : callable
+        Returns the records of each model: one for two classes, else one a class.
+    account : Account
+        Where it is paid. With a ledger, the same request under the same id is answered with the recorded model, at no
+        further cost.
+    n_fits : int
+        How many fits the ledger may hold in all.
+
+    Raises
+    ------
+    UncertifiedError, BudgetExceeded, LedgerError
+        Nothing was read or spent.
+    SpentError
+        HG601: the price counts as spent.
+
+    Warns
+    -----
+    HedgerowWarning
+        HG606: the model could not be kept in the ledger; it is returned all the same.
+    """
+    mechanism, setting = fit.mechanism, fit.setting
+    described = mechanism.describe(setting, fit.budget)
+    certificate = None if described is None else fit.certificate(described, in_ledger=account.ledger is not None)
+
+    def run() -> Model:
+        noise = SecureNoise()
+        with nullcontext() if certificate is None else silence():
+            fitted = [mechanism.run(setting, described, records, noise) for records in read()]
+        return model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
+
+    if described is None or certificate is None:
+        if account.ledger is not None:
+            raise ParameterError(
+                "HG167",
+                rule="What is on record in a ledger has a price.",
+                finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
+                remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
+            )
+        return FitResult(run_unpriced(account, run), None, False)
+    warn_about_delta(fit.budget.delta, setting.n, frames=3)
+    name = account.request_id
+    numbered = None if account.ledger is None else next_fit(account.ledger, n_fits, name)
+    # Without a random word two fits at the same moment, which take the same number, would be the same request.
+    request = fit.request(described, uuid4().hex if name is None else name)
+    paid = replace(account, request_id=numbered)
+    spent = spend(paid, certificate, request, run=run, write=model_text, read=model_from_text)
+    # The record holds only the names of predicates; here they are at hand.
+    return FitResult(replace(spent.value, family=setting.family), spent.head, spent.replayed, spent.unrecorded)
+
+
+def model_of(
+    fitted: Sequence[Fitted],
+    mechanism: str,
+    setting: Setting,
+    classes: Sequence[Scalar],
+    certificate: Certificate | None,
+    score: Column | None = None,
+) -> Model:
+    """Return the model that several runs make together, one a calibration."""
+    return Model(
+        setting.family,
+        tuple(classes),
+        tuple(result.calibration for result in fitted),
+        setting.n_buckets,
+        mechanism,
+        tuple(result.before for result in fitted),
+        tuple(result.after for result in fitted),
+        certificate,
+        score,
+        setting.n,
+    )
+
+
+def next_fit(ledger: Any, n_fits: int, request_id: str | None = None) -> str:
+    """Return the id of the next fit in this ledger: `PREFIX` with its number, or with the id that the caller gave.
+
+    Cross-validation, a grid search and a pipeline clone an estimator and fit the clones, each time on the same people.
+    Every fit is an entry whose id starts with `PREFIX`, so the ledger counts the fits of clones and of other processes
+    too. The fit after the declared number is refused before anything is reserved or read. An id that is in the ledger
+    already is returned as it is: the ledger answers the same request from its record.
 
     Raises
     ------
@@ -72,195 +237,14 @@ def next_fit(ledger: str | Path, n_fits: int, request_id: str | None = None) -> 
     return f"{PREFIX}{done + 1 if request_id is None else request_id}"
 
 
-_REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
-_PREDICATES = "Predicates of groups keep nothing of one record for another: each is shown one record at a time."
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What will run, for one model, and the certificate of all of them; None and None without privacy."""
-
-    described: Single | Composition | None
-    certificate: Certificate | None
-
-
-@dataclass(frozen=True, slots=True)
-class FitResult:
-    """The model, the head of the ledger after the fit (None without one), and whether it was read from its record.
-
-    `unrecorded` says that the ledger holds the price alone, since the model could not be written there (HG606).
-    """
-
-    model: Model
-    head: str | None
-    replayed: bool
-    unrecorded: bool = False
-
-
-def price_of_fit(
-    mechanism: CalibrationMechanism,
-    setting: Setting,
-    budget: Budget,
-    *,
-    base: BaseOrigin,
-    in_ledger: bool,
-    notes: Sequence[str] = (),
-) -> Price:
-    """Price a fit from public facts: no record is read. `notes` stand on the certificate beside its own assumptions.
-
-    Raises
-    ------
-    UncertifiedError
-        As the mechanism's ``describe``.
-    """
-    described = mechanism.describe(setting, budget)
-    if described is None:
-        return Price(None, None)
-    parts = described.parts if isinstance(described, Composition) else (described,)
-    whole = described if setting.models == 1 else Composition(parts * setting.models)
-    told = [base.value]
-    if any(isinstance(attribute, Predicate) for attribute in setting.family.attributes):
-        told.append(_PREDICATES)
-    if not in_ledger:
-        told.append(_REFITS)
-    told.extend(notes)
-    return Price(described, certify(whole, setting.relation, unit="row", delta=budget.delta, assumptions=told))
-
-
-def fit_model(
-    read: Callable[[], Sequence[Records]],
-    *,
-    mechanism: CalibrationMechanism,
-    setting: Setting,
-    budget: Budget,
-    classes: Sequence[Scalar],
-    score: Column | None = None,
-    base: BaseOrigin = BaseOrigin.GIVEN,
-    ledger: str | Path | None = None,
-    n_fits: int = 1,
-    request_id: str | None = None,
-    total: Budget | None = None,
-    notes: Sequence[str] = (),
-) -> FitResult:
-    """Fit a model: the price is reserved, and only then `read` is called.
-
-    Parameters
-    ----------
-    read : callable
-        Returns the records of each model: one for two classes, else one a class.
-    mechanism, setting, budget
-        What to run, on which public facts, at which price for everything together.
-    classes : sequence
-        The labels.
-    score : str or int, optional
-        The column in which scores stand, kept in the model.
-    base : BaseOrigin
-        Where the base model comes from, as the certificate says it.
-    ledger : path, optional
-        Where the price is reserved.
-    n_fits : int
-        How many fits may be in that ledger in all.
-    request_id : str, optional
-        With a ledger: the same request under the same id is answered with the recorded model, at no further price.
-    total : Budget, optional
-        All that may ever be spent: a fit that alone costs more is refused (HG706).
-    notes : sequence of str
-        What else stands on the certificate.
-
-    Raises
-    ------
-    UncertifiedError, BudgetExceeded, LedgerError
-        Nothing was read or spent.
-    SpentError
-        HG601: the price counts as spent.
-
-    Warns
-    -----
-    HedgerowWarning
-        HG606: the model could not be kept in the ledger; it is returned all the same.
-    """
-    price = price_of_fit(mechanism, setting, budget, base=base, in_ledger=ledger is not None, notes=notes)
-
-    def run() -> Model:
-        noise = SecureNoise()
-        with nullcontext() if price.certificate is None else silence():
-            fitted = [mechanism.run(setting, price.described, records, noise) for records in read()]
-        return model_of(fitted, mechanism.name, setting, classes, price.certificate, score)
-
-    if price.certificate is None:
-        _no_ledger_for(mechanism, ledger)
-        return FitResult(run_unpriced(Account(total, None), run), None, False)
-    warn_about_delta(budget.delta, setting.n, frames=3)
-    named = None if ledger is None else next_fit(ledger, n_fits, request_id)
-    spent = spend(
-        Account(total, ledger, named),
-        price.certificate,
-        # A word that no other fit has: the number of a fit alone would let two at one moment pass for the same.
-        {
-            **_request(price, setting, mechanism, classes, uuid4().hex if request_id is None else request_id),
-            **({"base": base.name} if base in (BaseOrigin.APART, BaseOrigin.UNPROTECTED) else {}),
-        },
-        run=run,
-        write=model_text,
-        read=model_from_text,
-    )
-    # A record holds predicates by name alone; here they are at hand.
-    return FitResult(replace(spent.value, family=setting.family), spent.head, spent.replayed, spent.unrecorded)
-
-
-def model_of(
-    fitted: Sequence[Fitted],
-    mechanism: str,
-    setting: Setting,
-    classes: Sequence[Scalar],
-    certificate: Certificate | None,
-    score: Column | None = None,
-) -> Model:
-    """Return the model of several runs."""
-    return Model(
-        setting.family,
-        tuple(classes),
-        tuple(one.calibration for one in fitted),
-        setting.n_buckets,
-        mechanism,
-        tuple(one.before for one in fitted),
-        tuple(one.after for one in fitted),
-        certificate,
-        score,
-        setting.n,
-    )
-
-
-def _request(
-    price: Price, setting: Setting, mechanism: CalibrationMechanism, classes: Sequence[Scalar], word: str
-) -> dict[str, Any]:
-    """Return what is asked for, all of it public."""
-    return {
-        "multicalibrate": mechanism.name,
-        "runs": None if price.described is None else as_record(price.described),
-        "models": setting.models,
-        "relation": str(setting.relation),
-        "n": setting.n,
-        "groups": family_record(setting.family),
-        "n_buckets": setting.n_buckets,
-        "classes": list(classes),
-        "fit": word,
-    }
-
-
-def _no_ledger_for(mechanism: CalibrationMechanism, ledger: str | Path | None) -> None:
-    if ledger is not None:
-        raise ParameterError(
-            "HG167",
-            rule="What is on record in a ledger has a price.",
-            finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
-            remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
-        )
+# Fits from a file or a frame that an engine reads: scores are precomputed, and no row reaches Python. Groups × label ×
+# score on its grid is one histogram question like any other, and its answer is all that a fit needs. Records without a
+# score, or with another label than the two, are left out: under either relation that depends on one record alone.
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredColumns:
-    """Which columns hold what: the label with its two values, the second of which is counted as 1, and the score."""
+    """Which columns hold the label, with its two values of which the second is counted as 1, and the score."""
 
     label: str
     score: str
@@ -284,6 +268,19 @@ class ScoredColumns:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """What a fit from a source is asked to do; the parameters of `Multicalibrator` of the same names, and `notes`."""
+
+    relation: Relation | str | None
+    epsilon: float
+    delta: float | None = None
+    mechanism: object = "table"
+    n_buckets: int = 10
+    alpha: float = 0.1
+    notes: Sequence[str] = ()
+
+
 def records_from(source: Source, family: Family, columns: ScoredColumns) -> Records:
     """Return the records of a source, folded by its engine. PRIVATE.
 
@@ -291,8 +288,8 @@ def records_from(source: Source, family: Family, columns: ScoredColumns) -> Reco
     >>> from hedgerow.engines.source import open_source
     >>> table = pyarrow.table({"p": [0.25, 0.25, 0.5], "y": [1, 1, 0], "sex": ["f", "f", "m"]})
     >>> family = Family((Categories("sex", ("f",)),), depth=1)
-    >>> found = records_from(open_source(table), family, ScoredColumns("y", "p"))
-    >>> found.score.tolist(), found.label.tolist(), found.count.tolist(), found.patterns[found.pattern].tolist()
+    >>> rows = records_from(open_source(table), family, ScoredColumns("y", "p"))
+    >>> rows.score.tolist(), rows.label.tolist(), rows.count.tolist(), rows.patterns[rows.pattern].tolist()
     ([250000, 500000], [1, 0], [2, 1], [[0], [1]])
     """
     histogram = source.histogram(columns.query(family))
@@ -309,23 +306,15 @@ def fit_from_source(
     source: Source,
     columns: ScoredColumns,
     family: Family,
+    options: FitOptions,
+    account: Account = NO_LEDGER,
     *,
-    relation: Relation | str | None,
-    epsilon: float,
-    delta: float | None = None,
-    mechanism: object = "table",
-    n_buckets: int = 10,
-    alpha: float = 0.1,
-    ledger: str | Path | None = None,
     n_fits: int = 1,
-    request_id: str | None = None,
-    total: Budget | None = None,
-    notes: Sequence[str] = (),
 ) -> FitResult:
     """Fit a model from precomputed scores in a source; the price is reserved before a value is read.
 
     Guarantee   that of the mechanism, for the relation; the certificate is ``result.model.certificate``. The base model
-    is not covered. Arguments as `Multicalibrator` and `fit_model`.
+    is not covered. `account` and `n_fits` as in `fit_model`.
 
     Raises
     ------
@@ -334,55 +323,29 @@ def fit_from_source(
     SpentError
         The price counts as spent.
     """
-    chosen, whom = mechanism_named(mechanism), parse_relation(relation)
-    budget = Budget(epsilon, chosen.default_delta if delta is None else delta)
+    mechanism, relation = mechanism_named(options.mechanism), parse_relation(options.relation)
+    budget = Budget(options.epsilon, mechanism.default_delta if options.delta is None else options.delta)
     source.check(columns.query(family))
-    n = source.count_rows() if whom is Relation.REPLACE_ONE else None
-    return fit_model(
-        lambda: [records_from(source, family, columns)],
-        mechanism=chosen,
-        setting=Setting(family, whom, n, n_buckets, alpha),
-        budget=budget,
-        classes=columns.classes,
-        score=columns.score,
-        ledger=ledger,
-        n_fits=n_fits,
-        request_id=request_id,
-        total=total,
-        notes=notes,
-    )
+    n = source.count_rows() if relation is Relation.REPLACE_ONE else None
+    setting = Setting(family, relation, n, options.n_buckets, options.alpha)
+    fit = Fit(mechanism, setting, budget, columns.classes, columns.score, notes=options.notes)
+    return fit_model(fit, lambda: [records_from(source, family, columns)], account, n_fits=n_fits)
 
 
-@dataclass(frozen=True, slots=True)
-class Governed:
-    """What is in force for one fit.
-
-    Attributes
-    ----------
-    relation : Relation
-    ledger : path or None
-        Where the price is reserved: as the call says, else as the facts do.
-    total : Budget or None
-        All that may ever be spent.
-    notes : tuple of str
-        For the certificate: facts without a source, and facts that the call overrides.
-    """
-
-    relation: Relation
-    ledger: str | Path | None
-    total: Budget | None
-    notes: tuple[str, ...]
-
-
-def governed(
+def fit_rules(
     facts: Facts | None,
     mechanism: CalibrationMechanism,
     *,
-    read: Sequence[str] = (),
+    declared: Sequence[str] = (),
     relation: object = None,
     ledger: str | Path | None = None,
-) -> Governed:
-    """Return what is in force; `read` names the columns whose values come from the facts.
+    request_id: str | None = None,
+) -> tuple[Protection, Account]:
+    """Return whom a fit protects and where it is paid: as the call says, else as the facts do.
+
+    An argument of the call overrides a fact, and a note for the certificate says so. The budget, the kinds of
+    statistics and the unit are decided by the custodian, and no argument overrides them. `declared` names the columns
+    whose values come from the facts.
 
     Raises
     ------
@@ -396,11 +359,11 @@ def governed(
     Examples
     --------
     >>> from hedgerow.multicalibration.mechanisms.mechanism import mechanism_named
-    >>> governed(Facts(relation="add-remove", ledger="people.ledger"), mechanism_named("table")).ledger
+    >>> fit_rules(Facts(relation="add-remove", ledger="people.ledger"), mechanism_named("table"))[1].ledger
     'people.ledger'
     """
-    told = protection_of(facts, relation=relation)
-    if told.unit != "row":
+    protection = protection_of(facts, relation=relation)
+    if protection.unit != "row":
         raise UncertifiedError(
             "HG402",
             rule="A fit protects one row: units of several rows have no certified price here.",
@@ -408,10 +371,12 @@ def governed(
             remedy="Bring the scores to one row per person first, with facts of their own.",
         )
     if facts is None:
-        return Governed(told.relation, ledger, None, told.notes)
+        return protection, Account(None, ledger, request_id)
     facts.allow(mechanism.releases)
-    unsourced = tuple(
-        f"categories of column {column}: no source given" for column in read if facts.column(column).source is None
+    unsourced = [
+        f"categories of column {column}: no source given" for column in declared if facts.column(column).source is None
+    ]
+    return (
+        replace(protection, notes=(*unsourced, *protection.notes)),
+        Account(facts.budget, facts.ledger_path if ledger is None else ledger, request_id),
     )
-    kept = facts.ledger_path if ledger is None else ledger
-    return Governed(told.relation, kept, facts.budget, (*unsourced, *told.notes))

@@ -16,7 +16,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.multicalibration.apply_file import apply_to_file
-from hedgerow.multicalibration.fit import ScoredColumns, fit_from_source
+from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model_file import read_model, write_model
 from hedgerow.release.result.folder import FILES, prepared_folder
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hg.open(place / "data.csv", relation="add-remove")
     family = family_of({"y": [0, 1]}, depth=1)
     fitted = fit_from_source(
-        open_source(place / "data.csv"), ScoredColumns("y", "p"), family, relation="add-remove", epsilon=1.0
+        open_source(place / "data.csv"), ScoredColumns("y", "p"), family, FitOptions("add-remove", 1.0)
     )
     write_model(fitted.model, place / "model.json")
     read_model(place / "model.json")

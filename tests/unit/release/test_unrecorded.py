@@ -17,9 +17,10 @@ from hedgerow.cli.main import app
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.multicalibration.fit import ScoredColumns, fit_from_source
+from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model_file import model_from_text
+from hedgerow.release.spend import Account
 from hedgerow.testset import TestSet
 
 TABLE = pa.table({"y": [0, 1] * 200, "p": [0.2, 0.9] * 200})
@@ -63,9 +64,8 @@ def model(ledger: Path) -> tuple[Any, str]:
         open_source(TABLE),
         ScoredColumns("y", "p"),
         family_of({"y": [0, 1]}, depth=1),
-        relation="add-remove",
-        epsilon=1.0,
-        ledger=ledger,
+        FitOptions("add-remove", 1.0),
+        Account(None, ledger),
     )
     return found, "HG606"
 

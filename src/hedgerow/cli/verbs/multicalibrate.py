@@ -57,7 +57,7 @@ def multicalibrate(
     from hedgerow.engines.source import open_source
     from hedgerow.facts.declared import Facts
     from hedgerow.facts.facts_nearby import naming_facts_nearby
-    from hedgerow.multicalibration.fit import ScoredColumns, fit_from_source, governed
+    from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source, fit_rules
     from hedgerow.multicalibration.groups.groups import family_of
     from hedgerow.multicalibration.mechanisms.mechanism import mechanism_named
     from hedgerow.multicalibration.model.model_file import check_destination, is_model
@@ -78,27 +78,28 @@ def multicalibrate(
     with naming_facts_nearby(facts, data):
         values, from_facts = _declared(groups, group, declared)
         family = family_of(values, depth=depth)
-        rules = governed(declared, mechanism_named(mechanism), read=from_facts, relation=relation, ledger=ledger)
-    check_destination(out, data, facts, rules.ledger, force=force, earlier=is_model)
+        protection, account = fit_rules(
+            declared,
+            mechanism_named(mechanism),
+            declared=from_facts,
+            relation=relation,
+            ledger=ledger,
+            request_id=request_id,
+        )
+    kept = ledger if ledger is not None or declared is None else declared.ledger_path
+    check_destination(out, data, facts, kept, force=force, earlier=is_model)
 
     def spend() -> None:
         result = fit_from_source(
             open_source(data, table=table),
             ScoredColumns(label, score, _two(classes)),
             family,
-            relation=rules.relation,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            n_buckets=n_buckets,
-            ledger=rules.ledger,
+            FitOptions(protection.relation, epsilon, delta, mechanism, n_buckets, notes=protection.notes),
+            account,
             n_fits=n_fits,
-            request_id=request_id,
-            total=rules.total,
-            notes=rules.notes,
         )
         if result.model.certificate is None:
-            # Without privacy nothing was spent: what cannot be written is refused as anywhere.
+            # Without privacy nothing was spent, so a file that cannot be written is an ordinary error.
             _write(result, out)
             _print(result, out, as_json, (out,))
             return
