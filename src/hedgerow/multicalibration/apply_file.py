@@ -1,8 +1,9 @@
 """Scoring the rows of a CSV or Parquet file by a model: one column more, a block of rows at a time.
 
-The rows belong to whoever runs it. Applying a public model to one's own rows is no release: nothing is priced, and no
-engine is asked, since engines give counts and never rows. Declared values are compared as the fit compared them: as
-the column's type, in a CSV file as trimmed text.
+The rows belong to the person who runs it. To apply a public model to one's own rows is no release: nothing is priced,
+and no engine is asked, since engines return counts and never rows. A CSV file is read here by Python's `csv`, because
+the cells of each row are written as they were read, bytes that are no text included, and no engine returns those.
+Declared values are compared as the fit compared them: as values of the column's type, in a CSV file as trimmed text.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class _Scoring:
         """Return the calibrated score of each row, NaN where it has none."""
         scores = as_numbers(columns[self.score])
         scores = np.where(np.isfinite(scores), scores, np.nan)
-        made = self.model.calibrated(RecordColumns(columns), scores)[:, 1]
-        return np.where(np.isnan(scores), np.nan, made)
+        calibrated = self.model.calibrated(RecordColumns(columns), scores)[:, 1]
+        return np.where(np.isnan(scores), np.nan, calibrated)
 
 
 def apply_to_file(
@@ -63,15 +64,15 @@ def apply_to_file(
     Parameters
     ----------
     model : Model
-        Of two classes, whose groups are columns with declared values.
+        It has two classes, and its groups are columns with declared values.
     source : path
         A CSV or Parquet file (Parquet needs pyarrow).
     out : path
-        A file of the same kind, and not the same file; it is written whole or not at all.
+        Another file of the same kind; it is written whole or not at all.
     score : str, optional
         The column of scores; by default the one that the model was fitted on.
     column : str
-        Name of the new column. A row whose score is no number gets none.
+        The name of the new column; its cell is empty where the score is not a number.
 
     Raises
     ------
@@ -114,7 +115,7 @@ def apply_to_file(
     except HedgerowError:
         raise
     except (OSError, ValueError, csv.Error):
-        # Not its words: a reader's message may quote a cell.
+        # Without the reader's message, which may quote a cell.
         pass
     raise DataError(
         "HG168",
@@ -125,9 +126,9 @@ def apply_to_file(
 
 
 def scored_before(place: Path, *, source: str | Path, column: str) -> bool:
-    """Return whether a file has the columns that scoring `source` gives: it may be replaced by scoring it again."""
+    """Return whether a file has the columns that scoring `source` gives, so that scoring again may replace it."""
     try:
-        # Opened as a file alone: as a source it would count as read, and could not be replaced.
+        # Not opened as a source: it would count as an input, which may not be replaced.
         return list(open_file(place, table=None).columns) == [*open_source(source).columns, column]
     except HedgerowError:
         return False
@@ -150,7 +151,7 @@ def _csv(file: SourceFile, place: Path, scoring: _Scoring) -> int:
 
 
 def _blocks(path: str, delimiter: str) -> Iterator[list[list[str]]]:
-    # No cell stops the reading: not a byte that is no text, which is written as it was, nor a very long one.
+    # No cell stops the reading: neither bytes that are no text, which are written as they were, nor a very long cell.
     limit = csv.field_size_limit(_LONGEST)
     try:
         with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as opened:
@@ -184,12 +185,12 @@ def _parquet(file: SourceFile, place: Path, scoring: _Scoring) -> int:
 
 def _typed(family: Family, kinds: Mapping[str, str]) -> Family:
     """Return the family with its values as the file's columns hold them."""
-    made = [
-        replace(one, values=tuple(comparable(one.column, value, kinds[one.column]) for value in one.values))
-        for one in family.attributes
-        if isinstance(one, Categories) and isinstance(one.column, str)
+    typed = [
+        replace(groups, values=tuple(comparable(groups.column, value, kinds[groups.column]) for value in groups.values))
+        for groups in family.attributes
+        if isinstance(groups, Categories) and isinstance(groups.column, str)
     ]
-    return Family(tuple(made), family.depth)
+    return Family(tuple(typed), family.depth)
 
 
 def _group_columns(family: Family) -> list[str]:
@@ -197,7 +198,8 @@ def _group_columns(family: Family) -> list[str]:
 
 
 def _check(model: Model, kinds: Mapping[str, str], score: object, column: str) -> None:
-    fits = all(isinstance(one, Categories) and isinstance(one.column, str) for one in model.family.attributes)
+    attributes = model.family.attributes
+    fits = all(isinstance(groups, Categories) and isinstance(groups.column, str) for groups in attributes)
     missing = [name for name in (score, *_group_columns(model.family)) if name not in kinds]
     if not fits or len(model.classes) != 2 or missing or column in kinds:
         named = " or ".join(repr(name) for name in missing)

@@ -1,7 +1,8 @@
-"""The base model of a `Multicalibrator`: whether it may be used or fitted, and its scores of private records.
+"""What a `Multicalibrator` is given: its base model, with its scores of private records, and its labels.
 
-A base model is somebody else's code. Before the price is reserved, what can be known without a value is checked here;
-afterwards it scores silently, and a record on which it fails has no score (it counts as ½) and stops nothing.
+A base model is somebody else's code. Before the price is reserved, everything that needs no value of the data is
+checked here. Afterwards the model scores with nothing printed or raised: a record on which it fails has no score (NaN,
+which counts as ½), and the fit goes on. Of labels, too, only number, shape and type are checked before.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from hedgerow.multicalibration.model.model import CONSENT, BaseOrigin
 from hedgerow.user_code import quietly
 
 Floats = NDArray[np.float64]
-# These choose columns by name, or leave the question to others, and pass over columns that they do not know.
+# These choose columns by name, or leave the choice to the estimators inside, and ignore columns that they do not know.
 _PASS_OVER = (
     ColumnTransformer,
     FunctionTransformer,
@@ -57,7 +58,7 @@ def origin_of(
     ParameterError
         HG166: it has no probabilities; HG189: the arguments contradict one another.
     UncertifiedError
-        HG428: it would be fitted on the private rows; HG429: the rows passed apart are the private ones.
+        HG428: it would be fitted on the private rows; HG429: `base_rows` are the private rows.
     """
     if base_fit is not None and base_fit != CONSENT:
         raise _contradiction("`base_fit` has another value.", f'Leave it out, or write base_fit="{CONSENT}" in full.')
@@ -83,7 +84,7 @@ def origin_of(
     if private and base_fit is None:
         raise UncertifiedError(
             "HG428",
-            rule="A base model is fitted on other rows than those to protect: the price does not cover what it tells.",
+            rule="A base model is fitted on other rows than those to protect: the price does not cover what it learns.",
             finding=f"{type(estimator).__name__} is not fitted, and would be on these. Nothing was read or spent.",
             remedy="Fit it on other rows first (and wrap it in sklearn.frozen.FrozenEstimator where it is cloned), or "
             f'write fit(X, y, base_rows=(X_other, y_other)). Without protection: base_fit="{CONSENT}".',
@@ -92,7 +93,7 @@ def origin_of(
 
 
 def fitted_base(estimator: Any, origin: BaseOrigin, rows: Sequence[Any], weights: Any = None) -> Any:
-    """Return the base model, fitted on `rows`, (X, y), where it was not fitted before. Its own errors pass."""
+    """Return the base model, fitted on `rows`, (X, y), where it was not fitted before. Its own errors are raised."""
     if estimator is None or origin in (BaseOrigin.GIVEN, BaseOrigin.CERTIFIED):
         return estimator
     base = clone(estimator)
@@ -103,7 +104,7 @@ def fitted_base(estimator: Any, origin: BaseOrigin, rows: Sequence[Any], weights
 def check_reads(base: Any, X: Any) -> None:
     """Refuse columns that the base model was not fitted on, by their names and number (HG166): no value is read.
 
-    Later nothing would: a model that fails on every record gives no score to any, and the price would be spent.
+    No later step would: a model that fails on every record gives no scores, and the price would be spent.
     """
     first = base
     while (inner := _inside(first)) is not None:
@@ -132,20 +133,20 @@ def check_reads(base: Any, X: Any) -> None:
 def scores_of(base: Any, records: RecordColumns, classes: int) -> Floats:
     """Return the probability of each class for each record, (records, classes); NaN where the model fails. PRIVATE.
 
-    All records are scored at once. Where that fails, halves are, down to single records, so that one on which the model
-    fails takes no score from another.
+    All records are scored at once. Where that fails, each half is scored, down to single records, so that a record on
+    which the model fails does not affect another.
     """
-    found = np.full((len(records), classes), np.nan)
+    scores = np.full((len(records), classes), np.nan)
     waiting = [(0, len(records))]
     while waiting:
         start, end = waiting.pop()
         made = quietly(partial(_probabilities, base, records, start, end))
         if made is not None and made.shape == (end - start, classes):
-            found[start:end] = made
+            scores[start:end] = made
         elif end - start > 1:
             middle = (start + end) // 2
             waiting += [(start, middle), (middle, end)]
-    return found
+    return scores
 
 
 def _probabilities(base: Any, records: RecordColumns, start: int, end: int) -> Floats:
@@ -153,7 +154,7 @@ def _probabilities(base: Any, records: RecordColumns, start: int, end: int) -> F
 
 
 def _inside(model: Any) -> Any:
-    """Return the estimator that is shown X first, where a model is made of others."""
+    """Return the estimator that gets X first, where a model is made of others."""
     steps = getattr(model, "steps", None)
     return steps[0][1] if steps else getattr(model, "best_estimator_", None)
 
@@ -168,8 +169,8 @@ def _is_fitted(estimator: Any) -> bool:
 
 def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
     if not isinstance(base_rows, (tuple, list)) or len(base_rows) != 2:
-        raise _contradiction("`base_rows` is no pair.", "Write fit(X, y, base_rows=(X_other, y_other)).")
-    if any(one is other for one, other in zip(base_rows, rows, strict=True)):
+        raise _contradiction("`base_rows` is not a pair.", "Write fit(X, y, base_rows=(X_other, y_other)).")
+    if any(other is private for other, private in zip(base_rows, rows, strict=True)):
         raise UncertifiedError(
             "HG429",
             rule="Rows for the base model are others than those that are protected.",
@@ -181,7 +182,7 @@ def _rows_are_apart(base_rows: Any, rows: Sequence[Any]) -> None:
 def _contradiction(finding: str, remedy: str) -> ParameterError:
     return ParameterError(
         "HG189",
-        rule="What a private fit protects, at which price, and where its base model comes from is said in full.",
+        rule="A private fit states whom it protects, at which price, and where its base model comes from.",
         finding=finding,
         remedy=remedy,
     )
@@ -190,13 +191,13 @@ def _contradiction(finding: str, remedy: str) -> ParameterError:
 def labels_of(X: Any, y: Any, *, private: bool) -> NDArray[Any]:
     """Return the labels as cells, one a record of X.
 
-    Where the fit is private no value decides whether this fails: a label that is missing, or no class, is found later,
-    silently. Without privacy scikit-learn's checks of values come too.
+    In a private fit no value decides whether this fails: a record whose label is missing, or is no class, is treated
+    later, and nothing is raised. Without privacy scikit-learn also checks the values.
 
     Raises
     ------
     ParameterError, ValueError
-        HG166: there are none; they are no column, or not as many as records.
+        HG166: there are none. ValueError: they are no column, or not as many as records.
     """
     if y is None:
         raise ParameterError("HG166", rule="A fit requires y to be passed, but the target y is None.")
@@ -206,24 +207,24 @@ def labels_of(X: Any, y: Any, *, private: bool) -> NDArray[Any]:
         check_classification_targets(labels)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] == 1 and not isinstance(y, np.ndarray):
-        # A frame of one column: as a whole, an array of it would have another type where a cell is missing.
+        # The column of a frame that has one: an array of the frame would have another type where a cell is missing.
         cells = cells_of(y.iloc[:, 0] if hasattr(y, "iloc") else y[:, 0])
     else:
         cells = cells_of(y)
-    # scikit-learn's rules for a column, told of the shape alone.
+    # scikit-learn's rules for a column, applied to the shape alone.
     column_or_1d(np.empty(shape or cells.shape, dtype=bool), warn=True)
     check_consistent_length(X, cells)
     return cells.ravel()
 
 
 def check_labels_can_be(y: Any, classes: NDArray[Any]) -> None:
-    """Refuse texts where classes are numbers, by the type of y alone: every record would be left out (HG166)."""
+    """Refuse texts where classes are numbers (HG166), by the type of y alone: no record would have a class."""
     kind = getattr(getattr(y, "dtype", None), "kind", "O")
     texts = kind in "US" or "str" in str(getattr(y, "dtype", "")).lower()
     if texts and classes.dtype.kind in "biuf":
         raise ParameterError(
             "HG166",
-            rule="Labels are told from the classes, which are declared and never read off y.",
+            rule="Labels are compared with the classes, which are declared and never read off y.",
             finding="y holds texts, and the classes are numbers.",
-            remedy='For precomputed scores name both, the second being the one scored: classes=["no", "yes"].',
+            remedy='For precomputed scores name both, the second as the one that is scored: classes=["no", "yes"].',
         )

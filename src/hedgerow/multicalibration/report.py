@@ -1,8 +1,8 @@
-"""`report_`: how far from calibrated a model was before and after, as what was released tells.
+"""`report_`: how far from calibrated a model was before and after, read from what was released.
 
-For a private mechanism every number here is read from the released tables, at no further price; nothing is computed
-from the records. Errors read from noisy tables are larger than the true ones by the privacy noise, and the noise floor
-beside them says by how much: it is what they would be on average if every cell were calibrated.
+For a private mechanism every number here is read from the released tables, at no further cost; nothing is computed from
+the records. Errors read from noisy tables are larger than the true ones because of the privacy noise. The noise floor
+beside them says by how much: it is their mean if every cell were calibrated.
 """
 
 from __future__ import annotations
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from hedgerow.plots.reliability import ReliabilityCurve
 
 _ELSEWHERE = "compute them on records that may be looked at, by multicalibration_error"
+_NUMBERS = (
+    "max_error",
+    "max_error_floor",
+    "group_weighted_error",
+    "group_weighted_error_floor",
+    "log_loss",
+    "log_loss_noise_sd",
+    "brier",
+    "brier_noise_sd",
+)
 
 Floats = NDArray[np.float64]
 
@@ -47,9 +57,10 @@ class CellReading:
     score, observed : float
         Mean score and mean label, each in [0, 1].
     residual, low, high : float
-        observed − score and its interval, which counts the scatter of labels and the privacy noise.
+        observed − score and its interval, which covers the scatter of labels and the privacy noise.
     reliable : bool
-        False where the count is within two standard deviations of its noise: the interval is then all that is possible.
+        False where the count is within two standard deviations of its noise: the interval then holds all values that
+        are possible.
     """
 
     group: str
@@ -71,14 +82,14 @@ class Report:
     Attributes
     ----------
     before, after : tuple of Residuals or None
-        One a calibration; None where what was released does not tell.
+        One a calibration; None where they cannot be read from the release.
     labels : tuple
-        The class whose probability each calibration moves.
+        The class whose probability each calibration shifts.
     mechanism : str
     private : bool
-        Whether these are readings of released tables (else they are computed from the records themselves).
+        Whether these were read from released tables; else they were computed from the records themselves.
     base : str
-        What the certificate says of the base model; empty without a certificate.
+        What the certificate says about the base model; empty without a certificate.
     """
 
     before: tuple[Residuals | None, ...]
@@ -91,19 +102,19 @@ class Report:
     def __repr__(self) -> str:
         (_, rows), *_ = self._rows()
         name, before, after = rows[0]
-        told = "; THE RECORDS ARE NOT PROTECTED" if self._warning else ""
-        return f"<Report of {self.mechanism!r}: {name} {_short(before)} → {_short(after)}, {self._source()}{told}>"
+        warning = "; THE RECORDS ARE NOT PROTECTED" if self._warning else ""
+        return f"<Report of {self.mechanism!r}: {name} {short(before)} → {short(after)}, {self._source()}{warning}>"
 
     def __str__(self) -> str:
         lines = [f"{self.mechanism}: before → after"]
         for heading, rows in self._rows():
             lines += [heading] if heading else []
-            lines += [f"{name:>28} {_short(before):>8} → {_short(after):>8}" for name, before, after in rows]
+            lines += [f"{name:>28} {short(before):>8} → {short(after):>8}" for name, before, after in rows]
         return "\n".join([*lines, self.note, *self._warning])
 
     @property
     def _warning(self) -> list[str]:
-        """What stands in every form of the report where the base model was fitted on the private rows, by consent."""
+        """What every form of the report says where the base model was fitted on the private rows, by consent."""
         return [self.base] if self.base == BaseOrigin.UNPROTECTED.value else []
 
     @property
@@ -122,7 +133,7 @@ class Report:
         for heading, rows in self._rows():
             cells += f"<tr><th scope=rowgroup colspan=3>{escape(heading)}</th></tr>" if heading else ""
             cells += "".join(
-                f"<tr><th scope=row>{escape(name)}</th><td>{_short(before)}</td><td>{_short(after)}</td></tr>"
+                f"<tr><th scope=row>{escape(name)}</th><td>{short(before)}</td><td>{short(after)}</td></tr>"
                 for name, before, after in rows
             )
         head = "<thead><tr><th></th><th scope=col>before</th><th scope=col>after</th></tr></thead>"
@@ -141,22 +152,12 @@ class Report:
 
     def _rows(self) -> list[tuple[str, list[tuple[str, float | None, float | None]]]]:
         """Return a heading, empty where there is one calibration, and the numbers of each."""
-        names = (
-            "max_error",
-            "max_error_floor",
-            "group_weighted_error",
-            "group_weighted_error_floor",
-            "log_loss",
-            "log_loss_noise_sd",
-            "brier",
-            "brier_noise_sd",
-        )
-        found = []
-        for said in self.to_dict()["models"]:
-            before, after = said["before"] or {}, said["after"] or {}
-            heading = f"class {said['label']}" if len(self.labels) > 1 else ""
-            found.append((heading, [(name, before.get(name), after.get(name)) for name in names]))
-        return found
+        rows = []
+        for model in self.to_dict()["models"]:
+            before, after = model["before"] or {}, model["after"] or {}
+            heading = f"class {model['label']}" if len(self.labels) > 1 else ""
+            rows.append((heading, [(name, before.get(name), after.get(name)) for name in _NUMBERS]))
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return errors, floors and losses of each calibration as plain JSON data; None where unknown."""
@@ -164,8 +165,8 @@ class Report:
             {"label": label, "before": _summary(before), "after": _summary(after)}
             for label, before, after in zip(self.labels, self.before, self.after, strict=True)
         ]
-        told = {"mechanism": self.mechanism, "private": self.private, "note": self.note, "base": self.base}
-        return {**told, "models": models}
+        head = {"mechanism": self.mechanism, "private": self.private, "note": self.note, "base": self.base}
+        return {**head, "models": models}
 
     def cells(self, *, when: str = "after", label: Scalar | None = None, level: float = 0.95) -> list[CellReading]:
         """Return every group × bucket with an interval for its residual.
@@ -174,25 +175,25 @@ class Report:
         ----------
         when : {"before", "after"}
         label : optional
-            Which class's calibration, above two classes.
+            The class, above two classes.
         level : float
             Of the intervals, each on its own: of 100 cells, 5 are expected outside at .95.
 
         Raises
         ------
         ParameterError
-            HG165: nothing of that kind is known.
+            HG165: these residuals are not known, or there is no such class.
         """
-        return _cells(self._one(when, label), level)
+        return _cells(self._known(when, label), level)
 
     def reliability(
         self, group: str = "all", *, when: str = "after", label: Scalar | None = None, level: float = 0.95
     ) -> list[CellReading]:
         """Return the reliability curve of one group: the readings of its buckets, in rising order."""
-        found = [cell for cell in self.cells(when=when, label=label, level=level) if cell.group == group]
-        if not found:
+        cells = [cell for cell in self.cells(when=when, label=label, level=level) if cell.group == group]
+        if not cells:
             raise ParameterError("HG165", rule="A group is named as in the report.", finding=f"Found {group!r}.")
-        return found
+        return cells
 
     def plot(
         self,
@@ -209,49 +210,46 @@ class Report:
         from hedgerow.plots.figure import shown_in_notebook
         from hedgerow.plots.reliability import draw_reliability
 
-        known = self._one("after" if self.before[self._place(label)] is None else "before", label).groups
-        chosen = list(known[:6] if groups is None else groups)
+        times = [when for when in ("before", "after") if self._residuals(when, label) is not None]
+        chosen = list(self._known(times[0] if times else "after", label).groups[:6] if groups is None else groups)
         curves = [
             _curve(group, when, self.reliability(group, when=when, label=label, level=level))
             for group in (chosen[:1] if ax is not None else chosen)
-            for when in ("before", "after")
-            if (self.before if when == "before" else self.after)[self._place(label)] is not None
+            for when in times
         ]
-        told = None not in (self.before[self._place(label)], self.after[self._place(label)])
         with shown_in_notebook():
-            return draw_reliability(curves, ax=ax, note="" if told else self.note)
+            return draw_reliability(curves, ax=ax, note="" if len(times) == 2 else self.note)
 
-    def _place(self, label: Scalar | None) -> int:
-        if label is None:
-            return 0
-        if label not in self.labels:
+    def _residuals(self, when: str, label: Scalar | None) -> Residuals | None:
+        if label is not None and label not in self.labels:
             raise ParameterError(
                 "HG165", rule="A label is one that a model was fitted for.", finding="No model has this label."
             )
-        return self.labels.index(label)
+        model = 0 if label is None else self.labels.index(label)
+        return {"before": self.before, "after": self.after}[when][model] if when in ("before", "after") else None
 
-    def _one(self, when: str, label: Scalar | None) -> Residuals:
-        found = {"before": self.before, "after": self.after}.get(when, (None,) * len(self.labels))[self._place(label)]
-        if found is None:
+    def _known(self, when: str, label: Scalar | None) -> Residuals:
+        residuals = self._residuals(when, label)
+        if residuals is None:
             raise ParameterError(
                 "HG165",
-                rule='A report is read "before" or "after", where what was released tells.',
-                finding=f"Of {when!r} nothing is known under {self.mechanism!r}.",
+                rule='A report is read "before" or "after", where these can be read from the release.',
+                finding=f"For mechanism {self.mechanism!r} the report has no {when!r}.",
                 remedy=f"{self.note[0].upper()}{self.note[1:]}." if when in ("before", "after") else "",
             )
-        return found
+        return residuals
 
 
 def report_of(model: Model) -> Report:
     """Return the report of a model."""
     labels = model.classes[1:] if len(model.classes) == 2 else model.classes
-    # The first assumption on the certificate of a fit is the one about its base model.
+    # The first assumption on the certificate of a fit is about its base model.
     base = model.certificate.assumptions[0] if model.certificate is not None and model.certificate.assumptions else ""
     return Report(model.before, model.after, labels, model.mechanism, model.certificate is not None, base)
 
 
 def floor_of(residuals: Residuals) -> tuple[float, float]:
-    """Return what M and W would be on average were every cell calibrated: upper bounds where cells are near normal.
+    """Return the means of M and W if every cell were calibrated: upper bounds where cells are nearly normal.
 
     R of a calibrated cell has variance Σ p(1 − p) ≤ N p̄(1 − p̄), plus that of the privacy noise. E|R| = √(2/π) sd; the
     mean of the maximum, ∫ 1 − Π P(|R_c| ≤ t) dt, takes cells as independent, which makes it no smaller (Šidák). With N
@@ -275,7 +273,7 @@ def _variance(residuals: Residuals) -> Floats:
 
 
 def _scores(residuals: Residuals) -> Floats:
-    """Return mean scores, kept inside their bucket, where noise cannot take them out."""
+    """Return the mean score of each cell, clipped to its bucket."""
     k = residuals.count.shape[1]
     low = np.arange(k) / k
     middle = low + 0.5 / k
@@ -288,25 +286,14 @@ def _summary(residuals: Residuals | None) -> dict[str, Any] | None:
     if residuals is None:
         return None
     most, weighted = floor_of(residuals)
-    return {
-        "max_error": error_of(residuals, "max"),
-        "max_error_floor": most,
-        "group_weighted_error": error_of(residuals, "group-weighted"),
-        "group_weighted_error_floor": weighted,
-        "log_loss": _value(residuals.log_loss),
-        "log_loss_noise_sd": _noise_sd(residuals.log_loss),
-        "brier": _value(residuals.brier),
-        "brier_noise_sd": _noise_sd(residuals.brier),
-        "n": residuals.n,
-    }
+    errors = error_of(residuals, "max"), most, error_of(residuals, "group-weighted"), weighted
+    losses = residuals.log_loss, residuals.brier
+    numbers = *errors, *(number for loss in losses for number in _loss_numbers(loss))
+    return {**dict(zip(_NUMBERS, numbers, strict=True)), "n": residuals.n}
 
 
-def _value(loss: Loss | None) -> float | None:
-    return None if loss is None else loss.value
-
-
-def _noise_sd(loss: Loss | None) -> float | None:
-    return None if loss is None else loss.noise_sd
+def _loss_numbers(loss: Loss | None) -> tuple[float | None, float | None]:
+    return (None, None) if loss is None else (loss.value, loss.noise_sd)
 
 
 def _cells(residuals: Residuals, level: float) -> list[CellReading]:
@@ -329,10 +316,10 @@ def _cells(residuals: Residuals, level: float) -> list[CellReading]:
 
 
 def _spread(n: float, p: float, mean: float, residual_sd: float, count_sd: float) -> float:
-    """Return the variance of n·mean: labels scatter about their own rate, which p is not where scores are wrong.
+    """Return the variance of n·mean: labels scatter about their own rate, which differs from p where scores are wrong.
 
-    The rate is that of the cell with two of each label more (Agresti and Coull), or p where that scatters more; the
-    noise of the count moves R/N by as much as the mean is from 0.
+    The rate is that of the cell with two more of each label (Agresti and Coull), or p where this gives more variance.
+    The noise of the count changes R/N in proportion to the mean.
     """
     rate = (n * (p + mean) + 2.0) / (n + 4.0)
     labels = n * max(p * (1.0 - p), rate * (1.0 - rate))
@@ -342,16 +329,17 @@ def _spread(n: float, p: float, mean: float, residual_sd: float, count_sd: float
 def _curve(group: str, when: str, cells: Sequence[CellReading]) -> ReliabilityCurve:
     from hedgerow.plots.reliability import ReliabilityCurve
 
-    told = [cell for cell in cells if cell.reliable]
+    shown = [cell for cell in cells if cell.reliable]
     return ReliabilityCurve(
         group,
         when,
-        tuple(cell.score for cell in told),
-        tuple(cell.observed for cell in told),
-        tuple(cell.score + cell.low for cell in told),
-        tuple(cell.score + cell.high for cell in told),
+        tuple(cell.score for cell in shown),
+        tuple(cell.observed for cell in shown),
+        tuple(cell.score + cell.low for cell in shown),
+        tuple(cell.score + cell.high for cell in shown),
     )
 
 
-def _short(number: float | None) -> str:
+def short(number: float | None) -> str:
+    """Return a number with three digits, "unknown" for None."""
     return "unknown" if number is None else f"{number:.3g}"

@@ -115,13 +115,13 @@ def multicalibrate(
 def _declared(
     groups: str | None, group: list[str] | None, facts: Facts | None
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return {column: values}, and the columns whose values the facts declare: ``--group`` goes before them."""
-    found: dict[str, Any] = dict(parse_by(group or ()) or {})
+    """Return {column: values}, and the columns whose values come from the facts; ``--group`` overrides the facts."""
+    values: dict[str, Any] = dict(parse_by(group or ()) or {})
     named = [column.strip() for column in (groups or "").split(",") if column.strip()]
-    from_facts = [column for column in dict.fromkeys([*found, *named]) if found.get(column) is None]
+    from_facts = [column for column in dict.fromkeys([*values, *named]) if values.get(column) is None]
     for column in from_facts:
-        found[column] = None if facts is None else facts.column(column).categories
-    unknown = [column for column in from_facts if found[column] is None]
+        values[column] = None if facts is None else facts.column(column).categories
+    unknown = [column for column in from_facts if values[column] is None]
     if unknown:
         options = " ".join(f"--group {quote(column)}=VALUE,VALUE" for column in unknown)
         tables = ", ".join(f'[columns.{column}] categories = ["VALUE", "VALUE"]' for column in unknown)
@@ -133,7 +133,7 @@ def _declared(
             remedy=f"Add {options}; or --facts hedgerow.toml, a file that says {tables}.",
             facts_help=True,
         )
-    return found or None, from_facts
+    return values or None, from_facts
 
 
 def _write(result: FitResult, out: str) -> tuple[str, ...]:
@@ -144,28 +144,28 @@ def _write(result: FitResult, out: str) -> tuple[str, ...]:
 
 
 def _two(text: str) -> tuple[Scalar, Scalar]:
-    said = [part.strip() for part in text.split(",")]
-    if len(said) != 2 or not all(said) or said[0] == said[1]:
+    labels = [part.strip() for part in text.split(",")]
+    if len(labels) != 2 or not all(labels) or labels[0] == labels[1]:
         raise ParameterError(
             "HG116", rule="`--classes` names two labels.", finding=f"Found {text!r}.", remedy="For example 0,1."
         )
-    return parse_value(said[0]), parse_value(said[1])
+    return parse_value(labels[0]), parse_value(labels[1])
 
 
 def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -> None:
-    """Print what was fitted; where the model could not be written, the model itself, since it was paid for."""
+    """Print a summary; where the model could not be written, the model itself, since it was paid for."""
     from hedgerow.multicalibration.model.model_file import model_text
-    from hedgerow.multicalibration.report import report_of
+    from hedgerow.multicalibration.report import report_of, short
 
-    model, told = result.model, report_of(result.model)
-    report = told.to_dict()["models"][0]
+    model, report = result.model, report_of(result.model)
+    numbers = report.to_dict()["models"][0]
     certificate = None if model.certificate is None else model.certificate.to_dict()
     if as_json:
         # Without privacy the errors would be those of the records themselves; a model file has none of them either.
-        shown = {**report, "note": told.note} if certificate is not None else None
-        told_of = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
+        shown = {**numbers, "note": report.note} if certificate is not None else None
+        head = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
         lost = {} if written else {"unwritten": json.loads(model_text(model))}
-        say_json({**told_of, "certificate": certificate, **as_replayed(result.replayed), **lost})
+        say_json({**head, "certificate": certificate, **as_replayed(result.replayed), **lost})
         return
     told_again(result.replayed)
     if not written:
@@ -177,14 +177,10 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
         return
     say(f"  ε ≤ {model.certificate.epsilon:.6g} at δ = {model.certificate.delta:.3g}, {model.certificate.relation}")
     for name, words in (("max_error", "max error"), ("group_weighted_error", "group-weighted error")):
-        before, after = ((report[when] or {}).get(name) for when in ("before", "after"))
+        before, after = ((numbers[when] or {}).get(name) for when in ("before", "after"))
         if before is None and after is None:
             continue
-        floor = (report["after"] or report["before"]).get(f"{name}_floor")
-        say(f"  {words}: {_short(before)} before, {_short(after)} after; of a calibrated model about {_short(floor)}")
-    say(f"  {told.note}")
+        floor = (numbers["after"] or numbers["before"]).get(f"{name}_floor")
+        say(f"  {words}: {short(before)} before, {short(after)} after; of a calibrated model about {short(floor)}")
+    say(f"  {report.note}")
     say("  the base model is not covered; see: hedgerow verify, and hedgerow apply")
-
-
-def _short(number: float | None) -> str:
-    return "unknown" if number is None else f"{number:.3g}"
