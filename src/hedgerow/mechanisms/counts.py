@@ -6,9 +6,10 @@ enters another. So the pair is exact: one shift by 1, or two.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import (
     Floats,
     Neighbours,
+    Quote,
     Record,
     Score,
     Single,
@@ -50,6 +52,11 @@ class Counts(Single):
     def noise_sd(self) -> float:
         """Standard deviation of the noise of one count; of discrete Gaussian noise an upper bound."""
         return self.noise_law.count_sd(self.width)
+
+    @property
+    def priced_sd(self) -> float:
+        """Standard deviation of the noise of one count."""
+        return self.noise_sd
 
     def touched(self, relation: Relation) -> int:
         """Return how many cells one record moves by 1."""
@@ -98,9 +105,23 @@ class GeometricCounts(Counts):
     scale: float
     cells: int
     type: Literal["geometric"] = "geometric"
+    price_name: ClassVar[str | None] = "geometric"
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, cells=self.cells)
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> GeometricCounts:
+        """Return one count with noise of this standard deviation."""
+        # noise_sd² = 2α/(1 − α)² solved for 1 − α in the form that loses no digits for large noise.
+        square = noise_sd**2
+        root = math.sqrt(2.0 * square + 1.0)
+        return cls(-1.0 / math.log1p(-(1.0 + root) / (square + 1.0 + root)), 1)
+
+    @classmethod
+    def of_precision(cls, precision: float, quote: Quote) -> GeometricCounts:
+        """Return one count with noise of scale 1/precision: its sd vanishes far faster, the price follows the scale."""
+        return cls(1.0 / precision, 1)
 
     @property
     def noise_law(self) -> Law:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import Field, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,11 +98,45 @@ class Mechanism:
         raise TypeError(self.type)
 
 
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """For whom a price is asked by name, and the options that some mechanisms take; the range U − L is 1."""
+
+    relation: Relation
+    n_resamples: int = 1
+    rate: float = 1.0
+    n_draws: int = 1
+
+    @property
+    def sensitivity(self) -> float:
+        """1, by which a replaced value moves a sum, or ½, by which one that comes or goes moves Σ(x − c)."""
+        return 1.0 if self.relation is Relation.REPLACE_ONE else 0.5
+
+
 class Single(Mechanism):
     """One mechanism, a frozen dataclass, which is drawn as a whole."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    price_name: ClassVar[str | None] = None
+    """The name by which ``hedgerow price`` and ``audit`` ask for it, with noise in units of the range; None: not so."""
+    sized_by_mu: ClassVar[bool] = False
+    """Whether ρ and μ are sizes of its noise, which then needs δ > 0."""
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> Self:
+        """Return the mechanism with noise of this standard deviation, in units of the range."""
+        raise NotImplementedError
+
+    @classmethod
+    def of_precision(cls, precision: float, quote: Quote) -> Self:
+        """Return the mechanism with noise proportional to 1/precision."""
+        return cls.of_noise_sd(1.0 / precision, quote)
+
+    @property
+    def priced_sd(self) -> float:
+        """Standard deviation of the noise on the number released (of one replicate), in units of the range."""
+        raise NotImplementedError
 
     @property
     def size(self) -> int:

@@ -45,6 +45,11 @@ class Gaussian:
         return "gaussian"
 
     @property
+    def draws(self) -> int:
+        """How many numbers are added up."""
+        return 1
+
+    @property
     def power(self) -> Literal[1, 2]:
         """The power p of Σ (|d|/w)^p, which prices a vector."""
         return 2

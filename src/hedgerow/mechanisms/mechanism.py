@@ -27,7 +27,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 To add a mechanism, write `mechanisms/<name>.py` with one frozen dataclass that extends `Single`: its parameters, its
 ``type``, and the methods `terms` (its price), `worst_pairs`, `outputs` and `change` (its audit), beside the method that
 draws it. Then import it here and put it into `KINDS`. Certificates, ledgers, calibration, audits and ``hedgerow
-verify`` then know it.
+verify`` then know it. With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price`` and ``audit`` do too.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ KINDS: tuple[type[Single], ...] = (
 )
 REGISTRY: dict[str, type[Single]] = {str(kind.__dataclass_fields__["type"].default): kind for kind in KINDS}
 """Every single mechanism by its ``type`` in JSON."""
+PRICED: dict[str, type[Single]] = {kind.price_name: kind for kind in KINDS if kind.price_name is not None}
+"""The mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own."""
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Single, ...]:

@@ -40,10 +40,11 @@ The sum of all ε_j is at most ε₀ = max Σ_i |D_i|/W_i, the pure price.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import (
     Floats,
     Neighbours,
+    Quote,
     Record,
     Score,
     Single,
@@ -64,7 +66,7 @@ from hedgerow.mechanisms.description import (
     copies,
 )
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
-from hedgerow.noise.lattice import LatticeNoise, on_lattice
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
@@ -217,6 +219,28 @@ class MomentsNoise:
         return {name: noise for name, noise in named.items() if noise is not None}
 
 
+Weights = tuple[float | None, float | None]
+"""(κ, ω) of the count and of the second moment beside the sum; None is not released."""
+PUBLIC_PRESENCE: Weights = (None, 1.6)
+ADD_REMOVE: Weights = (0.75, 0.7)
+
+
+def noise_at(mu: float, layout: MomentsLayout, weights: Weights, relation: Relation, law: Law) -> MomentsNoise:
+    """Return noise of sd (sensitivity of the weighted vector)/μ, rounded up to the lattice.
+
+    Under Laplace noise μ is √2 × ε; k draws make a sum whose sd is √k times that of one.
+    """
+    (kappa, omega), reach = weights, float(layout.reach)
+    unit = Widths(None if kappa is None else 1.0 / kappa, reach, None if omega is None else reach * reach / omega)
+    measure = layout.mu if law.power == 2 else layout.pure
+    scale = measure(relation, unit) / (mu * math.sqrt(law.draws))
+    return MomentsNoise(
+        None if unit.count is None else lattice_noise(scale * unit.count),
+        lattice_noise(scale * unit.total),
+        None if unit.square is None else lattice_noise(scale * unit.square),
+    )
+
+
 class Moments(Single):
     """(count, Σ y, Σ (y² − o)) of each cell plus noise of one law, each coordinate on its own lattice."""
 
@@ -309,6 +333,24 @@ class MomentsGaussian(Moments):
     layout: MomentsLayout
     noise: MomentsNoise
     type: Literal["moments-gaussian"] = "moments-gaussian"
+    price_name: ClassVar[str | None] = "moments"
+    sized_by_mu: ClassVar[bool] = True
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> MomentsGaussian:
+        """Return one mean on the default grid: public presence under replace-one, else a private count."""
+        public, steps = quote.relation is Relation.REPLACE_ONE, 1024
+        weights = PUBLIC_PRESENCE if public else ADD_REMOVE
+        offset = 0 if public else steps * steps // 2
+        layout = MomentsLayout(-steps, 2, steps, offset, "public" if public else "private", 1)
+        # Widths are proportional to 1/μ, so the noise at μ = 1 tells which μ gives the noise wanted.
+        mu = cls(layout, noise_at(1.0, layout, weights, quote.relation, GAUSSIAN)).priced_sd / noise_sd
+        return cls(layout, noise_at(mu, layout, weights, quote.relation, GAUSSIAN))
+
+    @property
+    def priced_sd(self) -> float:
+        """Noise on Σ(x − c): grid integers run over ±reach, which is half the range."""
+        return self.noise.total.in_units / self.layout.reach / 2.0
 
     @property
     def noise_law(self) -> Law:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
 from hedgerow.noise.lattice import require_positive
 from hedgerow.noise.source import NoiseSource
@@ -34,6 +34,11 @@ class Number(Single):
     def width(self) -> float:
         """The width of one draw of noise."""
         raise NotImplementedError
+
+    @property
+    def priced_sd(self) -> float:
+        """Standard deviation of the noise."""
+        return self.noise_law.sd(self.width)
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return one pair at distance sensitivity/width."""
@@ -68,6 +73,13 @@ class GaussianNoise(Number):
     noise_sd: float
     sensitivity: float
     type: Literal["gaussian"] = "gaussian"
+    price_name: ClassVar[str | None] = "gaussian"
+    sized_by_mu: ClassVar[bool] = True
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> GaussianNoise:
+        """Return one number with noise of this standard deviation."""
+        return cls(noise_sd, quote.sensitivity)
 
     def __post_init__(self) -> None:
         require_positive(noise_sd=self.noise_sd, sensitivity=self.sensitivity)
@@ -105,6 +117,12 @@ class LaplaceNoise(_LaplaceNumber):
     scale: float
     sensitivity: float
     type: Literal["laplace"] = "laplace"
+    price_name: ClassVar[str | None] = "laplace"
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> LaplaceNoise:
+        """Return one number with noise of this standard deviation."""
+        return cls(noise_sd / math.sqrt(2.0), quote.sensitivity)
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, sensitivity=self.sensitivity)
@@ -123,6 +141,12 @@ class AveragedLaplaceNoise(_LaplaceNumber):
     draws: int
     sensitivity: float
     type: Literal["averaged-laplace"] = "averaged-laplace"
+    price_name: ClassVar[str | None] = "averaged-laplace"
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> AveragedLaplaceNoise:
+        """Return one number with noise of this standard deviation."""
+        return cls(noise_sd / math.sqrt(2.0 * quote.n_draws), quote.n_draws, quote.sensitivity)
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, sensitivity=self.sensitivity)

@@ -27,7 +27,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ from hedgerow.accounting.terms import Resampled, Term
 from hedgerow.accounting.units import units_of_rows
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import MOST_ROWS, Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, across_or_one_sided
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single, across_or_one_sided
 from hedgerow.mechanisms.moments import Presence
-from hedgerow.noise.lattice import LatticeNoise, on_lattice, require_positive
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
@@ -138,6 +138,26 @@ class ResampledGaussian(ResampledSums):
     presence: Presence
     cells: int
     type: Literal["resampled-gaussian"] = "resampled-gaussian"
+    price_name: ClassVar[str | None] = "bootstrap"
+    sized_by_mu: ClassVar[bool] = True
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> ResampledGaussian:
+        """Return k resampled sums of one centred value within ½, each replicate with noise of this sd."""
+        # The grid 0, 1 about its midpoint: integers ±1 in units of half the range.
+        coordinate = ResampledCoordinate(1, lattice_noise(2.0 * noise_sd))
+        presence: Presence = "public" if quote.relation is Relation.REPLACE_ONE else "private"
+        return cls(quote.n_resamples, quote.rate, "value", (coordinate,), presence, 1)
+
+    @classmethod
+    def of_precision(cls, precision: float, quote: Quote) -> ResampledGaussian:
+        """Return replicates whose noise together is 1/precision."""
+        return cls.of_noise_sd(math.sqrt(quote.n_resamples) / precision, quote)
+
+    @property
+    def priced_sd(self) -> float:
+        """Noise of one replicate."""
+        return self.coordinates[0].noise.in_units / 2.0
 
     def __post_init__(self) -> None:
         require_positive(n_resamples=self.n_resamples, rate=self.rate, cells=self.cells)

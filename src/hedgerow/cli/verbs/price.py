@@ -42,7 +42,8 @@ def price(
     One of --rho, --mu, --noise-sd gives the noise and asks for ε; --epsilon asks for the least noise that meets it.
     """
     from hedgerow.mechanisms.certificate import round_up
-    from hedgerow.release.forecast.price import PRICED, price_of
+    from hedgerow.mechanisms.mechanism import PRICED
+    from hedgerow.release.forecast.price import price_of
 
     if mechanism is None:
         raise ParameterError(

@@ -32,16 +32,15 @@ from hedgerow.inference.moments import (
     sum_variance,
 )
 from hedgerow.inference.score import ScoreArrays
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceMoments,
     Moments,
     MomentsGaussian,
     MomentsGeometric,
-    MomentsNoise,
     Single,
 )
-from hedgerow.mechanisms.moments import MomentsLayout, Widths
-from hedgerow.noise.lattice import lattice_noise
+from hedgerow.mechanisms.moments import ADD_REMOVE, PUBLIC_PRESENCE, MomentsLayout, Weights, noise_at
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, PublicFacts, apply_policy, covers
@@ -153,16 +152,14 @@ def _cells(
 
 Family = Literal["gaussian", "geometric", "averaged-laplace"]
 # (κ, ω) by situation; None is not released.
-_PUBLIC = (None, 1.6)
 _ONE_CELL = (1.5, 1.6)
 _CELLS = (0.8, 1.2)
-_ADD_REMOVE = (0.75, 0.7)
 _SUM = (None, 0.4)
-_CENSUS: dict[tuple[float | None, float | None], tuple[float | None, float | None]] = {
-    _PUBLIC: (None, None),
+_CENSUS: dict[Weights, Weights] = {
+    PUBLIC_PRESENCE: (None, None),
     _ONE_CELL: (1.7, None),
     _CELLS: (1.0, None),
-    _ADD_REMOVE: (0.75, None),
+    ADD_REMOVE: (0.75, None),
     _SUM: (None, None),
 }
 
@@ -206,15 +203,15 @@ class MomentsDesign:
         return self.statistic.is_total and not self.presence_is_public
 
     @property
-    def weights(self) -> tuple[float | None, float | None]:
+    def weights(self) -> Weights:
         """(κ, ω)."""
-        chosen: tuple[float | None, float | None]
+        chosen: Weights
         if self.about_zero:
             chosen = _SUM
         elif self.presence_is_public:
-            chosen = _PUBLIC
+            chosen = PUBLIC_PRESENCE
         elif self.facts.relation is Relation.ADD_REMOVE:
-            chosen = _ADD_REMOVE
+            chosen = ADD_REMOVE
         else:
             chosen = _CELLS if self.query.cells > 1 else _ONE_CELL
         return _CENSUS[chosen] if self.facts.census else chosen
@@ -231,20 +228,13 @@ class MomentsDesign:
 
     def mechanism(self, mu: float) -> Single:
         """Return the mechanism with noise of sd (sensitivity of the weighted vector)/μ, rounded up to the lattice."""
-        layout, (kappa, omega) = self.layout, self.weights
-        reach = float(layout.reach)
-        unit = Widths(None if kappa is None else 1.0 / kappa, reach, None if omega is None else reach * reach / omega)
-        measure = layout.mu if self.family == "gaussian" else layout.pure
-        # k draws make a sum whose sd is √k times that of one.
-        scale = measure(self.facts.relation, unit) / (mu * math.sqrt(self.draws))
-        noise = MomentsNoise(
-            None if unit.count is None else lattice_noise(scale * unit.count),
-            lattice_noise(scale * unit.total),
-            None if unit.square is None else lattice_noise(scale * unit.square),
-        )
+        relation, layout = self.facts.relation, self.layout
         if self.family == "averaged-laplace":
-            return AveragedLaplaceMoments(layout, noise, self.draws)
-        return MomentsGaussian(layout, noise) if self.family == "gaussian" else MomentsGeometric(layout, noise)
+            averaged = noise_at(mu, layout, self.weights, relation, AveragedLaplace(self.draws))
+            return AveragedLaplaceMoments(layout, averaged, self.draws)
+        if self.family == "gaussian":
+            return MomentsGaussian(layout, noise_at(mu, layout, self.weights, relation, GAUSSIAN))
+        return MomentsGeometric(layout, noise_at(mu, layout, self.weights, relation, LAPLACE))
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""

@@ -14,44 +14,26 @@ mechanism       what is priced                                                  
                 that of ONE replicate                                            add-remove
 ==============  ===============================================================  ================================
 
-A new mechanism needs an entry in `PRICED` and `_BUILDERS`, and its case in the functions that check and scale.
+The names are those of the registry of mechanisms (`price_name`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
-from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import whole
-from hedgerow.facts.relation import Relation, Target, parse_relation
-from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceNoise,
-    GaussianNoise,
-    GeometricCounts,
-    LaplaceNoise,
-    Mechanism,
-    MomentsGaussian,
-    Presence,
-    ResampledCoordinate,
-    ResampledGaussian,
-    as_record,
-)
-from hedgerow.noise.lattice import lattice_noise
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.facts.relation import Relation, parse_relation
+from hedgerow.mechanisms.description import Quote
+from hedgerow.mechanisms.mechanism import PRICED, Mechanism, as_record
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.request import N_DRAWS, parse_draws
-from hedgerow.statistics.mean import mean
 
-_RANGE = 1.0
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
 _NOISE_SD = (1e-4, 1e9)
-_GAUSSIAN = ("gaussian", "moments", "bootstrap")
 _N_RESAMPLES = 50
 _RATE = 1.0
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000)
@@ -140,10 +122,11 @@ def price_of(
     _check_mechanism(mechanism, n_resamples=n_resamples, rate=rate, n_draws=n_draws)
     draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
     k, rate = _resampling(mechanism, n_resamples, rate)
-    protected = parse_relation(relation)
+    kind, protected = PRICED[mechanism], parse_relation(relation)
+    quote = Quote(protected, k, rate, draws)
     _check_sizes(mechanism, rho=rho, mu=mu, noise_sd=noise_sd, epsilon=epsilon)
     budget = Budget(1.0 if epsilon is None else epsilon, DEFAULT_DELTA if delta is None else delta)
-    if budget.delta == 0.0 and mechanism in _GAUSSIAN:
+    if budget.delta == 0.0 and kind.sized_by_mu:
         raise ParameterError(
             "HG117",
             rule=f'`mechanism="{mechanism}"` needs `delta` above 0.',
@@ -151,103 +134,11 @@ def price_of(
             remedy='Use mechanism="laplace" or "geometric" for a pure guarantee, or give delta=1e-6.',
         )
     if epsilon is not None:
-        found = least_noise(
-            lambda precision: _of_precision(mechanism, precision, protected, k, rate, draws), protected, budget
-        )
-        return Price(found.mechanism, protected, budget.delta, found.epsilon_upper, _noise_sd(found.mechanism))
-    built = build_mechanism(
-        mechanism, _given_sd(rho, mu, noise_sd, k), protected, n_resamples=k, rate=rate, n_draws=draws
-    )
+        found = least_noise(lambda precision: kind.of_precision(precision, quote), protected, budget)
+        return Price(found.mechanism, protected, budget.delta, found.epsilon_upper, found.mechanism.priced_sd)
+    built = kind.of_noise_sd(_given_sd(rho, mu, noise_sd, quote.n_resamples), quote)
     curve = profile_of(built, protected)
-    return Price(built, protected, budget.delta, curve.epsilon_upper(budget.delta), _noise_sd(built))
-
-
-def build_mechanism(
-    name: str,
-    noise_sd: float,
-    relation: Relation,
-    *,
-    n_resamples: int = _N_RESAMPLES,
-    rate: float = _RATE,
-    n_draws: int = N_DRAWS,
-) -> Mechanism:
-    """Return the named mechanism with noise of this standard deviation, in units of the range.
-
-    >>> build_mechanism("laplace", 2.0, Relation.ADD_REMOVE).noise_sd
-    2.0
-    """
-    if name == "bootstrap":
-        return _bootstrap(noise_sd, relation, n_resamples, rate)
-    if name == AVERAGED_LAPLACE:
-        return AveragedLaplaceNoise(noise_sd / math.sqrt(2.0 * n_draws), n_draws, _one_number(relation))
-    return _BUILDERS[name](noise_sd, relation)
-
-
-def _of_precision(
-    name: str, precision: float, relation: Relation, n_resamples: int, rate: float, n_draws: int
-) -> Mechanism:
-    # The sd of geometric noise vanishes far faster than its scale, which is what its price follows.
-    if name == "geometric":
-        return GeometricCounts(1.0 / precision, 1)
-    replicates = math.sqrt(n_resamples) if name == "bootstrap" else 1.0
-    options: dict[str, Any] = {"n_resamples": n_resamples, "rate": rate, "n_draws": n_draws}
-    return build_mechanism(name, replicates / precision, relation, **options)
-
-
-def _gaussian(noise_sd: float, relation: Relation) -> Mechanism:
-    return GaussianNoise(noise_sd, _one_number(relation))
-
-
-def _laplace(noise_sd: float, relation: Relation) -> Mechanism:
-    return LaplaceNoise(noise_sd / math.sqrt(2.0), _one_number(relation))
-
-
-def _geometric(noise_sd: float, relation: Relation) -> Mechanism:
-    # noise_sd² = 2α/(1 − α)² solved for 1 − α in the form that loses no digits for large noise.
-    square = noise_sd**2
-    root = math.sqrt(2.0 * square + 1.0)
-    return GeometricCounts(-1.0 / math.log1p(-(1.0 + root) / (square + 1.0 + root)), 1)
-
-
-def _moments(noise_sd: float, relation: Relation) -> Mechanism:
-    public = relation is Relation.REPLACE_ONE
-    facts = PublicFacts(relation, "row", Target.POPULATION, None)
-    missing = Missing.DECLARED_COMPLETE if public else Missing.DROP
-    design = MomentsDesign(mean("x", bounds=(0, 1)), (), facts, missing, "gaussian", "moments", "asked for")
-    # Widths are proportional to 1/μ, so the noise at μ = 1 tells which μ gives the noise wanted.
-    return design.mechanism(_noise_sd(design.mechanism(1.0)) / noise_sd)
-
-
-def _bootstrap(noise_sd: float, relation: Relation, n_resamples: int, rate: float) -> Mechanism:
-    # The grid 0, 1 about its midpoint: integers ±1 in units of half the range.
-    coordinate = ResampledCoordinate(1, lattice_noise(2.0 * noise_sd))
-    presence: Presence = "public" if relation is Relation.REPLACE_ONE else "private"
-    return ResampledGaussian(n_resamples, rate, "value", (coordinate,), presence, 1)
-
-
-_BUILDERS: dict[str, Callable[[float, Relation], Mechanism]] = {
-    "moments": _moments,
-    "gaussian": _gaussian,
-    "laplace": _laplace,
-    "geometric": _geometric,
-}
-PRICED = ("bootstrap", AVERAGED_LAPLACE, *_BUILDERS)
-
-
-def _one_number(relation: Relation) -> float:
-    """Return R, by which a replaced value moves a sum, or R/2, by which one that comes or goes moves Σ(x − c)."""
-    return _RANGE if relation is Relation.REPLACE_ONE else _RANGE / 2.0
-
-
-def _noise_sd(mechanism: Mechanism) -> float:
-    if isinstance(mechanism, (GaussianNoise, LaplaceNoise, AveragedLaplaceNoise, GeometricCounts)):
-        return mechanism.noise_sd
-    if isinstance(mechanism, MomentsGaussian):
-        # Grid integers run over ±reach, which is half the range.
-        return mechanism.noise.total.in_units / mechanism.layout.reach / 2.0
-    if isinstance(mechanism, ResampledGaussian):
-        return mechanism.coordinates[0].noise.in_units / 2.0
-    raise TypeError(mechanism.type)
+    return Price(built, protected, budget.delta, curve.epsilon_upper(budget.delta), built.priced_sd)
 
 
 def _given_sd(rho: float | None, mu: float | None, noise_sd: float | None, n_resamples: int) -> float:
@@ -306,7 +197,7 @@ def _check_sizes(
             finding="Found none." if not given else "Found " + " and ".join(given) + ".",
             remedy="With epsilon the least noise is found; with one of the others, the price.",
         )
-    if given[0] in ("rho", "mu") and mechanism not in _GAUSSIAN:
+    if given[0] in ("rho", "mu") and not PRICED[mechanism].sized_by_mu:
         raise ParameterError(
             "HG124",
             rule="ρ and μ are sizes of Gaussian noise.",
