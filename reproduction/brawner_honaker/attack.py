@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
-from hedgerow.testing.prices import claimed_epsilon
+from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
+from reproduction.brawner_honaker.theory import claimed_epsilon
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.testing.law import Law, simulated_means
-from hedgerow.testing.prices import claimed_epsilon
+from reproduction.brawner_honaker.study import Law, simulated_means
+from reproduction.brawner_honaker.theory import claimed_epsilon
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
 from ..exhibit import Exhibit, Line, Verdict, within

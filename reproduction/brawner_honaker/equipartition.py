@@ -17,7 +17,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.testing.repeated import analytic_variance, averaged_variance, composed_epsilon, composed_variance
+from reproduction.brawner_honaker.theory import (
+    analytic_variance,
+    averaged_variance,
+    composed_epsilon,
+    composed_variance,
+)
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
+from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
 
 from ..drawing import BLUE, INK, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.testing.brawner_honaker import published_intervals
+from reproduction.brawner_honaker.theory import published_intervals
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
+from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
 
 from ..drawing import BLUE, ORANGE, Drawing
 from ..exhibit import Exhibit, Line, within

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hedgerow.testing.general_bound import WANG_CHENG_AWAN, certify_published
-from hedgerow.testing.multinomial import MultinomialBootstrap
-from hedgerow.testing.prices import attained_epsilon, bootstrap_epsilon, claimed_epsilon
+from hedgerow.testing.published import MultinomialBootstrap
+from reproduction.brawner_honaker.general_bound import WANG_CHENG_AWAN, certify_published
+from reproduction.brawner_honaker.theory import attained_epsilon, bootstrap_epsilon, claimed_epsilon
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, QUIET, Drawing
 from ..exhibit import Exhibit, Line, within

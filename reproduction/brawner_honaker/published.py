@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.testing.brawner_honaker import PublishedIntervals, published_intervals
-from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
+from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
+from reproduction.brawner_honaker.theory import PublishedIntervals, published_intervals
 
 from ..source import data_file
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.audit.attacks.bound import epsilon_lower
-from hedgerow.testing.prices import claimed_epsilon
+from reproduction.brawner_honaker.theory import claimed_epsilon
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line, within

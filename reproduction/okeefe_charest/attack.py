@@ -18,7 +18,7 @@ import numpy as np
 
 from hedgerow.audit.attacks.attack import Attack, Sampler, threshold_attack
 from hedgerow.tables.bootstrap_dp.table_sensitivity import magnitude_table_sensitivity
-from hedgerow.testing.okeefe_charest import (
+from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_contingency_sensitivity,
     published_magnitude_sensitivity,

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from hedgerow.testing.okeefe_charest import published_cell_sensitivities
+from hedgerow.testing.published import published_cell_sensitivities
 
 from ..drawing import BLUE, INK, Drawing
 from ..exhibit import Exhibit, Line, Verdict

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.testing.okeefe_charest import (
+from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_magnitude_sensitivity,
     published_split_sensitivities,

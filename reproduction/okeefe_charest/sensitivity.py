@@ -21,7 +21,7 @@ from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     contingency_table_sensitivity,
     magnitude_table_sensitivity,
 )
-from hedgerow.testing.okeefe_charest import (
+from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_contingency_sensitivity,
     published_magnitude_sensitivity,

@@ -5,7 +5,7 @@ Expected: every figure exactly. What the sensitivity of a cell's total really is
 
 from __future__ import annotations
 
-from hedgerow.testing.okeefe_charest import published_cell_sensitivities
+from hedgerow.testing.published import published_cell_sensitivities
 
 from ..exhibit import Exhibit, Line, within
 from .farms import by_cell, extremes

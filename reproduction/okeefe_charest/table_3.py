@@ -5,7 +5,7 @@ Expected: every figure to the two decimals printed; tolerance half a unit of the
 
 from __future__ import annotations
 
-from hedgerow.testing.okeefe_charest import published_cell_sensitivities
+from hedgerow.testing.published import published_cell_sensitivities
 
 from ..exhibit import Exhibit, Line, within
 from .farms import by_cell, extremes, farms

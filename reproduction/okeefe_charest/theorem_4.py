@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from hedgerow.tables.accuracy import laplace_half_width, laplace_probability
-from hedgerow.testing.okeefe_charest import published_accuracy_probability, published_magnitude_sensitivity
+from hedgerow.testing.published import published_accuracy_probability, published_magnitude_sensitivity
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line

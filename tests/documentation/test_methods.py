@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from hedgerow.testing.prices import attained_epsilon, bootstrap_epsilon
+from reproduction.brawner_honaker.theory import attained_epsilon, bootstrap_epsilon
 
 ROOT = Path(__file__).parents[2]
 METHODS = ROOT / "docs" / "methods"

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.testing.repeated import (
+from reproduction.brawner_honaker.theory import (
     analytic_variance,
     averaged_epsilon,
     averaged_variance,
@@ -19,6 +16,9 @@ from hedgerow.testing.repeated import (
     composed_epsilon,
     composed_variance,
 )
+from scipy import stats
+
+from hedgerow.accounting.profile import GaussianProfile
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.brawner_honaker import figure_2, figure_3

@@ -20,7 +20,7 @@ from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     public_membership_sensitivities,
     split_sensitivities,
 )
-from hedgerow.testing.okeefe_charest import (
+from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_contingency_sensitivity,
     published_magnitude_sensitivity,

@@ -21,8 +21,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testing.sample import sample
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, sample
 
 RUNS, SEED = 50_000, 20261120
 LAW_DRAWS = 100_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reproduction.brawner_honaker.study import Law, simulated_means
 from scipy import stats
 
 import hedgerow as hg
@@ -17,9 +18,7 @@ from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testing.law import Law, simulated_means
-from hedgerow.testing.sample import sample
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, sample
 
 N = 20_000
 ACCEPT, REJECT = 1e-6, 1e-12

@@ -13,7 +13,7 @@ from scipy import stats
 
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, least_scale, total_widths
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes, cell_total_sensitivities
-from hedgerow.testing.okeefe_charest import (
+from hedgerow.testing.published import (
     published_cell_sensitivities,
     published_contingency_sensitivity,
     published_magnitude_sensitivity,

@@ -1,13 +1,46 @@
-"""The papers' own calibrations, for reproduction only; some claims that came with them are false.
+"""The papers' own calibrations, sensitivities and mechanism, for reproduction only; some of their claims are false.
 
-Nothing here is used by a release, and no certificate states these prices.
+Nothing here is used by a release, and no statement or certificate rests on it.
+
+* Of O'Keefe and Charest's sensitivities (2018, section 5) two are false. The correct ones and their proofs are in
+  `hedgerow.tables.bootstrap_dp`; an attack that tells neighbours apart at these scales is among the audits.
+* The private bootstrap of Brawner and Honaker (2018) has multinomial weights: each replicate draws n records with
+  replacement, averages them and adds Gaussian noise of sd √(k/2ρ)·R/n. The claim that k of them are ρ-zCDP is false
+  (private_bootstrap.md §3): a record that is drawn r times moves the average r times as far. The released bootstrap has
+  Poisson weights about a public midpoint.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["brawner_honaker_noise_sd", "win_vector_delta", "win_vector_epsilon_claimed"]
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import positive_number
+from hedgerow.mechanisms.description import Mechanism
+from hedgerow.resampling.replicates import multinomial_weights
+from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
+
+__all__ = [
+    "MultinomialBootstrap",
+    "brawner_honaker_noise_sd",
+    "multinomial_replicates",
+    "multinomial_weights",
+    "published_accuracy_probability",
+    "published_cell_sensitivities",
+    "published_contingency_sensitivity",
+    "published_magnitude_sensitivity",
+    "published_membership_sensitivities",
+    "published_split_sensitivities",
+    "win_vector_delta",
+    "win_vector_epsilon_claimed",
+]
+
+Floats = NDArray[np.float64]
 
 
 def brawner_honaker_noise_sd(rho: float, *, n_resamples: int, sensitivity: float = 1.0) -> float:
@@ -35,3 +68,171 @@ def win_vector_delta(n: int, shrinkage: float) -> float:
     0.0952
     """
     return 1.0 - (1.0 - 1.0 / n) ** math.ceil(n / shrinkage)
+
+
+def published_contingency_sensitivity(table: CellExtremes) -> float:
+    """Return what section 5.1 claims for a table of counts: 1. FALSE: it is 2 where two cells have rows.
+
+    >>> published_contingency_sensitivity(CellExtremes.of([1, 1], [0, 1]))
+    1.0
+    """
+    return 1.0
+
+
+def published_cell_sensitivities(table: CellExtremes) -> Floats:
+    """Return what section 5.2 claims for each cell's total, V_i (Table 2). FALSE unless no row is in another cell.
+
+    >>> published_cell_sensitivities(CellExtremes.of([5.0, 7.0, 9.0], [0, 0, 1])).tolist()
+    [2.0, 0.0]
+    """
+    return table.spread
+
+
+def published_magnitude_sensitivity(table: CellExtremes) -> float:
+    """Return what option (i) of section 5.2 claims for a table of totals: max_i V_i. FALSE, see above.
+
+    >>> published_magnitude_sensitivity(CellExtremes.of([5.0, 7.0, 9.0], [0, 0, 1]))
+    2.0
+    """
+    return float(table.spread.max())
+
+
+def published_split_sensitivities(table: CellExtremes) -> Floats:
+    """Return w_i of option (ii) of section 5.2, noise of scale w_i/ε in cell i: k·V_i over k cells. FALSE in principle.
+
+    Where V_i is small beside the values of the cell, k times it is still too small; elsewhere it pays too much.
+
+    >>> published_split_sensitivities(CellExtremes.of([5.0, 7.0, 9.0], [0, 0, 1])).tolist()
+    [4.0, 0.0]
+    """
+    return len(table.low) * table.spread
+
+
+def published_membership_sensitivities(table: CellExtremes) -> Floats:
+    """Return w_i of the third option of section 5.2: V_i. True where each row's cell is public.
+
+    >>> published_membership_sensitivities(CellExtremes.of([5.0, 7.0, 9.0], [0, 0, 1])).tolist()
+    [2.0, 0.0]
+    """
+    return table.spread
+
+
+def published_accuracy_probability(gamma: float) -> float:
+    """Return what Theorem 4 prints as the least probability of its error bound: γ. It is 1 − γ (Dwork & Roth, 3.8).
+
+    >>> published_accuracy_probability(0.05)
+    0.05
+    """
+    return gamma
+
+
+@dataclass(frozen=True, slots=True)
+class MultinomialBootstrap(Mechanism):
+    """k noisy means of multinomial resamples of n records with values in [low, high].
+
+    A description that the registry of mechanisms does not hold: `certify` refuses it (HG401).
+
+    Attributes
+    ----------
+    n, n_resamples : int
+        n is public; k.
+    low, high : float
+        Bounds of a value; values are clamped.
+    noise_sd : float
+        Of ONE replicate's mean, in the value's unit.
+
+    Raises
+    ------
+    ParameterError
+        HG101: a size that is not positive, or bounds that are not in order.
+
+    Examples
+    --------
+    Section 8 of the paper: 500 ages, k = 50, ρ = ½.
+
+    >>> MultinomialBootstrap.as_published(0.5, n=500, bounds=(0, 100), n_resamples=50).noise_sd ** 2
+    2.0000000000000004
+    """
+
+    n: int
+    low: float
+    high: float
+    n_resamples: int
+    noise_sd: float
+    type: Literal["multinomial-bootstrap"] = "multinomial-bootstrap"
+
+    def __post_init__(self) -> None:
+        positive_number("noise_sd", self.noise_sd)
+        if not (self.n >= 1 and self.n_resamples >= 1 and self.low < self.high):
+            raise ParameterError(
+                "HG101",
+                rule="`n` and `n_resamples` must be at least 1, and `low` below `high`.",
+                finding=f"Found n={self.n!r}, n_resamples={self.n_resamples!r}, [{self.low!r}, {self.high!r}].",
+                remedy="Section 8 of the paper has n=500, n_resamples=50 and [0, 100].",
+            )
+
+    @classmethod
+    def as_published(cls, rho: float, *, n: int, bounds: tuple[float, float], n_resamples: int) -> MultinomialBootstrap:
+        """Return the mechanism that the paper calls ρ-zCDP: noise variance Δ²k/2ρ a replicate, Δ = R/n (eq. 29)."""
+        low, high = bounds
+        noise_sd = brawner_honaker_noise_sd(rho, n_resamples=n_resamples, sensitivity=(high - low) / n)
+        return cls(n, low, high, n_resamples, noise_sd)
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ = R/n: how far one replaced record moves the mean of the data itself."""
+        return (self.high - self.low) / self.n
+
+    @property
+    def noise_variance(self) -> float:
+        """σ₁², the noise variance of one replicate."""
+        return self.noise_sd**2
+
+
+def multinomial_replicates(
+    mechanism: MultinomialBootstrap,
+    values: ArrayLike,
+    counts: ArrayLike,
+    *,
+    rng: np.random.Generator | int | None = None,
+) -> NDArray[np.float64]:
+    """Return the k noisy means of each of several data sets, simulated.
+
+    Parameters
+    ----------
+    mechanism : MultinomialBootstrap
+    values : array, (rows,)
+        Distinct values; clamped.
+    counts : integer array, (rows,) or (data sets, rows)
+        How many records of each data set have each value; each data set has n records.
+    rng : Generator or seed
+
+    Returns
+    -------
+    float array, (data sets, n_resamples)
+
+    Raises
+    ------
+    ParameterError
+        HG101: a data set without exactly n records.
+
+    Examples
+    --------
+    >>> published = MultinomialBootstrap.as_published(0.5, n=500, bounds=(0, 100), n_resamples=50)
+    >>> multinomial_replicates(published, [20.0, 60.0], [250, 250], rng=1).shape
+    (1, 50)
+    """
+    generator = np.random.default_rng(rng)
+    clamped = np.clip(np.asarray(values, dtype=np.float64), mechanism.low, mechanism.high)
+    data = np.atleast_2d(np.asarray(counts, dtype=np.int64))
+    if np.any(data.sum(axis=1) != mechanism.n):
+        raise ParameterError(
+            "HG101", rule="Each data set must have n records.", finding=f"Not all have {mechanism.n}.",
+            remedy="Draw them with rng.multinomial(n, shares, size=…).",
+        )  # fmt: skip
+    means = np.empty((len(data), mechanism.n_resamples))
+    for row, count in enumerate(data):
+        present = np.flatnonzero(count)  # a sample holds few of the possible values; the rest need no draw
+        weights = multinomial_weights(count[present], n_resamples=mechanism.n_resamples, generator=generator)
+        means[row] = weights @ clamped[present]
+    return means / mechanism.n + generator.normal(0.0, mechanism.noise_sd, means.shape)

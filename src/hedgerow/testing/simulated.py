@@ -13,13 +13,14 @@ sources together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query
+from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Mechanism
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result.result import Release
@@ -94,3 +95,33 @@ def release(
 ) -> Release:
     """Return what `Survey.release` would, with seeded noise: marked simulated, without a certificate."""
     return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
+
+
+def sample(
+    mechanism: Mechanism, data: Histogram, n: int, *, rng: np.random.Generator | int | None = None
+) -> NDArray[np.float64]:
+    """Return `n` independent outputs of `mechanism` on `data`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Counts take the records of each cell; moments take each record's grid index.
+    data : Histogram
+        The records, with as many cells as the mechanism.
+    n : int
+        How many outputs.
+
+    Returns
+    -------
+    float array, (n, cells, features), for a resampled release (n, cells, features, replicates)
+
+    Examples
+    --------
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> one = Histogram.from_triplets(np.array([0]), np.array([0]), np.array([5]), cells=1)
+    >>> sample(GeometricCounts(1.0, 1), one, 3, rng=1).shape
+    (3, 1, 1)
+    """
+    if isinstance(mechanism, (GaussianNoise, LaplaceNoise, AveragedLaplaceNoise)):
+        mechanism = replace(mechanism, sensitivity=1.0)  # outputs are in units of it
+    return mechanism.outputs(data, n, SimulatedNoise(rng))

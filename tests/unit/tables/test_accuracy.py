@@ -15,7 +15,7 @@ from hedgerow.tables.accuracy import (
     laplace_half_width,
     laplace_probability,
 )
-from hedgerow.testing.okeefe_charest import published_accuracy_probability
+from hedgerow.testing.published import published_accuracy_probability
 
 
 def test_theorem_4_by_simulation() -> None:

@@ -5,16 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from reproduction.brawner_honaker.general_bound import certify_published, draw_shares, multinomial_curve
+from reproduction.brawner_honaker.theory import attained_epsilon
 from scipy import stats
 
-from hedgerow.accounting.multinomial import draw_shares, multinomial_curve
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
-from hedgerow.testing.general_bound import certify_published
-from hedgerow.testing.multinomial import MultinomialBootstrap
-from hedgerow.testing.prices import attained_epsilon
+from hedgerow.testing.published import MultinomialBootstrap
 
 EPSILONS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])
 

@@ -2,14 +2,20 @@
 
 import numpy as np
 import pytest
+from reproduction.brawner_honaker.study import Law, simulated_means
+from reproduction.brawner_honaker.theory import (
+    attained_epsilon,
+    bootstrap_epsilon,
+    claimed_epsilon,
+    partition_variance,
+    pooling_weights,
+    published_intervals,
+)
 from scipy import stats
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
-from hedgerow.testing.brawner_honaker import partition_variance, pooling_weights, published_intervals
-from hedgerow.testing.law import Law, simulated_means
-from hedgerow.testing.multinomial import MultinomialBootstrap, multinomial_replicates
-from hedgerow.testing.prices import attained_epsilon, bootstrap_epsilon, claimed_epsilon
+from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
 
 VALUES, COUNTS = np.array([0.0, 1.0, 4.0]), np.array([5, 3, 2])
 

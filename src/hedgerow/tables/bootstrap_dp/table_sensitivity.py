@@ -7,7 +7,7 @@ in no cell or without a value). Neighbours share all rows but one, so
 
 whatever n ≥ 1 is. Two rows of one cell are |x − x'| apart, two rows of different cells |x| + |x'|: a replaced row
 LEAVES one cell and ENTERS another. O'Keefe & Charest (section 5) overlook the second case; their figures are kept,
-marked, in `hedgerow.testing.okeefe_charest`. With V_i the spread of the values in cell i and M_i the largest |x| there:
+marked, in `hedgerow.testing.published`. With V_i the spread of the values in cell i and M_i the largest |x| there:
 
 ===================  ==============================================  ===============
 quantity             correct                                         as published
