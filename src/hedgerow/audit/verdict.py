@@ -15,7 +15,7 @@ from hedgerow.audit.attacks.attack import Attack, Sampler, threshold_attack
 from hedgerow.audit.attacks.exact import exact_epsilon_lower, is_small
 from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import whole
+from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Neighbours
 from hedgerow.mechanisms.mechanism import (
@@ -147,7 +147,7 @@ def audit_mechanism(
         raise ParameterError(
             "HG521",
             rule="The confidence of an audit lies in [0.5, 1).",
-            finding=f"Found {confidence!r}.",
+            finding=f"Found {shown(confidence)}.",
             remedy="Try 0.999.",
         )
     drawn_from = SimulatedNoise() if noise is None else noise
@@ -198,7 +198,7 @@ def checked_runs(runs: object) -> int:
         raise ParameterError(
             "HG521",
             rule=f"An audit takes {FEWEST:,} to {MOST:,} runs.",
-            finding=f"Found {runs!r}.",
+            finding=f"Found {shown(runs)}.",
             remedy="A million sees noise 5 % low; the time it takes grows with it.",
         )
     return number

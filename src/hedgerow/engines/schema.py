@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar
-from hedgerow.facts.given import check_text
+from hedgerow.facts.given import check_text, shown
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
@@ -110,7 +110,7 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
         raise ParameterError(
             "HG111",
             rule="A declared value is compared as its column's type.",
-            finding=f"{value!r} cannot be, in column {column!r}.",
+            finding=f"{shown(value)} cannot be, in column {shown(column)}.",
             remedy=_REMEDIES[kind],
         )
     return found

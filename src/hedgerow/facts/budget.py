@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 
 from hedgerow.errors import HedgerowWarning, ParameterError
-from hedgerow.facts.given import real
+from hedgerow.facts.given import real, shown
 
 DEFAULT_DELTA = 1e-6
 MOST_DELTA = 1e-3
@@ -29,7 +29,7 @@ def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
     raise ParameterError(
         code,
         rule=f"`{name}` must be a positive, finite number.",
-        finding=f"Found {value!r}.",
+        finding=f"Found {shown(value)}.",
         remedy=f"Try {name}=1.0.",
     )
 
@@ -89,7 +89,7 @@ class Budget:
             raise ParameterError(
                 "HG101",
                 rule=f"`epsilon` must lie between {low:g} and {high:g}: outside, noise or protection is meaningless.",
-                finding=f"Found {epsilon!r}.",
+                finding=f"Found {shown(epsilon)}.",
                 remedy="Values between 0.1 and 5 are usual.",
             )
         delta = real(self.delta)
@@ -97,14 +97,14 @@ class Budget:
             raise ParameterError(
                 "HG102",
                 rule="`delta` must lie in [0, 1).",
-                finding=f"Found {self.delta!r}.",
+                finding=f"Found {shown(self.delta)}.",
                 remedy="1e-6 is the default; 0 asks for a pure mechanism.",
             )
         if 0.0 < delta < 2e-12:
             raise ParameterError(
                 "HG102",
                 rule="`delta` must be 0 or at least 2e-12: below that the price is lost in rounding.",
-                finding=f"Found {delta!r}.",
+                finding=f"Found {shown(delta)}.",
                 remedy="Use delta=0 for a pure mechanism.",
             )
         object.__setattr__(self, "epsilon", epsilon)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import exact, plain, shown
+from hedgerow.facts.given import exact, plain, real, shown
 
 DEFAULT_STEPS = 1024
 MAX_STEPS = 2**24
@@ -42,7 +42,7 @@ def parse_missing(missing: object) -> Missing:
     raise ParameterError(
         "HG114",
         rule='`missing` must be "drop", "midpoint" or "error-if-declared-complete".',
-        finding=f"Found {missing!r}.",
+        finding=f"Found {shown(missing)}.",
         remedy='"drop" takes the mean over those present and costs nothing extra.',
     )
 
@@ -87,11 +87,11 @@ class Grid:
         if step is None:
             return cls(lower, upper, DEFAULT_STEPS, declared=False)
         stride = exact(step)
-        if stride is None or stride <= 0:
+        if stride is None or stride <= 0 or real(stride) is None:
             raise ParameterError(
                 "HG106",
                 rule="`step` must be a positive, finite number that divides the range between the bounds exactly.",
-                finding=f"Found {step!r} for column {column!r}.",
+                finding=f"Found {shown(step)} for column {shown(column)}.",
                 remedy=f"Without a step the range is cut into {DEFAULT_STEPS:,} parts.",
             )
         ratio = span / stride
@@ -231,7 +231,7 @@ def checked_column(column: object) -> str:
     raise ParameterError(
         "HG203",
         rule="A column is named by a non-empty text.",
-        finding=f"Found {column!r}.",
+        finding=f"Found {shown(column)}.",
         remedy="Use the name in the header.",
     )
 
@@ -258,7 +258,7 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
         raise ParameterError(
             "HG105",
             rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
-            finding=f"Found {shown(bounds)} for column {column!r}.",
+            finding=f"Found {shown(bounds)} for column {shown(column)}.",
             remedy=_EXAMPLE,
             shell=_example_in_shell(column),
         )

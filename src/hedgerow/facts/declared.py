@@ -16,6 +16,7 @@ from typing import Any
 from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column, parse_missing
+from hedgerow.facts.given import shown
 from hedgerow.facts.kinds import kinds
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
 
@@ -166,7 +167,7 @@ class Facts:
             raise ParameterError(
                 "HG112",
                 rule="The facts allow statistics by their names: " + ", ".join(known) + ".",
-                finding=f"Found {unknown[0]!r}.",
+                finding=f"Found {shown(unknown[0])}.",
                 remedy="Leave `statistics` out to allow all.",
             )
 

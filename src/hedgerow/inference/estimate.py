@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real
+from hedgerow.facts.given import real, shown
 
 
 def parse_level(level: object) -> float:
@@ -37,7 +37,7 @@ def parse_level(level: object) -> float:
     raise ParameterError(
         "HG110",
         rule="`level` must be a number strictly between 0 and 1.",
-        finding=f"Found {level!r}.",
+        finding=f"Found {shown(level)}.",
         remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
     )
 
@@ -208,7 +208,7 @@ class Estimate:
             raise ParameterError(
                 "HG108",
                 rule="An interval method must belong to the release's method.",
-                finding=f"Found {method!r} on a release by {self.method!r}.",
+                finding=f"Found {shown(method)} on a release by {shown(self.method)}.",
                 remedy="It offers: " + ", ".join(self.basis.methods) + ".",
             )
         low, high = self.basis.interval(level, chosen)

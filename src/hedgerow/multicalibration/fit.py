@@ -21,7 +21,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.facts.declared import Facts, Protection, protection_of
-from hedgerow.facts.given import whole
+from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
@@ -220,7 +220,7 @@ def next_fit(ledger: Any, n_fits: int, request_id: str | None = None) -> str:
     most = whole(n_fits)
     if most is None or most < 1:
         raise ParameterError(
-            "HG165", rule="`n_fits` is the number of fits to pay for, from 1.", finding=f"Found {n_fits!r}."
+            "HG165", rule="`n_fits` is the number of fits to pay for, from 1.", finding=f"Found {shown(n_fits)}."
         )
     with Ledger.open(ledger) as kept:
         fits = {entry.request_id for entry in kept.entries() if entry.request_id.startswith(PREFIX)}

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
+from hedgerow.facts.given import shown
 from hedgerow.multicalibration.groups.columns import as_flags, records_of
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model import Residuals
@@ -72,7 +73,7 @@ def error_of(residuals: Residuals, kind: Kind) -> float:
         return min(1.0, float(np.abs(residuals.residual).max(initial=0.0)) / max(residuals.n, 1.0))
     if kind == "group-weighted":
         return min(1.0, float(np.abs(residuals.residual).sum()) / max(float(residuals.count.sum()), 1.0))
-    raise ParameterError("HG165", rule='`kind` is "max" or "group-weighted".', finding=f"Found {kind!r}.")
+    raise ParameterError("HG165", rule='`kind` is "max" or "group-weighted".', finding=f"Found {shown(kind)}.")
 
 
 def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int = 10, X: object = None) -> Residuals:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 
 FINE = 2**20
 MIN_LATTICE_STEPS = 1000
@@ -30,7 +31,7 @@ def require_positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if isinstance(number, bool) or not (math.isfinite(number) and number > 0):
             raise ParameterError(
-                "HG406", rule=f"`{name}` of a mechanism must be positive and finite.", finding=f"Found {number!r}."
+                "HG406", rule=f"`{name}` of a mechanism must be positive and finite.", finding=f"Found {shown(number)}."
             )
 
 
@@ -61,7 +62,7 @@ class LatticeNoise:
             raise ParameterError(
                 "HG406",
                 rule=f"Lattice noise is at least {MIN_LATTICE_STEPS} steps wide, with 0 to 60 bits.",
-                finding=f"Found width {self.width!r}, bits {self.bits!r}.",
+                finding=f"Found width {shown(self.width)}, bits {shown(self.bits)}.",
             )
 
     @property

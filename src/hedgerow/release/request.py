@@ -11,7 +11,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.columns import Category, Missing, parse_missing
 from hedgerow.facts.declared import Facts
-from hedgerow.facts.given import kind_of, real, whole
+from hedgerow.facts.given import kind_of, real, shown, whole
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.laws import MOST_DRAWS
@@ -183,7 +183,7 @@ def _estimator(estimator: object) -> str:
         raise ParameterError(
             "HG108",
             rule="`estimator` must be one of " + ", ".join(f'"{name}"' for name in ESTIMATORS) + ".",
-            finding=f"Found {estimator!r}.",
+            finding=f"Found {shown(estimator)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
     return estimator
@@ -202,7 +202,7 @@ def parse_noise(noise: object, *, known: Sequence[str] = NOISES, code: str = "HG
         raise ParameterError(
             code,
             rule="`noise` must be one of " + ", ".join(f'"{one}"' for one in known) + ".",
-            finding=f"Found {noise!r}.",
+            finding=f"Found {shown(noise)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
     return name
@@ -240,7 +240,7 @@ def parse_draws(n_draws: object) -> int:
         raise ParameterError(
             "HG187",
             rule=f"`n_draws` is a whole number from 1 to {MOST_DRAWS}.",
-            finding=f"Found {n_draws!r}.",
+            finding=f"Found {shown(n_draws)}.",
             remedy=f"{N_DRAWS} is the default; 1 is plain Laplace noise.",
         )
     return number
@@ -255,7 +255,7 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
         raise ParameterError(
             "HG120",
             rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
-            finding=f"Found {n_resamples!r}.",
+            finding=f"Found {shown(n_resamples)}.",
             remedy="Leave it out: it is then chosen from public facts.",
         )
     if not resampled:
@@ -272,7 +272,7 @@ def _interval(interval: object, resampled: bool) -> str | None:
         raise ParameterError(
             "HG108",
             rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
-            finding=f"Found {interval!r}.",
+            finding=f"Found {shown(interval)}.",
             remedy='"calibrated", the default, holds its level; the others are for comparison.',
         )
     return interval
@@ -340,7 +340,7 @@ def _shares(share: object, count: int) -> tuple[float, ...]:
         raise ParameterError(
             "HG113",
             rule="`share` gives each statistic a positive part of the noise precision (μ²).",
-            finding=f"Found {share!r} for {count} statistics.",
+            finding=f"Found {shown(share)} for {count} statistics.",
             remedy=f"For example share={[1] * count}.",
         )
     return tuple(part / total for part in parts)

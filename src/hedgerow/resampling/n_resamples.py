@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 
 # The numbers of resamples whose critical curves are shipped; a choice is rounded to one of them.
 LADDER = (5, 7, 10, 14, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
@@ -52,8 +53,8 @@ def choose_n_resamples(
             "HG123",
             rule="`n`, `value_range`, `privacy_variance` and `spread` must be positive and finite, and `spread` "
             "at most half the range.",
-            finding=f"Found n={n!r}, value_range={value_range!r}, privacy_variance={privacy_variance!r}, "
-            f"spread={spread!r}.",
+            finding=f"Found n={shown(n)}, value_range={shown(value_range)}, "
+            f"privacy_variance={shown(privacy_variance)}, spread={shown(spread)}.",
             remedy="Leave `spread` out to take the largest possible one.",
         )
     if n is None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
+from hedgerow.facts.given import shown
 from hedgerow.statistics.statistic import Asked
 
 Number = int | float
@@ -170,5 +171,8 @@ def parse_number(text: str) -> Number | None:
 def unwritten(option: str, form: str, text: str, example: str) -> ParameterError:
     """Return the refusal of an option that is written otherwise (HG116)."""
     return ParameterError(
-        "HG116", rule=f"`{option}` is written {form}.", finding=f"Found {text!r}.", remedy=f"For example {example}."
+        "HG116",
+        rule=f"`{option}` is written {form}.",
+        finding=f"Found {shown(text)}.",
+        remedy=f"For example {example}.",
     )

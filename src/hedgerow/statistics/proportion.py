@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
-from hedgerow.facts.given import plain
+from hedgerow.facts.given import plain, shown
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, Entry, Field, parse_value, unwritten
 from hedgerow.statistics.statistic import Asked, Family, Statistic
@@ -68,7 +68,7 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
         raise ParameterError(
             "HG111",
             rule="The value of a proportion is declared: a text, a finite number or a boolean.",
-            finding=f"Found {value!r} for column {column!r}.",
+            finding=f"Found {shown(value)} for column {shown(column)}.",
             remedy=f'For example hg.proportion("{column}", value=1).',
             shell=f"For example {ENTRY.option} {column}=1.",
         )

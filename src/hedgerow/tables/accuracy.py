@@ -23,6 +23,7 @@ import math
 import numpy as np
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 
 
 def laplace_half_width(sensitivity: float, epsilon: float, *, cells: int = 1, gamma: float = 0.05) -> float:
@@ -207,6 +208,6 @@ def _checked(**numbers: float) -> None:
             raise ParameterError(
                 "HG157",
                 rule="An accuracy has positive finite numbers, whole cells and a gamma below 1.",
-                finding=f"Found {name}={number!r}.",
+                finding=f"Found {name}={shown(number)}.",
                 remedy="Try gamma=0.05.",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.dp.release_table import protected_table
@@ -35,7 +36,7 @@ def release_table(asked: Asked, opened: Opened, *, guarantee: object = "dp", **o
         raise ParameterError(
             "HG155",
             rule="Bounds by cell are for totals under dp: bootstrap-dp scales its noise to the data themselves.",
-            finding=f"Found guarantee={guarantee!r}.",
+            finding=f"Found guarantee={shown(guarantee)}.",
             remedy="Leave `cell_bounds` out.",
         )
     if guarantee == "bootstrap-dp":
@@ -44,6 +45,6 @@ def release_table(asked: Asked, opened: Opened, *, guarantee: object = "dp", **o
     raise ParameterError(
         "HG154",
         rule="`guarantee` of a table must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
-        finding=f"Found {guarantee!r}.",
+        finding=f"Found {shown(guarantee)}.",
         remedy='"dp" is differential privacy; the other protects less, and says whom it does not.',
     )

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import real
+from hedgerow.facts.given import real, shown
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.user_code import one_by_one, quietly
@@ -168,7 +168,7 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
         raise ParameterError(
             "HG171",
             rule="The clip of a log loss lies strictly between 0 and 1/2.",
-            finding=f"Found {clip!r}.",
+            finding=f"Found {shown(clip)}.",
             remedy="Try clip=0.01.",
         )
     # A chance moved to clip loses −ln(clip) exactly, one moved to 1 − clip nearly 0: the grid begins at 0.
@@ -242,7 +242,7 @@ def parse_metric(metric: object, *, positive: Any = None) -> Metric:
     raise ParameterError(
         "HG171",
         rule="`metric` is one of " + ", ".join(_BY_NAME) + ", or a Metric.",
-        finding=f"Found {metric!r}." if isinstance(metric, str) else f"Found a {type(metric).__name__}.",
+        finding=f"Found {shown(metric)}." if isinstance(metric, str) else f"Found a {type(metric).__name__}.",
         remedy="from_function(name, f, bounds=…) makes one of a function with declared bounds.",
         shell="A metric of one's own can be had in Python alone.",
     )

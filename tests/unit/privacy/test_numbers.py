@@ -81,6 +81,34 @@ def test_what_is_no_number_is_refused(name: str, wrong: object) -> None:
         (_TAKES_REAL | _TAKES_WHOLE)[name](wrong)
 
 
+_HUGE = 10**5000
+"""Python refuses to print it, so that a message which quotes it would fail in place of the refusal."""
+
+
+@pytest.mark.parametrize("name", [name for name in (*_TAKES_REAL, *_TAKES_WHOLE) if name != "guess"])
+def test_a_number_of_too_many_digits_is_refused_with_a_code(name: str) -> None:
+    with pytest.raises(hg.HedgerowError):
+        (_TAKES_REAL | _TAKES_WHOLE)[name](_HUGE)
+
+
+@pytest.mark.parametrize("name", ["relation", "target", "unit"])
+def test_a_huge_number_in_place_of_a_word_is_refused_with_a_code(name: str) -> None:
+    with pytest.raises(hg.HedgerowError):
+        hg.open(_TABLE, **{"relation": "add-remove", name: _HUGE})
+
+
+@pytest.mark.parametrize("asked", ["proportion", "by", "missing", "estimator", "noise", "interval"])
+def test_a_huge_number_in_a_request_is_refused_with_a_code(asked: str) -> None:
+    survey = hg.open(_TABLE, relation="add-remove")
+    with pytest.raises(hg.HedgerowError):
+        if asked == "proportion":
+            survey.proportion("age", value=_HUGE, epsilon=1.0)
+        elif asked == "by":
+            survey.count(by={"age": [0, _HUGE]}, epsilon=1.0)
+        else:
+            survey.release([hg.count()], epsilon=1.0, **{asked: _HUGE})
+
+
 def test_a_decimal_is_exact() -> None:
     grid = Grid.from_bounds("x", (Decimal(0), Decimal("0.3")), Decimal("0.1"))
     assert (grid.upper, grid.steps) == (Fraction(3, 10), 3)

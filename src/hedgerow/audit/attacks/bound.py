@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 
 
 def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, float]:
@@ -34,7 +35,7 @@ def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, floa
         raise ParameterError(
             "HG521",
             rule="An audit counts hits among a positive number of runs, at an α in (0, 1).",
-            finding=f"Found {hits!r} of {runs!r} at {alpha!r}.",
+            finding=f"Found {shown(hits)} of {shown(runs)} at {shown(alpha)}.",
         )
     low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1.0, alpha))
     high = 1.0 if hits == runs else float(betaincinv(hits + 1.0, runs - hits, 1.0 - alpha))

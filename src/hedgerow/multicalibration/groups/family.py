@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.given import whole
+from hedgerow.facts.given import shown, whole
 from hedgerow.multicalibration.groups.columns import RecordColumns
 
 MOST_GROUPS = 20_000
@@ -105,7 +105,7 @@ class Family:
             raise ParameterError(
                 "HG165",
                 rule="`depth` says how many classes a group joins at most: a whole number from 1.",
-                finding=f"Found {self.depth!r}.",
+                finding=f"Found {shown(self.depth)}.",
             )
         object.__setattr__(self, "depth", depth)
         # Counted without listing them: there may be too many to list.

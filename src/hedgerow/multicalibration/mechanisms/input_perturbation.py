@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.given import shown
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, RandomisedRecords, Single
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
@@ -72,7 +73,7 @@ class InputPerturbation(CalibrationMechanism):
             raise ParameterError(
                 "HG182",
                 rule="The share of records that show no classes lies in (0, 1].",
-                finding=f"Found {self.everybody!r}.",
+                finding=f"Found {shown(self.everybody)}.",
                 remedy="Leave it out.",
             )
 

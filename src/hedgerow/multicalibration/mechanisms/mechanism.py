@@ -32,7 +32,7 @@ from typing import ClassVar
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import kind_of, real, whole
+from hedgerow.facts.given import kind_of, real, shown, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, Single, parts_of
 from hedgerow.multicalibration.groups.family import Family
@@ -82,10 +82,12 @@ class Setting:
         buckets, alpha = whole(self.n_buckets), real(self.alpha)
         if buckets is None or not 1 <= buckets <= 1000:
             raise ParameterError(
-                "HG165", rule="`n_buckets` is a whole number from 1 to 1,000.", finding=f"Found {self.n_buckets!r}."
+                "HG165",
+                rule="`n_buckets` is a whole number from 1 to 1,000.",
+                finding=f"Found {shown(self.n_buckets)}.",
             )
         if alpha is None or not 0.0 < alpha <= 1.0:
-            raise ParameterError("HG165", rule="`alpha` lies in (0, 1].", finding=f"Found {self.alpha!r}.")
+            raise ParameterError("HG165", rule="`alpha` lies in (0, 1].", finding=f"Found {shown(self.alpha)}.")
         object.__setattr__(self, "n_buckets", buckets)
         object.__setattr__(self, "alpha", alpha)
 
@@ -186,7 +188,7 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism:
     raise ParameterError(
         "HG167",
         rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
-        finding=f"Found {mechanism!r}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
+        finding=f"Found {shown(mechanism)}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
         remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
         shell="The default is table.",
     )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.given import shown
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
 from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of, from_grid
@@ -48,7 +49,9 @@ class NoPrivacy(CalibrationMechanism):
     def __post_init__(self) -> None:
         if not 0.0 <= self.low < self.high <= 1.0:
             raise ParameterError(
-                "HG165", rule="The range of the output lies in [0, 1].", finding=f"Found {self.low!r} to {self.high!r}."
+                "HG165",
+                rule="The range of the output lies in [0, 1].",
+                finding=f"Found {shown(self.low)} to {shown(self.high)}.",
             )
 
     def describe(self, setting: Setting, budget: Budget) -> None:

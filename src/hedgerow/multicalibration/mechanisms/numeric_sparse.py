@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import real, shown, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
@@ -79,7 +79,7 @@ class NumericSparse(CalibrationMechanism):
             raise ParameterError(
                 "HG184",
                 rule="`positives` is a whole number from 1, and `threshold` is a number from 0.",
-                finding=f"Found {self.positives!r} and {self.threshold!r}.",
+                finding=f"Found {shown(self.positives)} and {shown(self.threshold)}.",
                 remedy="Leave them at their defaults.",
             )
         object.__setattr__(self, "positives", positives)

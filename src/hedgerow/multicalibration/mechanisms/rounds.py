@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import real, shown, whole
 from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, NoisyCells, exact_cells, patch_of, shifts_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, least_noise_for
@@ -71,13 +71,16 @@ class Rounds(CalibrationMechanism):
         rounds, share = whole(self.rounds), real(self.residual_share)
         if rounds is None or not 1 <= rounds <= 1000:
             raise ParameterError(
-                "HG184", rule="There are from 1 to 1,000 rounds.", finding=f"Found {self.rounds!r}.", remedy="Try 2."
+                "HG184",
+                rule="There are from 1 to 1,000 rounds.",
+                finding=f"Found {shown(self.rounds)}.",
+                remedy="Try 2.",
             )
         if share is None or not 0.0 < share < 1.0:
             raise ParameterError(
                 "HG182",
                 rule="The share of the budget that pays for residual sums lies strictly between 0 and 1.",
-                finding=f"Found {self.residual_share!r}.",
+                finding=f"Found {shown(self.residual_share)}.",
                 remedy="Leave it at its default.",
             )
         object.__setattr__(self, "rounds", rounds)

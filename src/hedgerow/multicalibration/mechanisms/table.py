@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
+from hedgerow.facts.given import shown
 from hedgerow.mechanisms.mechanism import Composition, Counts, GeometricCounts, Single
 from hedgerow.multicalibration.groups.family import Family, members_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, least_noise_for
@@ -89,13 +90,15 @@ class Table(CalibrationMechanism):
     def __post_init__(self) -> None:
         if self.bins is not None and not (isinstance(self.bins, int) and 2 <= self.bins <= 1000):
             raise ParameterError(
-                "HG165", rule="A table has from 2 to 1,000 score bins.", finding=f"Found {self.bins!r}."
+                "HG165", rule="A table has from 2 to 1,000 score bins.", finding=f"Found {shown(self.bins)}."
             )
         if not self.z >= 0.0:
-            raise ParameterError("HG165", rule="`z` of a table is not negative.", finding=f"Found {self.z!r}.")
+            raise ParameterError("HG165", rule="`z` of a table is not negative.", finding=f"Found {shown(self.z)}.")
         if not 0.0 < self.place_share < 1.0:
             raise ParameterError(
-                "HG165", rule="`place_share` of a table lies between 0 and 1.", finding=f"Found {self.place_share!r}."
+                "HG165",
+                rule="`place_share` of a table lies between 0 and 1.",
+                finding=f"Found {shown(self.place_share)}.",
             )
 
     def score_bins(self, family: Family) -> ScoreBins:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.given import whole
+from hedgerow.facts.given import shown, whole
 from hedgerow.facts.printed import for_terminal
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.certificate import round_up
@@ -152,7 +152,7 @@ def forecast(
         raise ParameterError(
             "HG707",
             rule="`n` is a number of records: a whole number, 1 or more.",
-            finding=f"Found {n!r}.",
+            finding=f"Found {shown(n)}.",
             remedy="Under replace-one the plan knows it; under add-remove it is guessed.",
         )
     # A public n is a fact, and a guess does not override it.

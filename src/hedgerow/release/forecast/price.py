@@ -25,7 +25,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
-from hedgerow.facts.given import whole
+from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.mechanisms.description import Quote
 from hedgerow.mechanisms.mechanism import PRICED, Mechanism, as_record
@@ -166,7 +166,7 @@ def _check_mechanism(
         raise ParameterError(
             "HG124",
             rule="`mechanism` must be one of " + ", ".join(PRICED) + ".",
-            finding=f"Found {mechanism!r}.",
+            finding=f"Found {shown(mechanism)}.",
             remedy="For one number with Gaussian noise, gaussian.",
         )
     if mechanism != "bootstrap" and (n_resamples is not None or rate is not None):
@@ -215,7 +215,7 @@ def _resampling(mechanism: str, n_resamples: int | None, rate: float | None) -> 
         raise ParameterError(
             "HG120",
             rule=f"A bootstrap is priced for 1 to {LADDER[-1]:,} replicates.",
-            finding=f"Found {n_resamples!r}.",
+            finding=f"Found {shown(n_resamples)}.",
             remedy="50 is the default.",
         )
     return k, _RATE if rate is None else positive_number("rate", rate, code="HG124")

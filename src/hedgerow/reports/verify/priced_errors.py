@@ -51,6 +51,7 @@ class Facts:
 def possible_error(part: Single, entry: Mapping[str, Any], facts: Facts) -> Range | None:
     """Return the least and the largest privacy error of one number; None where the record does not tell.
 
+    >>> from hedgerow.mechanisms.mechanism import GaussianCounts
     >>> count = {"statistic": "count", "column": None, "cell": {"a": 1}, "estimate": 7.0, "sampling_error": 2.0}
     >>> low, high = possible_error(GaussianCounts(3.0, 2), count, Facts(100, frozenset()))
     >>> low < 3.0 < high < 3.0001

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Scalar
+from hedgerow.facts.given import shown
 
 OTHER = "other"
 Floats = NDArray[np.float64]
@@ -115,7 +116,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
                 raise ParameterError(
                     "HG160",
                     rule="An axis of a table is named by its column or its place.",
-                    finding=f"Found {axis!r}.",
+                    finding=f"Found {shown(axis)}.",
                     remedy="Its columns are: " + ", ".join(self.columns) + ".",
                 )
             places.append(place)

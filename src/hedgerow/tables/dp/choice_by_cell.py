@@ -29,6 +29,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.given import shown
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.designs.choice import count_families
@@ -105,7 +106,7 @@ def _named(given: Mapping[Any, Any], shape: TableShape) -> Iterator[tuple[list[i
         levels = np.unravel_index(np.arange(shape.size), shape.shape)[axis]
         for category, pair in bounds.items():
             if category not in labels:
-                raise _unfit(f"Bounds by {name} name its categories in `by`.", f"Found {category!r}.")
+                raise _unfit(f"Bounds by {name} name its categories in `by`.", f"Found {shown(category)}.")
             yield np.flatnonzero(levels == labels.index(category)).tolist(), pair
         return
     for key, pair in given.items():
@@ -115,7 +116,7 @@ def _named(given: Mapping[Any, Any], shape: TableShape) -> Iterator[tuple[list[i
         )
         if not known:
             columns = ", ".join(shape.columns)
-            raise _unfit(f"A cell is named by one category each of {columns}, in this order.", f"Found {key!r}.")
+            raise _unfit(f"A cell is named by one category each of {columns}, in this order.", f"Found {shown(key)}.")
         yield [shape.place(dict(zip(shape.columns, cell, strict=True)))], pair
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 from hedgerow.tables.cells.letters import reliability_letters
 from hedgerow.tables.publication.layout import Layout, arrange
 from hedgerow.tables.publication.publication import Publication
@@ -49,7 +50,7 @@ def draw_publication(publication: Publication, *, kind: PictureKind = "heat", ax
     raise ParameterError(
         "HG164",
         rule='A table is drawn as "heat" or "bar".',
-        finding=f"Found {kind!r}.",
+        finding=f"Found {shown(kind)}.",
         remedy='Take kind="heat".',
     )
 

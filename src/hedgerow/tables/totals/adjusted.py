@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real
+from hedgerow.facts.given import real, shown
 from hedgerow.tables.totals.margins import ConsistentTable, add_up
 
 Floats = NDArray[np.float64]
@@ -47,8 +47,7 @@ def non_negative(table: ConsistentTable) -> ConsistentTable:
     """
     cells = table.interior
     variance = 1.0 if cells.privacy_variance is None else cells.privacy_variance
-    shown = nearest_non_negative(cells.published, variance)
-    changed = add_up(table, cells.with_shown(shown))
+    changed = add_up(table, cells.with_shown(nearest_non_negative(cells.published, variance)))
     return replace(changed, notes=(*table.notes, NON_NEGATIVE)) if (cells.published < 0.0).any() else changed
 
 
@@ -122,13 +121,13 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
         raise ParameterError(
             "HG164",
             rule="Cells are rounded to multiples of a positive number.",
-            finding=f"Found {base!r}.",
+            finding=f"Found {shown(base)}.",
             remedy="Take base=1 for whole numbers.",
         )
     before = table.interior.published
-    shown = rounded_in_turn(before / unit) * unit
-    changed = add_up(table, table.interior.with_shown(shown))
-    if np.array_equal(shown, before):
+    rounded = rounded_in_turn(before / unit) * unit
+    changed = add_up(table, table.interior.with_shown(rounded))
+    if np.array_equal(rounded, before):
         return changed
     note = (
         f"Cells are rounded to {'whole numbers' if base == 1 else f'multiples of {base:g}'} in turn, so that they "

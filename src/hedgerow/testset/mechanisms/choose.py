@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
+from hedgerow.facts.given import shown
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
 from hedgerow.testset.mechanisms.laplace import LaplaceLook
@@ -126,7 +127,7 @@ def _kind(name: str) -> type[LookMechanism]:
         raise ParameterError(
             "HG172",
             rule="`mechanism` is auto, " + ", ".join(MECHANISMS) + ".",
-            finding=f"Found {name!r}.",
+            finding=f"Found {shown(name)}.",
             remedy="auto takes the one of least expected error.",
         )
     return _KINDS[name]

@@ -24,7 +24,7 @@ from typing import ClassVar, Self
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import real, shown, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
@@ -73,7 +73,7 @@ class Conditions:
             raise ParameterError(
                 "HG173",
                 rule=f"`n_looks` is a whole number from 1 to {MOST_LOOKS:,}: the budget is divided among the looks.",
-                finding=f"Found {self.n_looks!r}.",
+                finding=f"Found {shown(self.n_looks)}.",
                 remedy="Declare as many as you will need; fewer looks have less noise each.",
             )
         object.__setattr__(self, "n_looks", looks)
@@ -141,7 +141,7 @@ def checked_options(thinning: float, threshold: float, n_answers: int) -> Option
     raise ParameterError(
         "HG172",
         rule="`thinning` is a positive number: a resample has n/thinning records.",
-        finding=f"Found {thinning!r}.",
+        finding=f"Found {shown(thinning)}.",
         remedy="Mount & Zumel take 10.",
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import real, shown, whole
 from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SparseVector
@@ -60,11 +60,17 @@ class ThresholdoutLook(LookMechanism):
         """
         replace_one_only("thresholdout", conditions)
         answers, bar = whole(options.n_answers), real(options.threshold)
-        if answers is None or answers < 1 or bar is None or not 0.0 < bar < 2.0 * conditions.half_range:
+        if (
+            answers is None
+            or answers < 1
+            or real(answers) is None
+            or bar is None
+            or not 0.0 < bar < 2.0 * conditions.half_range
+        ):
             raise ParameterError(
                 "HG172",
                 rule="`thresholdout` has a threshold between 0 and the range of the losses, and at least one answer.",
-                finding=f"Found threshold={options.threshold!r}, n_answers={options.n_answers!r}.",
+                finding=f"Found threshold={shown(options.threshold)}, n_answers={shown(options.n_answers)}.",
                 remedy="For example threshold=0.02, n_answers=20.",
             )
         reach = conditions.grid.steps
