@@ -24,21 +24,6 @@ from hedgerow.release.result.write_file import can_be_written, written_whole
 
 VERSION = 1
 _LARGEST = 64 * 2**20
-_FIELDS = set(
-    [
-        "hedgerow_model",
-        "mechanism",
-        "groups",
-        "classes",
-        "n_buckets",
-        "score",
-        "release",
-        "calibrations",
-        "before",
-        "after",
-        "certificate",
-    ]
-)
 _ARRAYS = ("residual", "count", "predicted", "residual_sd", "count_sd")
 _CALIBRATIONS: dict[str, Any] = {"shifts": Shifts, "patches": Patches}
 _ATTRIBUTES: dict[str, Any] = {"categories": Categories, "cuts": Cuts, "disjoint": Disjoint, "predicate": Predicate}
@@ -54,16 +39,16 @@ def model_text(model: Model) -> str:
         "n_buckets": model.n_buckets,
         "score": model.score,
         "release": _release_record(model),
-        "calibrations": [one.to_dict() for one in model.calibrations],
-        "before": [_residuals_record(one) for one in model.before],
-        "after": [_residuals_record(one) for one in model.after],
+        "calibrations": [calibration.to_dict() for calibration in model.calibrations],
+        "before": [_residuals_record(residuals) for residuals in model.before],
+        "after": [_residuals_record(residuals) for residuals in model.after],
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
     }
     return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def _release_record(model: Model) -> dict[str, Any] | None:
-    """Return who is protected, as a record of a release says it: so that `hedgerow verify` reads a model too."""
+    """Return who is protected, in the form of the record of a release, so that `hedgerow verify` reads a model too."""
     certificate = model.certificate
     if certificate is None:
         return None
@@ -78,13 +63,15 @@ def model_from_text(text: str) -> Model:
     DataError
         HG168: it is no model of a version that this program knows.
     """
+    model = None
     try:
         record = json.loads(text)
-        known = isinstance(record, dict) and set(record) == _FIELDS and record["hedgerow_model"] == VERSION
-        model = _model(record) if known else None
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, HedgerowError):
-        model = None
-    if model is None or json.loads(model_text(model)) != record:
+        # What is written again differs where a field is missing, unknown or altered, or the version is another.
+        model = _model(record)
+        known = json.loads(model_text(model)) == record
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, HedgerowError):
+        known = False
+    if model is None or not known:
         raise DataError(
             "HG168",
             rule=f"A model file is what hedgerow wrote, in version {VERSION}.",
@@ -96,23 +83,23 @@ def model_from_text(text: str) -> Model:
 
 def _model(record: Mapping[str, Any]) -> Model:
     family = _family(record["groups"])
-    calibrations = tuple(_calibration(one, family) for one in record["calibrations"])
+    calibrations = tuple(_calibration(entry, family) for entry in record["calibrations"])
     classes = tuple(record["classes"])
     models = 1 if len(classes) == 2 else len(classes)
     if not len(calibrations) == len(record["before"]) == len(record["after"]) == models:
         raise ValueError("calibrations and classes")
     if not (record["score"] is None or isinstance(record["score"], (str, int))):
         raise ValueError("score")
-    found = record["certificate"]
+    certificate = record["certificate"]
     return Model(
         family,
         classes,
         calibrations,
         int(record["n_buckets"]),
         str(record["mechanism"]),
-        tuple(_residuals(one) for one in record["before"]),
-        tuple(_residuals(one) for one in record["after"]),
-        None if found is None else Certificate.from_dict(found),
+        tuple(map(_residuals, record["before"])),
+        tuple(map(_residuals, record["after"])),
+        None if certificate is None else Certificate.from_dict(certificate),
         record["score"],
         None if record["release"] is None else record["release"]["n"],
     )
@@ -186,14 +173,7 @@ def _residuals(record: Mapping[str, Any] | None) -> Residuals | None:
         return None
     log_loss, brier = (None if record[name] is None else Loss(*record[name]) for name in ("log_loss", "brier"))
     arrays = {name: np.asarray(record[name], dtype=np.float64) for name in _ARRAYS}
-    return Residuals(
-        tuple(record["groups"]),
-        **arrays,
-        n=record["n"],
-        private=True,
-        log_loss=log_loss,
-        brier=brier,
-    )
+    return Residuals(tuple(record["groups"]), **arrays, n=record["n"], private=True, log_loss=log_loss, brier=brier)
 
 
 def write_model(model: Model, path: str | Path) -> None:
@@ -226,18 +206,18 @@ def write_model(model: Model, path: str | Path) -> None:
 def check_destination(
     path: str | Path, *apart: str | Path | None, force: bool = True, earlier: Callable[[Path], bool] | None = None
 ) -> None:
-    """Refuse, before anything is spent, a file that could not be written, or is not to be written over (HG168).
+    """Refuse, before anything is spent, a file that cannot be written or must not be replaced (HG168).
 
     Parameters
     ----------
     path : path
-        Where to write. A ledger is never written over: its budget would come back.
+        Where to write. A ledger is never replaced: its budget would be available again.
     apart : path or None
-        What is read or kept besides: data, facts, a ledger, a model.
+        What else is read or kept: data, facts, a ledger, a model.
     force : bool
-        Whether a file that is there is replaced whatever it holds, if it is none of those.
+        Whether an existing file is replaced whatever it holds, if it is none of those.
     earlier : callable, optional
-        Tells a file that the same command wrote before, which needs no force.
+        Recognises a file that the same command wrote before, which is replaced without `force`.
     """
     place = Path(path)
     if not can_be_written(place):
@@ -258,14 +238,14 @@ def check_destination(
     if not force and place.exists() and not (earlier is not None and earlier(place)):
         raise DataError(
             "HG168",
-            rule="A file that this command did not write is replaced only where that is said.",
+            rule="A file that this command did not write is replaced only by `force`.",
             finding=f"{place.name!r} is there already.",
             remedy="Name another file, or give `force`.",
         )
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a file holds a model: it may be replaced by another fit."""
+    """Return whether a file holds a model, which another fit may replace."""
     try:
         read_model(path)
         return True
@@ -279,7 +259,7 @@ def read_model(path: str | Path) -> Model:
     Raises
     ------
     DataError
-        HG168: there is no such file, or it is no model of a known version.
+        HG168: there is no such file, or it is not a model of a known version.
     """
     text: str | None = None
     try:
