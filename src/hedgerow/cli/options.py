@@ -22,7 +22,7 @@ from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
-    from hedgerow.release.requested import Requested
+    from hedgerow.release.request import Requested
 
 _Texts = list[str] | None
 
@@ -158,7 +158,7 @@ def requests_of(asked: Asked, facts: Facts | None, name: str | None) -> tuple[Re
     FactsError
         HG703: the facts hold no such request, or several of the name.
     """
-    from hedgerow.release.requested import Requested, requested
+    from hedgerow.release.request import Requested, requested
 
     if asked.statistics and name is None:
         return (Requested("", tuple(asked.statistics), asked.options),)

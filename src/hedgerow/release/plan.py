@@ -12,12 +12,12 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single
-from hedgerow.release.designs.choice import choose_design, count_families
-from hedgerow.release.designs.counts import Family
+from hedgerow.release.designs.choice import choose_design, laws_of_counts
 from hedgerow.release.designs.design import (
     END_PAIR,
     LEFT_OUT,
     PUBLIC_MEMBERSHIP,
+    NoiseLaw,
     PlannedStatistic,
     PublicFacts,
     declared_complete,
@@ -144,7 +144,7 @@ class Plan:
 def make_plan(request: Request, facts: PublicFacts) -> Plan:
     """Choose a design for each statistic and the least noise that meets the total budget.
 
-    Noise precision (μ²) is divided by the shares of the request. Where counts may take either family, both are priced
+    Noise precision (μ²) is divided by the shares of the request. Where counts may take either law, both are priced
     and the one with less noise for everybody is kept.
 
     Raises
@@ -154,13 +154,13 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     UncertifiedError
         HG401 or HG403 where no certified amount of noise meets the budget.
     """
-    plans = [_priced(request, facts, family) for family in count_families(request)]
+    plans = [_priced(request, facts, law) for law in laws_of_counts(request)]
     return max(plans, key=lambda plan: plan.calibrated.precision if plan.calibrated else 0.0)
 
 
-def _priced(request: Request, facts: PublicFacts, family: Family) -> Plan:
+def _priced(request: Request, facts: PublicFacts, law: NoiseLaw) -> Plan:
     designs = [
-        choose_design(statistic, request, facts, family=family, share=share, missing=missing)
+        choose_design(statistic, request, facts, law=law, share=share, missing=missing)
         for statistic, share, missing in zip(request.statistics, request.shares, request.policies, strict=True)
     ]
     shares = [share if design else 0.0 for share, design in zip(request.shares, designs, strict=True)]

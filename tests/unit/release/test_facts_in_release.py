@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.requested import requested
+from hedgerow.release.request import requested
 from hedgerow.release.spend import price_together
 from hedgerow.statistics.quantile import Quantile
 

@@ -15,7 +15,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.facts.declared import Facts
 from hedgerow.release.options import METHODS, PlanOptions, with_estimator
-from hedgerow.release.requested import requested
+from hedgerow.release.request import requested
 
 TABLE = pa.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500})
 AGE = hg.mean("age", bounds=(0, 100), step=1)

@@ -16,7 +16,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.facts_file import json_schema
-from hedgerow.release.requested import requested
+from hedgerow.release.request import requested
 from hedgerow.statistics.entry import Entry
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import NeedsBounds, Statistic

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
     from hedgerow.release.forecast.forecast import ErrorTarget, Forecast
     from hedgerow.release.plan import Plan
-    from hedgerow.release.requested import Requested
+    from hedgerow.release.request import Requested
 
     Planner = Callable[..., Plan]
 

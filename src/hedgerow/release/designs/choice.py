@@ -10,8 +10,8 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
-from hedgerow.release.designs.counts import CountsDesign, Family
-from hedgerow.release.designs.design import Design, PublicFacts
+from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
 from hedgerow.release.designs.unit_bootstrap import unit_design
@@ -29,7 +29,7 @@ _REASONS: dict[str, str] = {
 }
 
 
-def count_families(request: Request) -> Sequence[Family]:
+def laws_of_counts(request: Request) -> Sequence[NoiseLaw]:
     """Return the kinds of noise that counts may take at this budget.
 
     Raises
@@ -64,7 +64,7 @@ def _check_pure(request: Request) -> None:
 
 
 def choose_design(
-    statistic: Statistic, request: Request, facts: PublicFacts, *, family: Family, share: float, missing: Missing
+    statistic: Statistic, request: Request, facts: PublicFacts, *, law: NoiseLaw, share: float, missing: Missing
 ) -> Design | None:
     """Return how a statistic is released, missing values by its policy; None where the answer is public.
 
@@ -91,13 +91,13 @@ def choose_design(
         return _moments(statistic, request, facts, missing)
     if request.estimator == "moments":
         raise _unserved('estimator="moments"', statistic, 'estimator="auto", with noise="laplace" or "gaussian"')
-    reason = _REASONS[family] if request.noise == "auto" else ASKED
-    return CountsDesign(statistic, request.by, facts, missing, family, reason, request.draws or 1)
+    reason = _REASONS[law] if request.noise == "auto" else ASKED
+    return CountsDesign(statistic, request.by, facts, missing, law, reason, request.draws or 1)
 
 
 def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing: Missing) -> Design:
     if request.draws is not None:
-        named: Family = "averaged-laplace"
+        named: NoiseLaw = "averaged-laplace"
         return MomentsDesign(
             statistic, request.by, facts, missing, named, named, ASKED, request.membership, request.draws
         )
@@ -105,7 +105,7 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
     if request.estimator == PLAIN and not facts.census:
         better = 'estimator="moments": its second moment, and so its error bar, costs nothing extra'
         raise _unserved('method="gaussian"', statistic, better)
-    family: Family = "geometric" if pure else "gaussian"
+    law: NoiseLaw = "geometric" if pure else "gaussian"
     # Without a second moment a vector of moments is a plain Gaussian release, and was always called so.
     plain = facts.census and request.noise == "gaussian" and request.estimator != "moments"
     method = "geometric" if pure else "gaussian" if plain else "moments"
@@ -115,7 +115,7 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
         request.by,
         facts,
         missing,
-        family,
+        law,
         method,
         reason if request.estimator == request.noise == "auto" else ASKED,
         request.membership,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -17,11 +16,9 @@ from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, pro
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, PublicFacts, complete, covers
+from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, NoiseLaw, PublicFacts, complete, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
-
-Family = Literal["geometric", "gaussian", "averaged-laplace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class CountsDesign:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
-    family: Family
+    law: NoiseLaw
     reason: str
     draws: int = 1
 
@@ -52,7 +49,7 @@ class CountsDesign:
     @property
     def method(self) -> str:
         """``"geometric"``, ``"gaussian"`` or ``"averaged-laplace"``."""
-        return self.family
+        return self.law
 
     @property
     def query(self) -> Query:
@@ -76,9 +73,9 @@ class CountsDesign:
         cells = self.query.cells * len(self.features)
         touched = min(cells, 2) if self.facts.relation is Relation.REPLACE_ONE else 1
         sd = math.sqrt(touched) / mu
-        if self.family == "averaged-laplace":
+        if self.law == "averaged-laplace":
             return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
-        return GaussianCounts(sd, cells) if self.family == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
+        return GaussianCounts(sd, cells) if self.law == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Count, and add an integer to each count."""

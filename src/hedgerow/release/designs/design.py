@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import SpentError
@@ -20,6 +20,8 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
+
+NoiseLaw = Literal["gaussian", "geometric", "averaged-laplace"]
 
 
 @dataclass(frozen=True, slots=True)

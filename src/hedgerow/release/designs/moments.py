@@ -43,7 +43,7 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.mechanisms.moments import ADD_REMOVE, PUBLIC_PRESENCE, MomentsLayout, Weights, noise_at
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, PublicFacts, apply_policy, covers
+from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, NoiseLaw, PublicFacts, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -150,7 +150,6 @@ def _cells(
     return Cells.plain(subject, table.cells, value, errors, basis, reliable=known, known=known)
 
 
-Family = Literal["gaussian", "geometric", "averaged-laplace"]
 # (κ, ω) by situation; None is not released.
 _ONE_CELL = (1.5, 1.6)
 _CELLS = (0.8, 1.2)
@@ -176,7 +175,7 @@ class MomentsDesign:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
-    family: Family
+    law: NoiseLaw
     method: str
     reason: str
     membership: bool = False
@@ -229,10 +228,10 @@ class MomentsDesign:
     def mechanism(self, mu: float) -> Single:
         """Return the mechanism with noise of sd (sensitivity of the weighted vector)/μ, rounded up to the lattice."""
         relation, layout = self.facts.relation, self.layout
-        if self.family == "averaged-laplace":
+        if self.law == "averaged-laplace":
             averaged = noise_at(mu, layout, self.weights, relation, AveragedLaplace(self.draws))
             return AveragedLaplaceMoments(layout, averaged, self.draws)
-        if self.family == "gaussian":
+        if self.law == "gaussian":
             return MomentsGaussian(layout, noise_at(mu, layout, self.weights, relation, GAUSSIAN))
         return MomentsGeometric(layout, noise_at(mu, layout, self.weights, relation, LAPLACE))
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,78 +49,67 @@ class ReadCell:
     margin: float = 0.0
 
 
-class Resampled(Protocol):
-    """A statistic as a bootstrap sees it."""
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """A statistic as a bootstrap sees it: what a replicate adds up, and how replicates are read.
 
-    @property
-    def statistic(self) -> Statistic:
-        """What was asked for."""
-        ...
+    ``presence`` is public where every record is known to be in the one cell.
+    """
+
+    statistic: Statistic
+    presence: Presence = "private"
 
     @property
     def value(self) -> ValueOnGrid | Indicator | JointGrid | None:
-        """What the engine is asked."""
-        ...
+        """What the engine counts of each record."""
+        return self.statistic.counted
 
     @property
     def shape(self) -> Shape:
         """What is known of one record's vector."""
-        ...
-
-    @property
-    def presence(self) -> Presence:
-        """Whether every record is known to be in the one cell."""
-        ...
+        raise NotImplementedError
 
     @property
     def names(self) -> tuple[str, ...]:
         """What is added up."""
-        ...
+        raise NotImplementedError
 
     @property
     def reaches(self) -> tuple[int, ...]:
         """Largest integer of each coordinate; noise is in proportion."""
-        ...
+        raise NotImplementedError
 
     @property
     def norm(self) -> float:
-        """Largest norm of one record's vector, each coordinate over its reach."""
-        ...
+        """Largest norm of one record's vector, each coordinate over its reach (private_bootstrap.md §2, κ = 1)."""
+        return math.sqrt(len(self.names))
 
     @property
     def midpoint(self) -> int:
         """Grid index of the midpoint."""
-        ...
+        return 0
 
     def replaced_norm(self, cells: int) -> float:
         """Farthest that replacing a record moves the table, each coordinate over its reach."""
-        ...
+        raise NotImplementedError
 
     def features(self, index: Integers) -> Integers:
         """Return the integers that each histogram row adds up: (rows, coordinates)."""
-        ...
+        raise NotImplementedError
 
     def read(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
         """Read one cell's replicates (coordinates × k)."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class ResampledMean:
+class ResampledMean(Resampled):
     """A mean, a sum or a proportion: a centred value on a grid, with a count beside it where presence is private."""
-
-    statistic: Statistic
-    presence: Presence
 
     @property
     def grid(self) -> Grid:
         """The value's grid; a proportion is the mean of 0 and 1."""
         return self.statistic.grid
-
-    @property
-    def value(self) -> ValueOnGrid | Indicator | JointGrid | None:
-        """One column on its grid."""
-        return self.statistic.counted
 
     @property
     def shape(self) -> Shape:
@@ -137,11 +125,6 @@ class ResampledMean:
     def reaches(self) -> tuple[int, ...]:
         """M and 1."""
         return (self.grid.steps,) if self.presence == "public" else (self.grid.steps, 1)
-
-    @property
-    def norm(self) -> float:
-        """√(1 + κ²), κ = 1 (private_bootstrap.md §2)."""
-        return math.sqrt(len(self.names))
 
     @property
     def midpoint(self) -> int:
@@ -199,18 +182,23 @@ class ResampledMean:
 
 
 @dataclass(frozen=True, slots=True)
-class ResampledCount:
+class ResampledCount(Resampled):
     """A count of each cell."""
 
-    statistic: Statistic
+    @property
+    def shape(self) -> Shape:
+        """A count alone."""
+        return "count"
 
-    value: None = None
-    shape: Shape = "count"
-    presence: Presence = "private"
-    names: tuple[str, ...] = ("count",)
-    reaches: tuple[int, ...] = (1,)
-    norm: float = 1.0
-    midpoint: int = 0
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The count."""
+        return ("count",)
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """A record counts 1."""
+        return (1,)
 
     def replaced_norm(self, cells: int) -> float:
         """One cell loses a record and another gains it."""
@@ -253,19 +241,10 @@ FEATURE_STEPS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class ResampledSmooth:
+class ResampledSmooth(Resampled):
     """A user's statistic: features and a count with one set of weights, or the histogram of one column."""
 
     statistic: Smooth
-
-    presence: Presence = "private"
-    midpoint: int = 0
-
-    @property
-    def value(self) -> ValueOnGrid | JointGrid:
-        """The columns on their grids, jointly."""
-        parts = tuple(ValueOnGrid(column, grid) for column, grid in self.statistic.grids)
-        return parts[0] if len(parts) == 1 else JointGrid(parts)
 
     @property
     def shape(self) -> Shape:
@@ -326,7 +305,7 @@ class ResampledSmooth:
         if self.statistic.is_histogram:
             return np.asarray(index[:, None] == np.arange(len(self.names)), dtype=np.int64)
         value = self.value
-        indices = [index] if isinstance(value, ValueOnGrid) else value.indices(index)
+        indices = value.indices(index) if isinstance(value, JointGrid) else [index]
         columns = {
             column: np.asarray(float(grid.lower) + float(grid.step) * place, dtype=np.float64)
             for (column, grid), place in zip(self.statistic.grids, indices, strict=True)

@@ -32,7 +32,7 @@ from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import shown
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
-from hedgerow.release.designs.choice import count_families
+from hedgerow.release.designs.choice import laws_of_counts
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, Request, parse_request
@@ -175,7 +175,7 @@ def choose_by_cell(
         raise _unserved("a count" if statistic.is_count else 'missing="midpoint"')
     limits = bounds_of_cells(cell_bounds, request.by, statistic.column, statistic.grid)
     # Says that Gaussian noise needs δ > 0, as for any release.
-    count_families(request)
+    laws_of_counts(request)
     laws: tuple[Law, ...] = ("geometric",) if named == "laplace" or request.budget.delta == 0.0 else ("gaussian",)
     if named == "auto" and request.budget.delta > 0.0:
         laws = ("geometric", "gaussian")

@@ -21,9 +21,7 @@ from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.counts import CountsDesign
-from hedgerow.release.designs.counts import Family as Counts
-from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.moments import Family as Moments
+from hedgerow.release.designs.design import NoiseLaw, PublicFacts
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.mean import Mean
@@ -105,16 +103,16 @@ def estimate_of_mean(
     )
 
 
-def counts_design(conditions: Conditions, family: Counts) -> CountsDesign:
+def counts_design(conditions: Conditions, law: NoiseLaw) -> CountsDesign:
     """Return the design that counts records of loss 1 (and, where n is private, those of loss 0)."""
     missing = Missing.DECLARED_COMPLETE
-    return CountsDesign(Proportion(_COLUMN, 1), (), _facts(conditions), missing, family, _REASON)
+    return CountsDesign(Proportion(_COLUMN, 1), (), _facts(conditions), missing, law, _REASON)
 
 
-def moments_design(conditions: Conditions, family: Moments) -> MomentsDesign:
+def moments_design(conditions: Conditions, law: NoiseLaw) -> MomentsDesign:
     """Return the design that adds up losses on their grid, and their squares."""
     missing = Missing.DECLARED_COMPLETE
-    return MomentsDesign(Mean(_COLUMN, conditions.grid), (), _facts(conditions), missing, family, family, _REASON)
+    return MomentsDesign(Mean(_COLUMN, conditions.grid), (), _facts(conditions), missing, law, law, _REASON)
 
 
 def draw_and_read(
