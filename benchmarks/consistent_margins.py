@@ -16,12 +16,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis, Hierarchy, TableShape
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.publication.write_csv import write_csv
-from hedgerow.tables.totals.adjusted import non_negative, whole_numbers
-from hedgerow.tables.totals.margins import ReleasedMargin, consistent_table
+from hedgerow.release.cells.adjusted import non_negative, whole_numbers
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import ReleasedMargin, consistent_table
+from hedgerow.release.cells.shape import Axis, Hierarchy, TableShape
+from hedgerow.release.publication.formats.csv import write as write_csv
+from hedgerow.release.publication.publication import Publication
 
 LENGTHS = (13, 50, 1000)
 SHAPE = TableShape(tuple(Axis(f"c{place}", tuple(range(levels))) for place, levels in enumerate(LENGTHS)))

@@ -24,13 +24,13 @@ import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.release.execute import draw_tables
+from hedgerow.release.publication.formats.csv import csv_text
+from hedgerow.release.publication.formats.xlsx import xlsx_bytes
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.publication.write_csv import csv_text
-from hedgerow.tables.publication.write_xlsx import xlsx_bytes
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"side": ["l", "r"], "size": ["s", "m", "b"]}

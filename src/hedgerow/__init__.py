@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     )
     from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate, Interval
-    from hedgerow.release.result.combine import combine
-    from hedgerow.release.result.result import Release
+    from hedgerow.release.combine import combine
+    from hedgerow.release.result import Release
     from hedgerow.statistics.bootstrap import bootstrap
     from hedgerow.statistics.count import count
     from hedgerow.statistics.mean import mean
@@ -97,8 +97,8 @@ __all__ = [
 # Where each name is defined; a statistic in the file of its name, an error among the errors. It is imported when it
 # is asked for: the command line must be able to end quietly, on a signal, before all of hedgerow is imported.
 _HOMES = {
-    "combine": "hedgerow.release.result.combine",
-    "Release": "hedgerow.release.result.result",
+    "combine": "hedgerow.release.combine",
+    "Release": "hedgerow.release.result",
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate Interval": "hedgerow.inference.estimate",
     "Survey open": "hedgerow.survey",

@@ -26,10 +26,9 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions, current_release, current_table
 from hedgerow.release.plan import Plan, planned
+from hedgerow.release.publication.frame import BACKENDS
 from hedgerow.release.request import usual_delta
-from hedgerow.release.result.frame import BACKENDS
-from hedgerow.release.result.recorded import release_from_record
-from hedgerow.release.result.result import Release
+from hedgerow.release.result import Release, release_from_record
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.count import count
 from hedgerow.statistics.mean import mean

@@ -28,7 +28,7 @@ DOORS = {
         "plots/reliability.py",
     },
     "jinja2": {"facts/printed.py"},
-    "openpyxl": {"tables/publication/write_xlsx.py"},
+    "openpyxl": {"release/publication/formats/xlsx.py"},
     # The estimator, and what it asks scikit-learn of its two inputs, a base model and labels.
     "sklearn": {f"multicalibration/{name}.py" for name in ("estimator", "base_model")},
     "typer": {str(path.relative_to(SOURCE)) for path in (SOURCE / "cli").rglob("*.py")},

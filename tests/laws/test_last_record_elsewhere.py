@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
 from hedgerow.multicalibration import Multicalibrator
+from hedgerow.release.cells.cells import NEGATIVE
 from hedgerow.release.designs.design import HIDDEN, NOT_RELIABLE, SMALL_COUNT
-from hedgerow.tables.cells.cells import NEGATIVE
 from hedgerow.testset import TestSet
 
 EVIL_TEXTS = [

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize
 
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis, AxisMap, Hierarchy, TableShape
-from hedgerow.tables.totals.adjusted import nearest_non_negative, non_negative, rounded_in_turn, whole_numbers
-from hedgerow.tables.totals.margins import ConsistentTable, ReleasedMargin, consistent_table
-from hedgerow.tables.totals.projection import LevelRelease, project
+from hedgerow.release.cells.adjusted import nearest_non_negative, non_negative, rounded_in_turn, whole_numbers
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, consistent_table
+from hedgerow.release.cells.projection import LevelRelease, project
+from hedgerow.release.cells.shape import Axis, AxisMap, Hierarchy, TableShape
 
 Floats = NDArray[np.float64]
 NUMBER = st.floats(-50.0, 50.0).map(lambda x: round(x, 3))

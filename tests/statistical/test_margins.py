@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis, AxisMap, Hierarchy, TableShape
-from hedgerow.tables.totals.margins import consistent_table
-from hedgerow.tables.totals.projection import LevelRelease, Projected, project
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import consistent_table
+from hedgerow.release.cells.projection import LevelRelease, Projected, project
+from hedgerow.release.cells.shape import Axis, AxisMap, Hierarchy, TableShape
 
 Floats = NDArray[np.float64]
 SEED = 20261120

@@ -14,7 +14,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
-from hedgerow.release.result.result import REPLAYED
+from hedgerow.release.result import REPLAYED
 from hedgerow.testset import TestSet
 
 

@@ -37,7 +37,7 @@ def as_replayed(replayed: bool) -> dict[str, bool]:
 def told_again(replayed: bool) -> None:
     """Say on standard error that a record answered, where one did; under ``--json`` `as_replayed` says it."""
     if replayed:
-        from hedgerow.release.result.result import REPLAYED
+        from hedgerow.release.publication.result import REPLAYED
 
         tell(REPLAYED)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from hedgerow.demo.population import RECORDS, REGIONS, SEXES, draw_survey, true_value
 from hedgerow.inference.estimate import Estimate
-from hedgerow.release.result.combine import composed_certificate
-from hedgerow.release.result.folder import ReleaseFolder, prepared_folder
-from hedgerow.release.result.result import Release
-from hedgerow.release.result.text_table import text_table
+from hedgerow.release.combine import composed_certificate
+from hedgerow.release.publication.folder import ReleaseFolder, prepared_folder
+from hedgerow.release.publication.text import text_table
+from hedgerow.release.result import Release
 from hedgerow.reports import add_report
 from hedgerow.statistics.count import count
 from hedgerow.statistics.mean import mean

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def neutralise_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and _starts_formula(cell) else cell
 
 
+@lru_cache(maxsize=4096)
 def _starts_formula(text: str) -> bool:
     for sign in text:
         if sign in _BREAKS:

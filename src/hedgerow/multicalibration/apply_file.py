@@ -29,7 +29,7 @@ from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.model.model import Model
 from hedgerow.multicalibration.model.model_file import check_destination, is_model
-from hedgerow.release.result.write_file import written_whole
+from hedgerow.release.publication.write_file import written_whole
 
 _BLOCK = 50_000
 _LONGEST = 2**31 - 1

@@ -22,7 +22,7 @@ from hedgerow.facts.given import shown
 from hedgerow.multicalibration.mechanisms.mechanism import mechanism_class
 from hedgerow.multicalibration.metrics import error_of
 from hedgerow.multicalibration.model.model import BaseOrigin, Loss, Model, Residuals
-from hedgerow.release.result.frame import build_frame
+from hedgerow.release.publication.frame import build_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

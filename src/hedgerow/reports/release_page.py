@@ -15,8 +15,8 @@ from hedgerow.accounting.profile import Profile
 from hedgerow.facts.printed import at_most_percent, decimals, joined, number, percent, plural
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.release.result.result import Release
-from hedgerow.release.result.write_file import write_lines
+from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.result import Release
 from hedgerow.reports.document import (
     Answers,
     Block,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,72 @@ from numpy.typing import NDArray
 from hedgerow.facts.columns import Scalar
 from hedgerow.inference.cells import Columns
 from hedgerow.inference.estimate import Estimate, parse_level
-from hedgerow.release.result.frame import build_frame
-from hedgerow.release.result.result import REPLAYED
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Hierarchy, TableShape
-from hedgerow.tables.disclosures import AS_DRAWN, AS_READ, disclosures_of, named_guarantee
-from hedgerow.tables.half_width import half_width
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.totals.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
+from hedgerow.release.cells.shape import Hierarchy, TableShape
+from hedgerow.release.designs.design import MIDPOINT
+from hedgerow.release.publication.formats.json import entries_of, numbers, parts_of
+from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
+from hedgerow.release.publication.write_file import write_lines
+from hedgerow.tables.accuracy import half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+AS_DRAWN = (
+    "Numbers stand as they were drawn: noise was added and nothing was cut, so counts may be negative and totals lie "
+    "outside what is possible. They are unbiased and add up."
+)
+AS_READ = (
+    "Numbers outside what is possible were moved to the nearest possible one, so small cells, and totals over them, "
+    "are too large on average."
+)
+_NO_VALUE = "Records without a value of {} add nothing."
+_UNITS = "At most {} of each {} are used, drawn at random where there are more; rows without {} are left out."
+
+
+def named_guarantee(table: ProtectedTable) -> str:
+    """Return the guarantee as a word in a column, or below a picture: never a name that promises more than was kept."""
+    if table.simulated:
+        return "simulated (NOT private)"
+    return "dp" if table.guarantee == "dp" else f"{table.guarantee} (NOT differential privacy)"
+
+
+def disclosures_of(table: ProtectedTable) -> tuple[str, ...]:
+    """Return the sentences about n, missing values, units and what was taken as declared, from public facts."""
+    return (*_size(table), *_rows_used(table.unit), *_missing(table), *_assumed(table))
+
+
+def _size(table: ProtectedTable) -> tuple[str, ...]:
+    if table.n is None:
+        return ()
+    whose = "records" if table.unit == "row" else f"units ({table.unit.partition(',')[0]})"
+    return (f"The file has n = {table.n:,} {whose}: public under replace-one, exact.",)
+
+
+def _rows_used(unit: str) -> tuple[str, ...]:
+    column, separator, most = unit.rpartition(", at most ")
+    return (_UNITS.format(most, column, column),) if separator else ()
+
+
+def _missing(table: ProtectedTable) -> tuple[str, ...]:
+    if table.column is None:
+        return ()
+    said = {"midpoint": MIDPOINT, "drop": _NO_VALUE.format(table.column)}
+    return (said[table.missing],) if table.missing in said else ()
+
+
+def _assumed(table: ProtectedTable) -> tuple[str, ...]:
+    """Return what the price rests on beside proofs; a bootstrap-dp statement says it in the words of its remarks."""
+    if table.guarantee == "dp":
+        return tuple(f"The guarantee rests on this: {text}." for text in getattr(table.certificate, "assumptions", ()))
+    if table.option == "public-membership":
+        return ("Which cell every record belongs to is public, as declared: nothing is promised about it.",)
+    return ()
+
 
 Floats = NDArray[np.float64]
 # A notebook shows a table up to here, and a line in its place beyond.
@@ -36,21 +91,8 @@ GUARANTEES: Mapping[str, str] = {
 }
 
 
-class PriceRecord(Protocol):
-    """What a table states of its price: a `Certificate` under dp; a statement that cannot be re-priced elsewhere."""
-
-    @property
-    def epsilon(self) -> float:
-        """ε, as it is stated."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ProtectedTable(Sequence[Estimate]):
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class ProtectedTable(Result):
     """A released table: a sequence of `Estimate`, one a cell, in row-major order of its axes.
 
     Guarantee   that of ``guarantee``: (ε, δ)-differential privacy of everything in the table under ``dp``, priced by
@@ -66,47 +108,25 @@ class ProtectedTable(Sequence[Estimate]):
     guarantee : {"dp", "bootstrap-dp"}
     option, reason : str
         Which sensitivity, and why; from public facts.
-    certificate : Certificate or None
-        None for a simulated table, which is never certified.
     unit_value : float
         What one of the integers that were added up is worth in the column's unit; 1 for a count.
-    source, relation, unit, target, missing : str
-        What was asked of what; public.
-    n : int or None
-        The number of records, under replace-one.
     remarks : tuple of str
         What a reader must know about the table as a whole.
-    backend : str or None
-        The caller's own frame library.
-    ledger_head : str or None
-        The head of the ledger after this table, where there is one.
-    unrecorded : bool
-        Whether the ledger holds the price alone, since this result could not be written there (HG606).
-    replayed : bool
-        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
     known_total : float or None
         The grand total, where it is public.
     drawn : TableCells or None
         The cells as they were drawn, where other ones are shown.
+
+    The fields of `hedgerow.release.publication.result.Result` (certificate, source, relation, unit, target, n, missing,
+    …) come with it, by name.
     """
 
     table: ConsistentTable
     guarantee: TableGuarantee
     option: str
     reason: str
-    certificate: PriceRecord | None
-    source: str
-    relation: str
-    unit: str
-    target: str
-    n: int | None
-    missing: str
     remarks: tuple[str, ...] = ()
     unit_value: float = 1.0
-    backend: str | None = None
-    ledger_head: str | None = None
-    unrecorded: bool = False
-    replayed: bool = False
     known_total: float | None = None
     drawn: TableCells | None = None
 
@@ -126,7 +146,7 @@ class ProtectedTable(Sequence[Estimate]):
         return f"<ProtectedTable, {self.subject()}, {shape} cells, {self.price()}{again}>"
 
     def __str__(self) -> str:
-        from hedgerow.tables.publication.write_text import text_of
+        from hedgerow.release.publication.text import text_of
 
         text = text_of(self.publication())
         return f"{text.rstrip()}\n{REPLAYED}" if self.replayed else text
@@ -188,11 +208,6 @@ class ProtectedTable(Sequence[Estimate]):
             return ()
         return (AS_READ if self.method == "bootstrap" else AS_DRAWN,)
 
-    @property
-    def simulated(self) -> bool:
-        """Whether the noise was seeded, so that nothing is certified."""
-        return self.certificate is None
-
     def at(self, **cell: Scalar) -> Estimate:
         """Return the estimate of one cell, each column with its category (HG160 where there is none)."""
         return self[self.shape.place(cell)]
@@ -215,7 +230,7 @@ class ProtectedTable(Sequence[Estimate]):
     def price(self) -> str:
         """Return guarantee, price, relation and unit in a line; or that the table is simulated."""
         if self.certificate is None:
-            return "SIMULATED: seeded noise, not private, no certificate"
+            return SIMULATED
         cost = self.certificate
         delta = getattr(cost, "delta", 0.0)
         at = f" at δ = {delta:.3g}" if self.guarantee == "dp" else ""
@@ -243,11 +258,16 @@ class ProtectedTable(Sequence[Estimate]):
         ParameterError
             HG153: the guarantee does not let the noise be told; HG157 for γ.
         """
-        return half_width(self, gamma)
+        mechanism = self.certificate.mechanism if isinstance(self.certificate, Certificate) else None
+        reach = self.unit_value * half_width(mechanism, len(self), gamma)
+        if self.drawn is None or self.known_total is None:
+            return reach
+        # |Z_i − mean(Z)| ≤ (1 − 1/k)·h + (1 − 1/k)·h where every |Z| ≤ h.
+        return 2.0 * (1.0 - 1.0 / len(self)) * reach
 
     def letters(self) -> NDArray[np.str_]:
-        """Return a reliability letter for each cell, by its coefficient of variation; see `tables.cells.letters`."""
-        from hedgerow.tables.cells.letters import reliability_letters
+        """Return a reliability letter for each cell, by its coefficient of variation; see `release.cells.letters`."""
+        from hedgerow.release.cells.letters import reliability_letters
 
         return reliability_letters(self.cells)
 
@@ -268,17 +288,17 @@ class ProtectedTable(Sequence[Estimate]):
 
         What cells below zero lacked is shared by the others in fractions, so `rounded` comes after it.
         """
-        from hedgerow.tables.totals.adjusted import non_negative
+        from hedgerow.release.cells.adjusted import non_negative
 
         return self._showing(non_negative(self.table))
 
     def rounded(self, base: float = 1.0) -> ProtectedTable:
         """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
-        from hedgerow.tables.totals.adjusted import whole_numbers
+        from hedgerow.release.cells.adjusted import whole_numbers
 
         return self._showing(whole_numbers(self.table, base=base))
 
-    def publication(self, title: str | None = None, **options: Any) -> Publication:
+    def publication(self, title: str | None = None, *, level: float = 0.95, **options: Any) -> Publication:
         """Return the table as it is printed: caption, cells, totals, footnotes, the guarantee and its price.
 
         Parameters
@@ -286,72 +306,72 @@ class ProtectedTable(Sequence[Estimate]):
         title : str, optional
             The caption; by default what the cells are, in words.
         **options
-            As `Publication`: ``unit``, ``across``, ``errors``, ``letters``, ``bands``, ``level``, ``notes``.
+            As `Publication`: ``unit``, ``across``, ``errors``, ``letters``, ``bands``, ``notes``.
         """
         verb = "estimates" if self.guarantee == "dp" else "is"
         covers = (f"Each number {verb} {self.covers}.",) if self.covers else ()
         cut = self.as_drawn if self.method == "bootstrap" else ()
         notes = (*self.remarks, *disclosures_of(self), *cut, *covers, *options.pop("notes", ()))
         caption = self.subject()[:1].upper() + self.subject()[1:] if title is None else title
-        known = {"measure": "count" if self.statistic == "count" else "total", "guarantee_name": named_guarantee(self)}
+        known: dict[str, Any] = {"measure": "count" if self.statistic == "count" else "total"}
+        known |= {"guarantee_name": named_guarantee(self), "level": level, "record": lambda: self.json_parts(level)}
         return Publication(caption, self.table, f"Guarantee: {self.price()}.", notes=notes, **(known | options))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: ``release``, ``table``, ``estimates`` with intervals at `level`, ``certificate``."""
-        from hedgerow.tables.write_json import table_as_dict
-
-        return table_as_dict(self, parse_level(level))
+        return {**self._head(level), "estimates": [*entries_of(self.cells, parse_level(level))], **self._tail()}
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written).
 
         A large table is better given a path: it is then written cell by cell, and the text returned is empty.
         """
-        from hedgerow.tables.write_json import table_json, write_table_json
-
         if path is None:
-            return table_json(self, parse_level(level))
-        write_table_json(self, path, parse_level(level))
+            return "".join(self.json_parts(level))
+        write_lines(path, self.json_parts(level))
         return ""
+
+    def json_parts(self, level: float = 0.95, **more: Any) -> Iterator[str]:
+        """Yield the JSON text in parts, with more fields at its end."""
+        entries = entries_of(self.cells, parse_level(level))
+        return parts_of(self._head(level), entries, len(self), {**self._tail(), **more})
+
+    def _head(self, level: float) -> dict[str, Any]:
+        axes = [{"column": a.column, "categories": list(a.categories), "other": a.other} for a in self.shape.axes]
+        margins = [{"by": list(kept), "estimates": [*entries_of(cells, level)]} for kept, cells in self.margins.items()]
+        about = {"statistic": self.statistic, "column": self.column, "guarantee": self.guarantee, "option": self.option}
+        facts = self._facts(self.notes, {self.method: self.reason})
+        return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
+
+    def _tail(self) -> dict[str, Any]:
+        return {"certificate": None if self.certificate is None else self.certificate.to_dict()}
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells as columns of equal length: statistic, groups, numbers, interval, notes."""
-        from hedgerow.tables.write_json import table_columns
-
-        return table_columns(self, parse_level(level))
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
-
-        Raises
-        ------
-        ParameterError
-            HG208: none is installed; `to_dict` needs none.
-        """
-        return build_frame(self.to_columns(), backend or self.backend)
-
-    def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
-        """Write the table as CSV (HG118 where it cannot be written)."""
-        from hedgerow.tables.publication.write_csv import write_csv
-
-        write_csv(self.publication(level=level), path)
+        found, size, labels = self.columns(level), len(self), list(self.shape.cells())
+        columns: dict[str, list[Any]] = {"statistic": [self.statistic] * size, "column": [self.column] * size}
+        columns |= {f"by_{group}": [cell[group] for cell in labels] for group in self.shape.columns}
+        columns |= {name: numbers(getattr(found, name)) for name in found._fields if name != "reliable"}
+        columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": found.reliable.tolist()}
+        return columns | {"guarantee": [named_guarantee(self)] * size}
 
     def to_xlsx(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
         """Write the table as a workbook with its standard errors (HG163 without openpyxl, HG118 if not writable)."""
-        from hedgerow.tables.publication.write_xlsx import write_xlsx
+        from hedgerow.release.publication.formats import xlsx
 
-        write_xlsx(self.publication(title, level=level, errors=True), path)
+        xlsx.write(self.publication(title, level=level), path)
 
     def to_html(self, path: str | Path | None = None, *, level: float = 0.95, title: str | None = None) -> str:
         """Return the table as a page, and write it to `path` where one is given (HG118)."""
-        from hedgerow.tables.publication.write_html import write_html
+        from hedgerow.release.publication.formats import html
 
-        return write_html(self.publication(title, level=level), path)
+        publication = self.publication(title, level=level)
+        return html.html_page(publication) if path is None else html.write(publication, path)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["heat", "bar"] = "heat", title: str | None = None) -> Axes:
         """Draw a heat map, or grouped bars with error bars; return the axes (HG164 for another kind, or too many)."""
         from hedgerow.plots.figure import shown_in_notebook
-        from hedgerow.tables.publication.picture import draw_publication
+        from hedgerow.release.publication.picture import draw_publication
 
         with shown_in_notebook():
             return draw_publication(self.publication(title), kind=kind, ax=ax)
@@ -359,7 +379,7 @@ class ProtectedTable(Sequence[Estimate]):
     def _repr_html_(self) -> str:
         if len(self) > _SHOWN:
             return f"<p>{escape(repr(self))}</p>"
-        from hedgerow.tables.publication.write_html import html_table
+        from hedgerow.release.publication.formats.html import html_table
 
         return html_table(self.publication())
 

@@ -23,7 +23,7 @@ from hedgerow.engines.query import Query
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Mechanism
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.release.plan import Plan
-from hedgerow.release.result.result import Release
+from hedgerow.release.result import Release
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.survey import Survey

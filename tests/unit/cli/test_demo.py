@@ -14,7 +14,7 @@ from hedgerow.cli.main import app
 from hedgerow.demo.population import RECORDS, draw_survey
 from hedgerow.demo.run import CALLS
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.release.result.folder import FILES
+from hedgerow.release.publication.folder import FILES
 
 
 def run(*arguments: object) -> Any:

@@ -30,20 +30,20 @@ IN_PYTHON_ONLY = (
     *(
         "accounting/resampled.py",
         "audit/bootstrap_tables.py",
-        "release/result/frame.py",
+        "release/publication/frame.py",
         "resampling/n_resamples.py",
         "testing",
     ),
     *(
         "tables/accuracy.py",
         "tables/bootstrap_dp/plan.py",
-        "tables/totals/margins.py",
-        "tables/publication/picture.py",
+        "release/cells/margins.py",
+        "release/publication/picture.py",
     ),
     *(
         "tables/bootstrap_dp/sensitivity.py",
         "tables/bootstrap_dp/sensitivity.py",
-        "tables/totals/adjusted.py",
+        "release/cells/adjusted.py",
     ),
     # Arrays of predictions and metrics of one's own; a command reads files.
     *("testset/metric.py", "testset/predictions.py"),
@@ -297,7 +297,7 @@ def test_what_stays_spent_is_json_too(folder: Path, monkeypatch: pytest.MonkeyPa
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("a cell")
 
-    monkeypatch.setattr("hedgerow.release.result.folder.ReleaseFolder.write", fails)
+    monkeypatch.setattr("hedgerow.release.publication.folder.ReleaseFolder.write", fails)
     result = command(f"{RELEASE} --mean age:0:100:1 --epsilon 1 --out o --json")
     told = json.loads(result.stderr)["error"]
     assert (result.exit_code, told["exit"], told["code"]) == (6, 6, "HG604")

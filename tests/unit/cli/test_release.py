@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.release.result.folder import FILES, ReleaseFolder
-from hedgerow.release.result.result import Release
+from hedgerow.release.publication.folder import FILES, ReleaseFolder
+from hedgerow.release.result import Release
 
 CANARY = "424242.125"
 MEAN = ["--mean", "age:0:100:1"]
@@ -288,7 +288,7 @@ def test_a_failure_after_the_reservation_is_spent_and_fixed_text(survey: Path, m
     within = run("release", survey, *ONE, *MEAN)
     assert (within.exit_code, within.stdout) == (6, "") and within.stderr.startswith("HG901: ")
     monkeypatch.undo()
-    monkeypatch.setattr("hedgerow.release.result.text_table.text_table", fail)
+    monkeypatch.setattr("hedgerow.release.publication.text.text_table", fail)
     after = run("release", survey, *ONE, *MEAN)
     assert (after.exit_code, after.stdout) == (6, "") and after.stderr.startswith("HG901: ")
     monkeypatch.setattr("hedgerow.survey.open", fail)

@@ -15,7 +15,7 @@ from hedgerow.cli.main import app
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.tables.folder import TABLE_FILES
+from hedgerow.release.publication.folder import TABLE_FILES
 
 CANARY = "424242.125"
 ONE = ["--relation", "replace-one", "--epsilon", "1"]

@@ -16,11 +16,11 @@ from hedgerow.plots.error_bars import ErrorBar
 from hedgerow.plots.grouped_bars import draw_grouped_bars
 from hedgerow.plots.heat_map import HeatMap, _luminance, _shades, draw_heat_map
 from hedgerow.plots.privacy import as_svg
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis, TableShape
-from hedgerow.tables.publication.picture import draw_publication
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.totals.margins import ConsistentTable, consistent_table
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import ConsistentTable, consistent_table
+from hedgerow.release.cells.shape import Axis, TableShape
+from hedgerow.release.publication.picture import draw_publication
+from hedgerow.release.publication.publication import Publication
 
 SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south", "west"))))
 VALUES = np.array([140.0, 2500.0, -3.0, 130.0, 4400.0, 9.0])

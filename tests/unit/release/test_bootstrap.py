@@ -20,7 +20,7 @@ from hedgerow.release.designs.design import HIDDEN, PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
-from hedgerow.release.result.recorded import release_from_record
+from hedgerow.release.result import release_from_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
 

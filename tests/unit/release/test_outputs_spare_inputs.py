@@ -19,10 +19,9 @@ from hedgerow.multicalibration.apply_file import apply_to_file
 from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model_file import read_model, write_model
-from hedgerow.release.result.folder import FILES, prepared_folder
-from hedgerow.release.result.write_file import write_lines
+from hedgerow.release.publication.folder import FILES, TABLE_FILES, prepared_folder
+from hedgerow.release.publication.write_file import write_lines
 from hedgerow.reports import write_report
-from hedgerow.tables.folder import TABLE_FILES
 from hedgerow.testset.looks import Secret
 
 ROWS = "age,y,p\n" + "41,1,.9\n42,0,.2\n" * 40

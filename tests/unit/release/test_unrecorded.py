@@ -131,7 +131,7 @@ def test_a_disk_that_takes_neither_files_nor_record_is_said_to(
         raise OSError("cell 8151")
 
     (tmp_path / "p.csv").write_text("y,p\n" + "0,.2\n1,.9\n" * 100, encoding="utf-8")
-    monkeypatch.setattr("hedgerow.release.result.folder.ReleaseFolder.write", fails)
+    monkeypatch.setattr("hedgerow.release.publication.folder.ReleaseFolder.write", fails)
     command = ["release", str(tmp_path / "p.csv"), "--count", "--relation", "add-remove", "--epsilon", "1"]
     done = CliRunner().invoke(app, [*command, "--ledger", str(ledger), "--out", str(tmp_path / "o")])
     assert done.exit_code == 6 and done.stderr.startswith("HG604: ") and "count" in done.stdout

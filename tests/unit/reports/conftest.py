@@ -12,7 +12,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise
-from hedgerow.release.result.result import Release
+from hedgerow.release.result import Release
 
 MECHANISM = Composition((GaussianNoise(2.0, 1.0), GaussianCounts(150.0, 2)))
 
@@ -48,8 +48,8 @@ def make_release() -> Callable[..., Release]:
         )
         certificate = certify(MECHANISM, Relation.REPLACE_ONE, unit="row", delta=1e-6) if certified else None
         known: dict[str, Any] = {"relation": "replace-one", "unit": "row", "target": "population", "n": 20_000}
-        known |= {"missing": "drop", "reasons": {"moments": "one vector gives both"}, "simulated": not certified}
-        return Release(tuple(listed), certificate, source, **(known | facts))
+        known |= {"missing": "drop", "reasons": {"moments": "one vector gives both"}}
+        return Release(tuple(listed), certificate=certificate, source=source, **(known | facts))
 
     return make
 

@@ -17,7 +17,7 @@ from hedgerow.accounting.profile import attack_success_upper
 from hedgerow.facts.declared import ColumnFacts, Facts
 from hedgerow.facts.printed import at_most_percent, printable
 from hedgerow.inference.estimate import Estimate
-from hedgerow.release.result.result import Release
+from hedgerow.release.result import Release
 from hedgerow.reports import add_report, release_document, report_html, write_report
 from hedgerow.reports.document import Answers, Table
 from hedgerow.reports.html import inline_svg, json_for_script
@@ -274,7 +274,7 @@ def test_a_report_is_written_or_refused(make_release: Callable[..., Release], te
 
 
 def test_a_report_is_moved_into_a_release_folder_whole(make_release: Callable[..., Release], tmp_path: Path) -> None:
-    from hedgerow.release.result.folder import FILES, prepared_folder
+    from hedgerow.release.publication.folder import FILES, prepared_folder
 
     with prepared_folder(tmp_path / "out") as folder:
         assert add_report(make_release(), folder) == ("report.html",)

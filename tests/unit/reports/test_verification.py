@@ -16,7 +16,7 @@ import hedgerow as hg
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import GaussianNoise, LaplaceNoise
-from hedgerow.release.result.result import Release
+from hedgerow.release.result import Release
 from hedgerow.reports import write_report
 from hedgerow.reports.verify.verification import read_record, verify_record
 

@@ -21,11 +21,11 @@ from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.mechanism import CellTotals
 from hedgerow.release.execute import draw_tables, read_histograms
+from hedgerow.release.publication.folder import TABLE_FILES
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.dp.choice import Choice
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
-from hedgerow.tables.folder import TABLE_FILES
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 600

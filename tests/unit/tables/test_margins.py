@@ -10,11 +10,11 @@ import pytest
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.noise_law import quantiles_of
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.letters import STATISTICS_CANADA, ReliabilityBands, reliability_letters
-from hedgerow.tables.cells.shape import Axis, Hierarchy, TableShape
-from hedgerow.tables.totals.adjusted import nearest_non_negative, non_negative, whole_numbers
-from hedgerow.tables.totals.margins import ReleasedMargin, consistent_table
+from hedgerow.release.cells.adjusted import nearest_non_negative, non_negative, whole_numbers
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.letters import STATISTICS_CANADA, ReliabilityBands, reliability_letters
+from hedgerow.release.cells.margins import ReleasedMargin, consistent_table
+from hedgerow.release.cells.shape import Axis, Hierarchy, TableShape
 
 SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("district", ("a", "b", "c")), Axis("age", (1, 2, 3, 4))))
 REGION = Hierarchy.of("district", "region", {"north": ["c", "a"], "south": ["b"]})

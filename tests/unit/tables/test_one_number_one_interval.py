@@ -23,16 +23,16 @@ import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inference.estimate import Estimate, Interval
+from hedgerow.release.cells.cells import FOLLOWS
+from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.designs.design import HIDDEN
 from hedgerow.release.execute import draw_tables, read_histograms
-from hedgerow.tables.cells.cells import FOLLOWS
+from hedgerow.release.publication.formats.csv import csv_text
+from hedgerow.release.publication.formats.xlsx import xlsx_bytes
 from hedgerow.tables.dp.choice import choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.publication.write_csv import csv_text
-from hedgerow.tables.publication.write_xlsx import xlsx_bytes
-from hedgerow.tables.totals.margins import ConsistentTable
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 240

@@ -22,11 +22,10 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian, MomentsGeometric
 from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
-from hedgerow.release.result.folder import prepared_folder
+from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.release_table import read_table
-from hedgerow.tables.folder import TABLE_FILES, write_table
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -353,7 +352,7 @@ def test_a_page_too_large_is_left_out_and_the_numbers_are_written(tmp_path: Path
     by = {"sex": list(range(400)), "region": list(range(300))}
     table = simulated(chosen(hg.count(), "replace-one", "population", by=by))
     with prepared_folder(tmp_path / "out", names=TABLE_FILES) as folder:
-        written = write_table(table, folder, level=0.95)
+        written = folder.write(table, level=0.95)
     assert "table.csv" in written and "table.html" not in written
     assert table._repr_html_().startswith("<p>&lt;ProtectedTable")
 

@@ -12,8 +12,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category
 from hedgerow.inference.counts import counts_with_errors
 from hedgerow.inference.moments import NoisyMoments, sum_variance
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis, TableShape
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.shape import Axis, TableShape
 
 BY = (
     Category.declared("sex", [0, 1]),

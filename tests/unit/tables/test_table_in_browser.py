@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis, TableShape
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.publication.write_html import html_page
-from hedgerow.tables.totals.margins import consistent_table
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import consistent_table
+from hedgerow.release.cells.shape import Axis, TableShape
+from hedgerow.release.publication.formats.html import html_page
+from hedgerow.release.publication.publication import Publication
 
 # How far the table is from its box and the row heading from the box's edge, and what bars look like.
 PROBE = """

@@ -15,17 +15,20 @@ import openpyxl
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.letters import reliability_letters
-from hedgerow.tables.cells.shape import Axis, Hierarchy, TableShape
-from hedgerow.tables.publication.layout import arrange
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.publication.write_csv import csv_text, write_csv
-from hedgerow.tables.publication.write_html import html_page, html_table, write_html
-from hedgerow.tables.publication.write_text import text_of
-from hedgerow.tables.publication.write_xlsx import write_xlsx, xlsx_bytes
-from hedgerow.tables.totals.adjusted import whole_numbers
-from hedgerow.tables.totals.margins import ConsistentTable, consistent_table
+from hedgerow.release.cells.adjusted import whole_numbers
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.release.cells.margins import ConsistentTable, consistent_table
+from hedgerow.release.cells.shape import Axis, Hierarchy, TableShape
+from hedgerow.release.publication.formats.csv import csv_text
+from hedgerow.release.publication.formats.csv import write as write_csv
+from hedgerow.release.publication.formats.html import html_page, html_table
+from hedgerow.release.publication.formats.html import write as write_html
+from hedgerow.release.publication.formats.xlsx import write as write_xlsx
+from hedgerow.release.publication.formats.xlsx import xlsx_bytes
+from hedgerow.release.publication.layout import arrange
+from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.text import text_of
 
 SHAPE = TableShape((Axis("sex", ("f", "m")), Axis("district", ("a", "b", "c")), Axis("age", ("young", "old"))))
 REGION = Hierarchy.of("district", "region", {"north": ["c", "a"], "south": ["b"]})

@@ -164,8 +164,8 @@ class _Balance:
 def _balance(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None, kept: str | None) -> _Balance | None:
     """Return the balance by the ledger where there is one, else by the facts' budget alone; None without either."""
     from hedgerow.ledger.store import Ledger
+    from hedgerow.release.combine import composed_certificate
     from hedgerow.release.execute import certificate_of
-    from hedgerow.release.result.combine import composed_certificate
     from hedgerow.release.spend import price_together
 
     plans = [one for _, one, _ in made]

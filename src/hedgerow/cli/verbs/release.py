@@ -16,8 +16,8 @@ from hedgerow.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
-    from hedgerow.release.result.folder import ReleaseFolder
-    from hedgerow.release.result.result import Release
+    from hedgerow.release.publication.folder import ReleaseFolder
+    from hedgerow.release.result import Release
 
 
 @options.asking
@@ -46,7 +46,7 @@ def release(
     """
     from hedgerow.facts.declared import Facts
     from hedgerow.inference.estimate import parse_level
-    from hedgerow.release.result.folder import prepared_folder
+    from hedgerow.release.publication.folder import prepared_folder
     from hedgerow.survey import open as open_survey
 
     if source is None and facts is None:
@@ -93,6 +93,6 @@ def _deliver(
 
 
 def _page(result: Release, *, level: float) -> str:
-    from hedgerow.release.result.text_table import text_table
+    from hedgerow.release.publication.text import text_table
 
     return "\n".join([text_table(result, level=level), *result.notes])

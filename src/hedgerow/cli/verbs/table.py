@@ -17,7 +17,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.release.options import with_sensitivity
 
 if TYPE_CHECKING:
-    from hedgerow.release.result.folder import ReleaseFolder
+    from hedgerow.release.publication.folder import ReleaseFolder
     from hedgerow.survey import Survey
     from hedgerow.tables.protected import ProtectedTable
 
@@ -75,9 +75,8 @@ def table(
     """
     from hedgerow.facts.declared import Facts
     from hedgerow.inference.estimate import parse_level
-    from hedgerow.release.result.folder import prepared_folder
+    from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder
     from hedgerow.survey import open as open_survey
-    from hedgerow.tables.folder import TABLE_FILES
 
     if source is None and facts is None:
         raise no_source("table")
@@ -135,24 +134,19 @@ def _deliver(
     result: ProtectedTable, folder: ReleaseFolder | None, *, level: float, title: str | None, as_json: bool
 ) -> None:
     def write(kept: ReleaseFolder) -> tuple[str, ...]:
-        from hedgerow.tables.folder import write_table
-
-        return write_table(result, kept, level=level, title=title)
+        return kept.write(result, level=level, title=title)
 
     def show(written: Sequence[str]) -> None:
-        from hedgerow.tables.folder import left_out
-        from hedgerow.tables.publication.write_text import text_of
+        from hedgerow.release.publication.folder import left_out
+        from hedgerow.release.publication.text import text_of
 
-        missed = None if folder is None or not written else left_out(result, written)
+        missed = None if folder is None or not written else left_out(result)
         if as_json:
             # Standard output holds JSON and nothing else.
             if missed is not None:
                 tell(missed)
             if len(result) > _LARGE:
-                from hedgerow.inference.estimate import parse_level
-                from hedgerow.tables.write_json import table_json
-
-                say(table_json(result, parse_level(level), **as_replayed(result.replayed)))
+                say("".join(result.json_parts(level, **as_replayed(result.replayed))))
             else:
                 say_json(result.to_dict(level) | as_replayed(result.replayed))
             return

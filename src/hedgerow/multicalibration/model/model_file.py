@@ -20,7 +20,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.multicalibration.groups.family import Attribute, Family
 from hedgerow.multicalibration.groups.groups import Categories, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.model.model import Calibration, Loss, Model, Patches, Residuals, Shifts
-from hedgerow.release.result.write_file import can_be_written, written_whole
+from hedgerow.release.publication.write_file import can_be_written, written_whole
 
 VERSION = 1
 _LARGEST = 64 * 2**20

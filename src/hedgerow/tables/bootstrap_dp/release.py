@@ -29,17 +29,17 @@ from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import apply_policy
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.accuracy import geometric_half_width
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.totals.margins import ConsistentTable
 
 Floats = NDArray[np.float64]
 

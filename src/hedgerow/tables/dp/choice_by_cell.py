@@ -31,13 +31,13 @@ from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import shown
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.designs.choice import laws_of_counts
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.statistics.statistic import Asked, Statistic
-from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.dp.choice import Choice, check_names
 
 CellLimits = tuple[tuple[int, int], ...]

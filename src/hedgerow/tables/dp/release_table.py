@@ -20,6 +20,9 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import ResampledCells, TableCells
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.moments import MomentsDesign, noisy_moments_of
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
@@ -27,13 +30,10 @@ from hedgerow.release.execute import certificate_of, draw_tables, read_histogram
 from hedgerow.release.plan import Plan
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
-from hedgerow.tables.cells.cells import ResampledCells, TableCells
-from hedgerow.tables.cells.shape import TableShape
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.totals.margins import ConsistentTable
 
 Floats = NDArray[np.float64]
 

@@ -1,23 +1,30 @@
-"""What is printed: a consistent table with its title, its guarantee and the choices of how it looks. Pure data.
+"""A table as it is published: with its title, its guarantee and the choices of how it looks. Pure data.
 
-Writers (`write_text`, `write_csv`, `write_xlsx`, `write_html`) read this and nothing else, so that all of them show the
-same numbers, the same footnotes and the same letters.
+Every format reads this and nothing else, so that all of them show the same numbers, footnotes and letters.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.estimate import parse_level
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.letters import STATISTICS_CANADA, ReliabilityBands, coefficient_of_variation
-from hedgerow.tables.totals.margins import ConsistentTable
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.letters import (
+    STATISTICS_CANADA,
+    ReliabilityBands,
+    coefficient_of_variation,
+    reliability_letters,
+)
+from hedgerow.release.cells.margins import ConsistentTable
 
+_NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _RAW_COUNTS = (
     "Counts carry noise that protects the people in them, so they can be negative or fractional; they were left so, "
     "since cut or rounded numbers would no longer add up without bias."
@@ -61,6 +68,8 @@ class Publication:
         What stands above a single column of numbers without a unit: ``"count"`` or ``"total"``.
     guarantee_name : str
         The guarantee in a word, for a column of a data file and below a picture.
+    record : callable or None
+        Yields the parts of the table's JSON text, where it has one.
     """
 
     title: str
@@ -76,9 +85,59 @@ class Publication:
     notes: tuple[str, ...] = ()
     measure: str = ""
     guarantee_name: str = ""
+    record: Callable[[], Iterator[str]] | None = None
 
     def __post_init__(self) -> None:
         parse_level(self.level)
+
+    @property
+    def kind(self) -> Literal["table"]:
+        """What it is, among the kinds of publications."""
+        return "table"
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the parts of the table's JSON text."""
+        if self.record is None:
+            raise TypeError("this publication has no record")
+        return self.record()
+
+    def lines(self) -> Iterator[Sequence[Any]]:
+        """Yield the names of the columns, then a line a cell or total with its errors, interval and letter.
+
+        ``by_COLUMN`` for every column, ``summed_over``, the estimate and its errors. Cells first, then the totals; a
+        total has nothing in the columns that it adds over, which ``summed_over`` lists, and the group's name in the
+        column of a hierarchy. Columns of errors are absent where the errors are withheld; the last column names the
+        guarantee, where the publication does.
+        """
+        columns = self.table.interior.shape.columns
+        head = [*(f"by_{column}" for column in columns), "summed_over", "estimate"]
+        errors = () if self.table.interior.withheld else (*_NUMBERS, "reliable", "level", "letter")
+        yield [*head, *errors, *(("guarantee",) if self.guarantee_name else ())]
+        for kept, cells in {columns: self.table.interior, **self.table.margins}.items():
+            yield from self._lines_of(kept, cells)
+
+    def _lines_of(self, kept: tuple[str, ...], cells: TableCells) -> Iterator[tuple[Any, ...]]:
+        columns = self.table.interior.shape.columns
+        holders = {hierarchy.name: hierarchy.column for hierarchy in self.table.hierarchies}
+        axis_of = {holders.get(level, level): axis for axis, level in enumerate(kept)}
+        labels = [axis.labels for axis in cells.shape.axes]
+        levels = np.unravel_index(np.arange(cells.shape.size), cells.shape.shape) if kept else ()
+        groups = [
+            [labels[axis_of[column]][at] for at in levels[axis_of[column]].tolist()]
+            if column in axis_of
+            else repeat("")
+            for column in columns
+        ]
+        summed = " × ".join(column for column in columns if column not in axis_of)
+        named = [repeat(self.guarantee_name)] if self.guarantee_name else []
+        return zip(*groups, repeat(summed), cells.published.tolist(), *self._errors_of(cells), *named, strict=False)
+
+    def _errors_of(self, cells: TableCells) -> list[Any]:
+        if cells.withheld:
+            return []
+        found, letters = cells.columns(self.level), reliability_letters(cells, self.bands)
+        columns: list[Any] = [getattr(found, name).tolist() for name in _NUMBERS]
+        return [*columns, [str(one) for one in found.reliable.tolist()], repeat(self.level), letters.tolist()]
 
     @property
     def heading(self) -> str:
@@ -101,7 +160,7 @@ class Publication:
         No decimals where all numbers are whole; else as many as show one digit of the least standard error, six at
         most.
 
-        >>> from hedgerow.tables.cells.shape import TableShape
+        >>> from hedgerow.release.cells.shape import TableShape
         >>> cells = TableCells.counts(TableShape(()), [1234.25], privacy_variance=0.02, census=True)
         >>> Publication("All", ConsistentTable(cells), "").formatter()(-1234.25)
         '−1,234.2'

@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.printed import page_templates
-from hedgerow.release.result.write_file import write_lines
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.letters import reliability_letters
-from hedgerow.tables.publication.layout import Entry, Layout, arrange, check_can_be_shown
-from hedgerow.tables.publication.publication import Publication
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.release.publication.layout import Entry, Layout, arrange, check_can_be_shown, too_large
+from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.write_file import write_lines
 
+SUFFIXES = (".html",)
+KINDS = ("table",)
 _LENGTH = 100.0
 # What is thinner cannot be seen.
 _THINNEST = 1.5
@@ -187,16 +189,25 @@ def html_page(publication: Publication) -> str:
         HG160 a column across that the table lacks; HG164 more than 100,000 numbers, which no page shows.
     """
     return (
-        str(page_templates("hedgerow.tables").get_template("page.html").render(page=_page(publication, "table"))) + "\n"
+        str(
+            page_templates("hedgerow.release.publication")
+            .get_template("page.html")
+            .render(page=_page(publication, "table"))
+        )
+        + "\n"
     )
 
 
-def write_html(publication: Publication, path: str | Path | None = None) -> str:
-    """Return `html_page`, and write it to `path` where one is given (HG118 where it cannot be written)."""
+def write(publication: Publication, path: str | Path) -> str:
+    """Write `html_page` to a path (HG118 where it cannot be written), and return it."""
     page = html_page(publication)
-    if path is not None:
-        write_lines(path, [page])
+    write_lines(path, [page])
     return page
+
+
+def why_not(publication: Publication) -> str | None:
+    """Return why there is no page: it would show too many numbers."""
+    return too_large(publication)
 
 
 def html_table(publication: Publication, *, name: str = "table") -> str:
@@ -204,15 +215,17 @@ def html_table(publication: Publication, *, name: str = "table") -> str:
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.cells import TableCells
-    >>> from hedgerow.tables.totals.margins import consistent_table
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> cells = TableCells.counts(TableShape((Axis("sex", ("<f>", "m")),)), [1.0, 2.0], privacy_variance=2.0)
     >>> table = html_table(Publication("People", consistent_table(cells), ""))
     >>> "<bdi>&lt;f&gt;</bdi>" in table, "<f>" in table
     (True, False)
     """
-    return str(page_templates("hedgerow.tables").get_template("table.html").render(page=_page(publication, name)))
+    return str(
+        page_templates("hedgerow.release.publication").get_template("table.html").render(page=_page(publication, name))
+    )
 
 
 def _page(publication: Publication, name: str) -> _Page:

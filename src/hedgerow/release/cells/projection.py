@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.cells.shape import AxisMap
+from hedgerow.release.cells.shape import AxisMap
 
 Floats = NDArray[np.float64]
 _MOST_ATOMS = 2048
@@ -66,7 +66,7 @@ class Projected:
     def variance(self, levels: Sequence[str | None]) -> Floats:
         """Return the noise variance of the cells of a margin, in its shape; of length 1 along axes where all are equal.
 
-        >>> from hedgerow.tables.cells.shape import Axis
+        >>> from hedgerow.release.cells.shape import Axis
         >>> axes = (AxisMap.of(Axis("sex", (0, 1))),)
         >>> table = project(axes, [LevelRelease(("sex",), np.array([1.0, 2.0]), 1.0),
         ...                        LevelRelease((None,), np.array(4.0), 0.0)])

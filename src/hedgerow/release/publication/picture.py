@@ -9,10 +9,10 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
-from hedgerow.tables.cells.letters import reliability_letters
-from hedgerow.tables.publication.layout import Layout, arrange
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.totals.margins import ConsistentTable
+from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.publication.layout import Layout, arrange
+from hedgerow.release.publication.publication import Publication
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +34,8 @@ def draw_publication(publication: Publication, *, kind: PictureKind = "heat", ax
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.cells import TableCells
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [140.0, 2500.0, 130.0, 4400.0], privacy_variance=2.0)
     >>> axes = draw_publication(Publication("People", ConsistentTable(cells), ""))

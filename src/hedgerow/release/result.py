@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from hedgerow.facts.printed import neutralise_formula
-from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.errors import VerificationError
+from hedgerow.inference.estimate import Estimate, RecordedBasis
+from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.plan import Plan
-from hedgerow.release.result.frame import build_frame
-from hedgerow.release.result.write_file import write_lines
+from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
+from hedgerow.release.publication.write_file import write_lines
 from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.error_bars import ErrorBar
 
-REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
+
 _NUMBERS = ("estimate", "standard_error", "sampling_error", "bootstrap_error", "privacy_error")
 _TAIL = ("method", "n_resamples", "reliable", "note")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(Sequence[Estimate]):
+class Release(Result):
     """What left the data: a sequence of `Estimate`, and the one certificate of the whole call.
 
     Attributes
@@ -38,41 +37,23 @@ class Release(Sequence[Estimate]):
     estimates : tuple of Estimate
     certificate : Certificate or None
         None for a simulated release, which is never certified.
-    source, relation, unit, target, missing : str
-        What was asked of what; public.
-    n : int or None
-        The number of records, under replace-one.
     reasons : dict
         Why each method was chosen, from public facts.
     notes : tuple of str
         What a reader must know about the release as a whole.
     asked, identity : tuple of statistic, str
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
-    ledger_head : str or None
-        The head of the ledger after this release, where there is one: printed on a report, it dates the ledger.
-    unrecorded : bool
-        Whether the ledger holds the price alone, since this result could not be written there (HG606).
-    replayed : bool
-        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
+
+    The fields of `hedgerow.release.publication.result.Result` (source, relation, unit, target, n, missing, …) come with
+    it, by name.
     """
 
     estimates: tuple[Estimate, ...]
-    certificate: Certificate | None
-    source: str
-    relation: str
-    unit: str
-    target: str
-    n: int | None
-    missing: str
+    certificate: Certificate | None = field(kw_only=True)
     reasons: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    simulated: bool = False
-    backend: str | None = None
     asked: tuple[Statistic, ...] = ()
     identity: str = ""
-    ledger_head: str | None = None
-    unrecorded: bool = False
-    replayed: bool = False
 
     @classmethod
     def of(
@@ -89,19 +70,18 @@ class Release(Sequence[Estimate]):
         facts, request = plan.facts, plan.request
         return cls(
             tuple(estimates),
-            certificate,
-            source,
-            str(facts.relation),
-            str(facts.unit),
-            str(facts.target),
-            facts.n,
-            str(request.missing),
-            plan.reasons(),
-            plan.notes(),
-            certificate is None,
-            backend,
-            plan.request.statistics,
-            identity,
+            certificate=certificate,
+            source=source,
+            relation=str(facts.relation),
+            unit=str(facts.unit),
+            target=str(facts.target),
+            n=facts.n,
+            missing=str(request.missing),
+            reasons=plan.reasons(),
+            notes=plan.notes(),
+            backend=backend,
+            asked=request.statistics,
+            identity=identity,
         )
 
     @overload
@@ -127,39 +107,33 @@ class Release(Sequence[Estimate]):
         own = dict.fromkeys(estimate.note for estimate in self if estimate.note)
         return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes, *own, *again])
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> list[Any]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them.
         asked = tuple(one.without_code() for one in self.asked)
-        return type(self), tuple(asked if one.name == "asked" else getattr(self, one.name) for one in fields(self))
+        return [asked if part.name == "asked" else getattr(self, part.name) for part in fields(self)]
 
     def price(self) -> str:
         """Return the price in a line: ε, δ, relation and unit; or that the release is simulated."""
         if self.certificate is None:
-            return "SIMULATED: seeded noise, not private, no certificate"
+            return SIMULATED
         cost = self.certificate
         return f"ε ≤ {cost.epsilon:.6g} at δ = {cost.delta:.3g}, {cost.relation}, unit {cost.unit}"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: what was asked, the estimates with intervals at `level`, the certificate."""
-        about = {
-            "source": self.source,
-            "relation": self.relation,
-            "unit": self.unit,
-            "target": self.target,
-            "n": self.n,
-            "missing": self.missing,
-            "methods": self.reasons,
-            "notes": list(self.notes),
-        }
         return {
-            "release": {**about, "simulated": True} if self.simulated else about,
+            "release": self._facts(self.notes, self.reasons),
             "estimates": [estimate.to_dict(level) for estimate in self],
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
 
+    def publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
+        """Return what the formats read, with intervals at `level`."""
+        return ReleasePublication(self, level)
+
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
-        text = json.dumps(self.to_dict(level), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = "".join(self.publication(level=level).json_parts())
         if path is not None:
             write_lines(path, [text])
         return text
@@ -173,28 +147,6 @@ class Release(Sequence[Estimate]):
         columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
         columns |= {name: [row["confidence_interval"][name] for row in rows] for name in ("low", "high", "level")}
         return columns | {name: [row[name] for row in rows] for name in _TAIL}
-
-    def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
-        """Write one row an estimate (HG118 where it cannot be written).
-
-        Texts that a spreadsheet would run as a formula are made inert with a quote.
-        """
-        columns = self.to_columns(level)
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        writer.writerow([neutralise_formula(name) for name in columns])
-        writer.writerows([neutralise_formula(cell) for cell in row] for row in zip(*columns.values(), strict=True))
-        write_lines(path, [text.getvalue()])
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
-
-        Raises
-        ------
-        ParameterError
-            HG208: none is installed; `to_dict` needs none.
-        """
-        return build_frame(self.to_columns(), backend or self.backend)
 
     def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
         """Return the estimates as bars to be drawn; those of one statistic and column belong to one panel."""
@@ -236,7 +188,92 @@ class Release(Sequence[Estimate]):
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasePublication:
+    """A release as the formats read it, with intervals at one level."""
+
+    release: Release
+    level: float
+
+    @property
+    def kind(self) -> Literal["release"]:
+        """What it is, among the kinds of publications."""
+        return "release"
+
+    def lines(self) -> Iterator[Sequence[Any]]:
+        """Yield the names of the columns, then a line an estimate."""
+        columns = self.release.to_columns(self.level)
+        yield list(columns)
+        yield from zip(*columns.values(), strict=True)
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text."""
+        yield json.dumps(self.release.to_dict(self.level), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def error_bars(self) -> list[ErrorBar]:
+        """Return the estimates as bars to be drawn."""
+        return self.release.error_bars(self.level)
+
+
 def _short(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+_ESTIMATE = (
+    "statistic", "column", "cell", "estimate", "sampling_error", "bootstrap_error", "privacy_error",
+    "method", "n_resamples", "reliable", "note",
+)  # fmt: skip
+
+
+def release_from_record(text: str, *, backend: str | None = None) -> Release:
+    """Return the release that wrote this JSON; its intervals are those at the recorded level.
+
+    Raises
+    ------
+    VerificationError
+        HG502: it is no record of a release.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> release = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)
+    >>> release_from_record(release.to_json()).to_json() == release.to_json()
+    True
+    """
+    try:
+        record = record_of(text)
+        about = record["release"]
+        certificate = Certificate.from_dict(record["certificate"])
+        estimates = tuple(_estimate(entry) for entry in record["estimates"])
+        return Release(
+            estimates,
+            certificate=certificate,
+            **{name: about[name] for name in ("source", "relation", "unit", "target", "n", "missing")},
+            reasons=about["methods"],
+            notes=tuple(about["notes"]),
+            backend=backend,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise VerificationError(
+            "HG502",
+            rule="A release is read back from the JSON that it wrote.",
+            finding="This is no such record.",
+            remedy="Use release.json as it was written, or the ledger's stored result.",
+        ) from None
+
+
+def _estimate(entry: dict[str, Any]) -> Estimate:
+    interval = entry["confidence_interval"]
+    low = -math.inf if interval["low"] is None else float(interval["low"])
+    high = math.inf if interval["high"] is None else float(interval["high"])
+    basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]))
+    drawn = entry.get("replicates")
+    return Estimate(
+        **{name: entry[name] for name in _ESTIMATE},
+        covers=str(interval["covers"]),
+        basis=basis,
+        replicates=None if drawn is None else tuple(float(one) for one in drawn),
+    )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real, shown
-from hedgerow.tables.totals.margins import ConsistentTable, add_up
+from hedgerow.release.cells.margins import ConsistentTable, add_up
 
 Floats = NDArray[np.float64]
 NON_NEGATIVE = (
@@ -37,9 +37,9 @@ def non_negative(table: ConsistentTable) -> ConsistentTable:
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.cells import TableCells
-    >>> from hedgerow.tables.totals.margins import consistent_table
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> cells = TableCells.counts(TableShape((Axis("age", (1, 2, 3)),)), [5.0, -2.0, 9.0], privacy_variance=2.0)
     >>> table = non_negative(consistent_table(cells))
     >>> table.interior.published.tolist(), table.margin().published.tolist()
@@ -108,9 +108,9 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.cells import TableCells
-    >>> from hedgerow.tables.totals.margins import consistent_table
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> cells = TableCells.counts(TableShape((Axis("age", (1, 2, 3)),)), [0.4, 2.4, 7.4], privacy_variance=2.0)
     >>> table = whole_numbers(consistent_table(cells))
     >>> table.interior.published.tolist(), table.margin().published.tolist()

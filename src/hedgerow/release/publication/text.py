@@ -1,4 +1,4 @@
-"""A table as aligned plain text for a terminal, with spans, totals, letters and footnotes."""
+"""A table, or the estimates of a release, as aligned plain text for a terminal, with footnotes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from numpy.typing import NDArray
 
-from hedgerow.facts.printed import printable
-from hedgerow.tables.cells.letters import reliability_letters
-from hedgerow.tables.publication.layout import Entry, Layout, arrange
-from hedgerow.tables.publication.publication import Publication
+from hedgerow.facts.printed import decimals, for_terminal, number, percent, printable
+from hedgerow.inference.estimate import Estimate
+from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.release.publication.layout import Entry, Layout, arrange
+from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.result import Result
 
 _WIDTH = 100
 _LABEL = 28
@@ -36,9 +39,9 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.cells import TableCells
-    >>> from hedgerow.tables.totals.margins import consistent_table
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [140.0, 2500.0, 130.0, 4400.0], privacy_variance=2.0)
     >>> print(text_of(Publication("People", consistent_table(cells), "")).split("Reliability")[0].rstrip())
@@ -63,7 +66,7 @@ def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 2
         lines += [*_part(publication, layout, beside, numbers, start, stop), ""]
     if len(numbers) < layout.rows:
         lines += [f"{layout.rows - len(numbers):,} more rows.", ""]
-    return "\n".join([*lines, *(_paragraph(note, width) for note in publication.footnotes())])
+    return "\n".join([*lines, *(_paragraph(printable(note), width, keep=" %") for note in publication.footnotes())])
 
 
 def _numbers(publication: Publication, layout: Layout, most_rows: int) -> list[list[str]]:
@@ -170,9 +173,108 @@ def _cut(text: str) -> str:
     return shown if len(shown) <= _LABEL else shown[: _LABEL - 1] + "…"
 
 
-def _paragraph(text: str, width: int) -> str:
-    # A pair of bounds stays on one line, and a number with its sign: textwrap breaks at plain spaces only.
-    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", printable(text))
-    held = held.replace(" %", "\N{NO-BREAK SPACE}%")
+def _paragraph(text: str, width: int = _WIDTH, *, keep: str = "") -> str:
+    # textwrap breaks at plain spaces only: a pair of bounds stays on one line, as does what is to be kept.
+    held = re.sub(r"\[(\S+), (\S+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", text)
+    held = held.replace(keep, keep.replace(" ", "\N{NO-BREAK SPACE}")) if keep else held
     filled = textwrap.fill(held, width, break_long_words=False, break_on_hyphens=False)
     return filled.replace("\N{NO-BREAK SPACE}", " ")
+
+
+_LEFT = ("statistic", "cell")
+
+
+def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] | None = None) -> str:
+    """Return the estimates as rows: statistic, cell, estimate, errors, interval, and true values where they are known.
+
+    Each row is rounded to two digits of its own standard error, ``s.e.``: the root of the sum of the squares of the
+    parts beside it. A column ``reliable`` is there where one estimate is not. A true value outside its interval has a
+    star.
+
+    Parameters
+    ----------
+    release : Result
+    level : float
+        Of the intervals.
+    truths : list of float, optional
+        The true value of each estimate, for a simulation or a demonstration.
+
+    Examples
+    --------
+    >>> import hedgerow as hg, pyarrow
+    >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+    >>> print(text_table(survey.count(epsilon=1.0)).splitlines()[0])
+    statistic  cell  estimate  s.e.  sampling  privacy   95 % interval
+    """
+    rows = [
+        _row(
+            estimate,
+            level,
+            None if truths is None else truths[place],
+            bootstrapped=any(other.n_resamples for other in release),
+            all_reliable=all(other.reliable for other in release),
+        )
+        for place, estimate in enumerate(release)
+    ]
+    lines = _aligned([list(rows[0]), *(list(row.values()) for row in rows)]) if rows else []
+    return "\n".join([*lines, "", *_remarks(release, level)])
+
+
+def _row(
+    estimate: Estimate, level: float, truth: float | None, *, bootstrapped: bool, all_reliable: bool
+) -> dict[str, str]:
+    error = estimate.standard_error
+    places = decimals(error)
+    interval = estimate.confidence_interval(level)
+    shown = interval if places is None else interval.outward(places)
+    row = {
+        "statistic": for_terminal(estimate.statistic + (f" {estimate.column}" if estimate.column else "")),
+        "cell": for_terminal(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all",
+        "estimate": _figure(estimate.estimate, places),
+        "s.e.": _figure(error, places),
+        "sampling": _figure(estimate.sampling_error, places),
+    }
+    if bootstrapped:
+        row["bootstrap"] = _figure(estimate.bootstrap_error, places)
+    row |= {
+        "privacy": _figure(estimate.privacy_error, places),
+        f"{percent(level, space=' ')} interval": f"{_figure(shown.low, places)} to {_figure(shown.high, places)}",
+    }
+    if truth is not None:
+        row["true value"] = _figure(truth, places) + (" " if interval.low <= truth <= interval.high else "*")
+    return row if all_reliable else row | {"reliable": "yes" if estimate.reliable else "NO"}
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = len(_LEFT)
+    return [
+        "  ".join(
+            chain(
+                (cell.ljust(width) for cell, width in zip(row[:left], widths[:left], strict=True)),
+                (cell.rjust(width) for cell, width in zip(row[left:], widths[left:], strict=True)),
+            )
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _remarks(release: Result, level: float) -> list[str]:
+    # The clause after the last semicolon says which errors are counted; it is said once where it is the same for all.
+    targets: dict[str, list[str]] = {}
+    for covers in dict.fromkeys(estimate.covers for estimate in release):
+        target, _, counted = covers.rpartition("; ")
+        targets.setdefault(counted if target else "", []).append(target or counted)
+    said = "; ".join(", ".join(listed) + (f" ({counted})" if counted else "") for counted, listed in targets.items())
+    notes = dict.fromkeys(estimate.note for estimate in release if estimate.note)
+    return [
+        _paragraph(
+            for_terminal(f"In {percent(level, space=' ')} of such releases an interval covers its target: {said}.")
+        ),
+        *(_paragraph(for_terminal(note)) for note in notes),
+        f"Price: {release.price()}.",
+    ]
+
+
+def _figure(value: float | None, places: int | None) -> str:
+    return number(value, places, minus="-")

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import neutralise_formula, printable
-from hedgerow.release.result.write_file import write_bytes
-from hedgerow.tables.cells.letters import reliability_letters
-from hedgerow.tables.publication.layout import Layout, arrange, check_can_be_shown
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.publication.write_csv import csv_rows
+from hedgerow.release.cells.letters import reliability_letters
+from hedgerow.release.publication.layout import Layout, arrange, check_can_be_shown, too_large
+from hedgerow.release.publication.publication import Publication
+from hedgerow.release.publication.write_file import write_bytes
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
     from openpyxl.chart import BarChart
     from openpyxl.worksheet.worksheet import Worksheet
 
+SUFFIXES = (".xlsx",)
+KINDS = ("table",)
 _LONGEST = 1000
 _MOST_BARS = 300
 # Centimetres.
@@ -45,9 +48,9 @@ def xlsx_bytes(publication: Publication) -> bytes:
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.cells import TableCells
-    >>> from hedgerow.tables.totals.margins import consistent_table
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.cells import TableCells
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> cells = TableCells.counts(TableShape((Axis("sex", ("f", "m")),)), [1.0, 2.0], privacy_variance=2.0)
     >>> xlsx_bytes(Publication("People", consistent_table(cells), ""))[:2]
     b'PK'
@@ -65,9 +68,14 @@ def xlsx_bytes(publication: Publication) -> bytes:
     return written.getvalue()
 
 
-def write_xlsx(publication: Publication, path: str | Path) -> None:
-    """Write `xlsx_bytes` to a path (HG118 where it cannot be written)."""
-    write_bytes(path, xlsx_bytes(publication))
+def write(publication: Publication, path: str | Path) -> None:
+    """Write `xlsx_bytes` to a path, with standard errors (HG118 where it cannot be written)."""
+    write_bytes(path, xlsx_bytes(replace(publication, errors=True)))
+
+
+def why_not(publication: Publication) -> str | None:
+    """Return why there is no workbook: it would show too many numbers, or openpyxl is missing."""
+    return too_large(publication) or (None if find_spec("openpyxl") else "openpyxl is not installed")
 
 
 def _workbook() -> Workbook:
@@ -194,9 +202,11 @@ def _fill_footnotes(sheet: Worksheet, publication: Publication, row: int, *, col
 
 
 def _fill_cells(sheet: Worksheet, publication: Publication) -> None:
-    for row in csv_rows(publication):
-        sheet.append([printable(cell)[:_LONGEST] if isinstance(cell, str) else cell for cell in row])
-    for place, head in enumerate(next(csv_rows(publication)), start=1):
+    for line in publication.lines():
+        sheet.append(
+            [printable(neutralise_formula(cell))[:_LONGEST] if isinstance(cell, str) else cell for cell in line]
+        )
+    for place, head in enumerate(next(publication.lines()), start=1):
         _widen(sheet, place, min(40, max(12, len(head) + 2)))
     sheet.freeze_panes = "A2"
     sheet.page_setup.orientation, sheet.page_setup.fitToHeight = "landscape", 0
@@ -208,7 +218,7 @@ def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
     cells = publication.table.interior
     percent = f"{100.0 * publication.level:.6g} %"
     heads = ("cell", publication.heading, "standard error", f"low, {percent}", f"high, {percent}", "below", "above")
-    sheet.append([neutralise_formula(printable(head)[:_LONGEST]) for head in heads])
+    sheet.append([_text(head) for head in heads])
     (low, high), shown = cells.interval(publication.level), cells.published
     # The shape's own order, in which the first column changes slowest.
     names = [", ".join(map(str, labels)) for labels in product(*(axis.labels for axis in cells.shape.axes))]
@@ -216,7 +226,7 @@ def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
         number, _, lowest, highest = (float(value) for value in numbers)
         known = [float(value) if math.isfinite(value) else None for value in numbers]
         reach = [max(end, 0.0) if math.isfinite(end) else 0.0 for end in (number - lowest, highest - number)]
-        sheet.append([neutralise_formula(printable(name)[:_LONGEST]), *known, *reach])
+        sheet.append([_text(name), *known, *reach])
     for row in sheet.iter_rows(min_row=2, min_col=2):
         for place, cell in enumerate(row):
             cell.number_format = _number_format(publication.error_decimals if place else publication.decimals)
@@ -239,9 +249,7 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
 
     chart = BarChart()
     chart.type, chart.style, chart.gapWidth, chart.legend = "bar", 2, 60, None
-    chart.title = neutralise_formula(
-        printable(f"{publication.title}: {100.0 * publication.level:.6g} % intervals")[:_LONGEST]
-    )
+    chart.title = _text(f"{publication.title}: {100.0 * publication.level:.6g} % intervals")
     chart.add_data(column(2, 1), titles_from_data=True)
     chart.set_categories(column(1))
     series = chart.series[0]
@@ -257,7 +265,7 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
     series.errBars.spPr.line.solidFill, series.errBars.spPr.line.width = "1A1A1A", 15875
     # The first line on top, as on paper; the scale stays below. Labels keep clear of bars that go below zero.
     chart.x_axis.scaling.orientation, chart.x_axis.tickLblPos = "maxMin", "low"
-    chart.y_axis.crosses, chart.y_axis.title = "max", neutralise_formula(printable(publication.heading)[:_LONGEST])
+    chart.y_axis.crosses, chart.y_axis.title = "max", _text(publication.heading)
     # Without this openpyxl's axes are hidden in current spreadsheets.
     chart.x_axis.delete = chart.y_axis.delete = False
     chart.width, chart.height = _CHART_WIDTH, _CHART_FRAME + _CHART_ROW * lines
@@ -267,10 +275,14 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
 def _put(sheet: Worksheet, row: int, column: int, text: str, *, bold: bool = False, centred: bool = False) -> Any:
     from openpyxl.styles import Alignment, Font
 
-    cell = sheet.cell(row, column, neutralise_formula(printable(text)[:_LONGEST]))
+    cell = sheet.cell(row, column, _text(text))
     cell.font = Font(bold=bold)
     cell.alignment = Alignment(horizontal="center" if centred else "left", vertical="bottom")
     return cell
+
+
+def _text(text: str) -> Any:
+    return neutralise_formula(printable(text)[:_LONGEST])
 
 
 def _merge(sheet: Worksheet, top: int, left: int, bottom: int, right: int) -> None:

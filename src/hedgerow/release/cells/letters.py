@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.cells.cells import TableCells
+from hedgerow.release.cells.cells import TableCells
 
 Floats = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def reliability_letters(cells: TableCells, bands: ReliabilityBands = STATISTICS_
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.shape import Axis, TableShape
+    >>> from hedgerow.release.cells.shape import Axis, TableShape
     >>> shape = TableShape((Axis("age", (1, 2, 3)),))
     >>> cells = TableCells.counts(shape, [2500.0, 40.0, -1.0], privacy_variance=2.0)
     >>> reliability_letters(cells).tolist()

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.cells.cells import TableCells
-from hedgerow.tables.cells.shape import Axis
-from hedgerow.tables.publication.publication import Publication
-from hedgerow.tables.totals.margins import ConsistentTable
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.shape import Axis
+from hedgerow.release.publication.publication import Publication
 
 TOTAL = "Total"
 MOST_SHOWN = 100_000
@@ -122,8 +122,8 @@ def arrange(publication: Publication) -> Layout:
 
     Examples
     --------
-    >>> from hedgerow.tables.totals.margins import consistent_table
-    >>> from hedgerow.tables.cells.shape import TableShape
+    >>> from hedgerow.release.cells.margins import consistent_table
+    >>> from hedgerow.release.cells.shape import TableShape
     >>> shape = TableShape((Axis("sex", ("f", "m")), Axis("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [1.0, 2.0, 3.0, 4.0], privacy_variance=2.0)
     >>> layout = arrange(Publication("People", consistent_table(cells), ""))
@@ -145,10 +145,15 @@ def arrange(publication: Publication) -> Layout:
     return Layout(table, tuple(column for column in columns if column not in wanted), tuple(wanted), entries)
 
 
-def can_be_shown(publication: Publication) -> bool:
-    """Return whether a page or a spreadsheet shows the whole table: at most 100,000 numbers, totals included."""
+def too_large(publication: Publication) -> str | None:
+    """Return why no page or workbook shows the whole table, in a few words; None where it has at most 100,000 numbers.
+
+    Totals are among them.
+    """
     layout = arrange(publication)
-    return layout.rows * layout.columns <= MOST_SHOWN
+    if layout.rows * layout.columns <= MOST_SHOWN:
+        return None
+    return f"a page or a workbook shows at most {MOST_SHOWN:,} numbers, totals included"
 
 
 def check_can_be_shown(layout: Layout) -> None:

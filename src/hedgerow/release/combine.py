@@ -18,7 +18,7 @@ from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, parts_of
-from hedgerow.release.result.result import Release
+from hedgerow.release.result import Release
 
 
 def pooled(estimates: Sequence[Estimate]) -> Estimate:
@@ -137,17 +137,8 @@ def _subject(release: Release) -> tuple[object, ...]:
     def about(estimate: Estimate) -> tuple[object, ...]:
         return estimate.statistic, estimate.column, tuple(estimate.cell.items()), estimate.covers
 
-    facts = (
-        release.identity,
-        release.asked,
-        release.source,
-        release.relation,
-        release.unit,
-        release.target,
-        release.n,
-        release.missing,
-    )
-    return (*facts, release.simulated, tuple(about(estimate) for estimate in release))
+    names = ("identity", "asked", "source", "relation", "unit", "target", "n", "missing", "simulated")
+    return (*(getattr(release, name) for name in names), tuple(about(estimate) for estimate in release))
 
 
 def _noise_of(release: Release) -> tuple[float, ...]:

@@ -1,18 +1,18 @@
-"""The folder that a release is written into: proven writable before anything is spent, filled after.
+"""The folder that a result is written into: proven writable before anything is spent, filled after.
 
-=====================  ===============================================================
-``estimates.csv``      one row an estimate
-``release.json``       what was asked, the estimates, the certificate
-``certificate.json``   the certificate alone
-``estimates.png``      error bars
-``estimates.svg``      the same, to be scaled
-``report.html``        all of it as one page, put there by `reports`
-=====================  ===============================================================
+A release is written as ``release.json`` and as ``estimates`` in its other formats, a table as ``table`` in every format
+(see `hedgerow.release.publication.formats`). Beside them stand
+
+====================  ==========================================================================
+``certificate.json``  the price alone; under bootstrap-dp a statement, which cannot be re-priced
+``report.html``       a release as one page, put there by `reports`
+====================  ==========================================================================
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,10 +23,24 @@ from uuid import uuid4
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
-from hedgerow.release.result.result import Release
+from hedgerow.release.publication.formats import Kind, formats, why_not
+from hedgerow.release.publication.result import Result
 
-_PICTURES = ("estimates.png", "estimates.svg")
-FILES = ("estimates.csv", "release.json", "certificate.json", *_PICTURES, "report.html")
+_CERTIFICATE = "certificate.json"
+
+
+def file_name(kind: Kind, suffix: str) -> str:
+    """Return the name of a result's file in one format.
+
+    >>> file_name("release", ".json"), file_name("release", ".csv"), file_name("table", ".csv")
+    ('release.json', 'estimates.csv', 'table.csv')
+    """
+    stem = "table" if kind == "table" else "release" if suffix == ".json" else "estimates"
+    return stem + suffix
+
+
+FILES = (*(file_name("release", suffix) for suffix in formats("release")), _CERTIFICATE, "report.html")
+TABLE_FILES = (*(file_name("table", suffix) for suffix in formats("table")), _CERTIFICATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +50,40 @@ class ReleaseFolder:
     path: Path
     staging: Path
 
-    def write(self, release: Release, *, level: float = 0.95) -> tuple[str, ...]:
-        """Write a release, its numbers before its pictures, and return the names of the files.
+    def write(self, result: Result, *, level: float = 0.95, title: str | None = None) -> tuple[str, ...]:
+        """Write a result in every format that can hold it, its numbers first, and return the names of the files.
 
         Each file is made apart and then moved, so a name holds a whole file or the one before; a symbolic link of that
         name is replaced, never followed.
         """
-        from hedgerow.plots.error_bars import save_pictures
-
-        release.to_csv(self.staging / "estimates.csv", level=level)
-        release.to_json(self.staging / "release.json", level=level)
-        written = ["estimates.csv", "release.json"]
-        if release.certificate is not None:
-            (self.staging / "certificate.json").write_text(release.certificate.to_json(), encoding="utf-8")
-            written.append("certificate.json")
-        self.move(written)
-        save_pictures(release.error_bars(level), [self.staging / name for name in _PICTURES], level=level)
-        self.move(_PICTURES)
-        return (*written, *_PICTURES)
+        publication = result.publication(title, level=level)
+        written = []
+        for suffix, module in formats(publication.kind).items():
+            name = file_name(publication.kind, suffix)
+            if why_not(publication, suffix) is None:
+                module.write(publication, self.staging / name)
+                written.append(name)
+                self.move([name])
+            if suffix == ".json" and result.certificate is not None:
+                price = json.dumps(result.certificate.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+                (self.staging / _CERTIFICATE).write_text(price + "\n", encoding="utf-8")
+                written.append(_CERTIFICATE)
+                self.move([_CERTIFICATE])
+        return tuple(written)
 
     def move(self, names: Sequence[str]) -> None:
         """Move finished files to their names."""
         for name in names:
             (self.staging / name).replace(self.path / name)
+
+
+def left_out(result: Result) -> str | None:
+    """Return which files a result is not written as and why, in a sentence; None where all of them are."""
+    publication = result.publication()
+    reasons = {suffix: why_not(publication, suffix) for suffix in formats(publication.kind)}
+    names = [file_name(publication.kind, suffix) for suffix, reason in reasons.items() if reason]
+    listed = dict.fromkeys(reason for reason in reasons.values() if reason)
+    return f"Left out: {', '.join(names)}: {'; '.join(listed)}." if names else None
 
 
 @contextmanager

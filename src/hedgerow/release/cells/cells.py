@@ -22,9 +22,9 @@ from hedgerow.inference.estimate import Estimate, IntervalBasis, parse_level
 from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_interval_basis, sum_variance
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import SMALL_COUNT
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.tables.cells.shape import TableShape
 
 Floats = NDArray[np.float64]
 NEGATIVE = "This number lies below what is possible: noise was added, and nothing was cut, so that totals add up."
@@ -218,7 +218,7 @@ class TableCells(Cells):
     ) -> TableCells:
         """Return noisy counts; sampling variance θ − θ²/n at the noisy count cut to [0, n] (θ where n is private).
 
-        >>> from hedgerow.tables.cells.shape import Axis
+        >>> from hedgerow.release.cells.shape import Axis
         >>> cells = TableCells.counts(TableShape((Axis("sex", (0, 1)),)), [40.0, -1.5], privacy_variance=2.0, n=50)
         >>> cells.sampling_variance.tolist(), cells.standard_error.round(2).tolist()
         ([8.0, 0.0], [3.16, 1.41])

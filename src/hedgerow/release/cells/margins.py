@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.noise_law import averaged_law
-from hedgerow.tables.cells.cells import FOLLOWS, TableCells
-from hedgerow.tables.cells.shape import AxisMap, Hierarchy, TableShape
-from hedgerow.tables.totals.projection import LevelRelease, project
+from hedgerow.release.cells.cells import FOLLOWS, TableCells
+from hedgerow.release.cells.projection import LevelRelease, project
+from hedgerow.release.cells.shape import AxisMap, Hierarchy, TableShape
 
 Floats = NDArray[np.float64]
 Levels = tuple[str | None, ...]
@@ -125,7 +125,7 @@ def consistent_table(
 
     Examples
     --------
-    >>> from hedgerow.tables.cells.shape import Axis
+    >>> from hedgerow.release.cells.shape import Axis
     >>> shape = TableShape((Axis("sex", (0, 1)), Axis("region", ("north", "south"))))
     >>> cells = TableCells.counts(shape, [10.0, 20.0, 30.0, 44.0], privacy_variance=2.0, n=100)
     >>> consistent_table(cells).margin(["sex"]).values.tolist()

@@ -1,0 +1,86 @@
+"""The formats that a release or a table is written in: one module each, found by the suffix of the file.
+
+To add a format, add a module here with
+
+* ``SUFFIXES``: the endings of its files, such as ``(".csv",)``;
+* ``KINDS``: what it can write, ``("release", "table")`` or one of them;
+* ``write(publication, path)``;
+* ``why_not(publication)``, where it can not write every publication: the reason in a few words, else None.
+
+A folder of results then has a file of it, and the method ``write`` of a result takes a path with its suffix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any, Literal, Protocol
+
+from hedgerow.errors import ParameterError
+
+Kind = Literal["release", "table"]
+_FIRST = (".csv", ".json")
+
+
+class Published(Protocol):
+    """What a format reads of a release or a table: the same numbers in every form."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+        ...
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        ...
+
+    def lines(self) -> Iterator[Sequence[Any]]:
+        """Yield the names of the columns, then a line a number."""
+        ...
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text in parts."""
+        ...
+
+
+@cache
+def formats(kind: Kind) -> dict[str, ModuleType]:
+    """Return the formats of a release or a table by suffix: data first, then pages and pictures.
+
+    >>> list(formats("release")), list(formats("table"))
+    (['.csv', '.json', '.png', '.svg'], ['.csv', '.json', '.html', '.xlsx'])
+    """
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    found = {suffix: module for module in modules if kind in module.KINDS for suffix in module.SUFFIXES}
+    return dict(sorted(found.items(), key=lambda item: (item[0] not in _FIRST, item[0])))
+
+
+def write(publication: Published, path: str | Path) -> None:
+    """Write a publication in the format that the path ends with.
+
+    Raises
+    ------
+    ParameterError
+        HG118: there is no such format, or the file cannot be written.
+    """
+    known = formats(publication.kind)
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise ParameterError(
+            "HG118",
+            rule=f"The name of a file that holds a {publication.kind} ends with one of {', '.join(known)}.",
+            finding=f"Found {str(path)!r}.",
+            remedy=f"Try {Path(path).stem + next(iter(known))!r}.",
+        )
+    known[suffix].write(publication, path)
+
+
+def why_not(publication: Published, suffix: str) -> str | None:
+    """Return why a format can not hold a publication, in a few words; None where it can."""
+    reason = getattr(formats(publication.kind)[suffix], "why_not", None)
+    return None if reason is None else reason(publication)

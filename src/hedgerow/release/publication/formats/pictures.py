@@ -1,0 +1,32 @@
+"""A release as a picture of its error bars: PNG, and SVG to be scaled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from hedgerow.plots.error_bars import ErrorBar
+
+SUFFIXES = (".png", ".svg")
+KINDS = ("release",)
+
+
+class Drawn(Protocol):
+    """Numbers with their intervals, to be drawn."""
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        ...
+
+    def error_bars(self) -> list[ErrorBar]:
+        """Return one bar a number; those of one panel are drawn on one scale."""
+        ...
+
+
+def write(publication: Drawn, path: str | Path) -> None:
+    """Draw each estimate with its interval and the privacy part of it."""
+    from hedgerow.plots.error_bars import save_pictures
+
+    save_pictures(publication.error_bars(), [path], level=publication.level)

@@ -1,0 +1,110 @@
+"""What a release and a table have in common: estimates with public facts and a price, and the ways to hand them on."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from hedgerow.inference.estimate import Estimate
+from hedgerow.release.publication.formats import Published, write
+from hedgerow.release.publication.frame import build_frame
+
+REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
+SIMULATED = "SIMULATED: seeded noise, not private, no certificate"
+_FACTS = ("source", "relation", "unit", "target", "n", "missing")
+
+
+class PriceRecord(Protocol):
+    """What a result states of its price: a `Certificate` under dp; a statement that cannot be re-priced elsewhere."""
+
+    @property
+    def epsilon(self) -> float:
+        """ε, as it is stated."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Result(Sequence[Estimate]):
+    """What left the data, with what was asked of what, and its price.
+
+    Attributes
+    ----------
+    certificate : PriceRecord or None
+        None for a simulated result, which is never certified.
+    source, relation, unit, target, missing : str
+        What was asked of what; public.
+    n : int or None
+        The number of records, under replace-one.
+    backend : str or None
+        The caller's own frame library.
+    ledger_head : str or None
+        The head of the ledger after this result, where there is one: printed on a report, it dates the ledger.
+    unrecorded : bool
+        Whether the ledger holds the price alone, since this result could not be written there (HG606).
+    replayed : bool
+        Whether the ledger's record of the same request answered, at no further price; said here, and in no record.
+    """
+
+    certificate: PriceRecord | None
+    source: str
+    relation: str
+    unit: str
+    target: str
+    n: int | None
+    missing: str
+    backend: str | None = None
+    ledger_head: str | None = None
+    unrecorded: bool = False
+    replayed: bool = False
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise was seeded, so that nothing is certified."""
+        return self.certificate is None
+
+    @abstractmethod
+    def price(self) -> str:
+        """Return the price in a line; or that the result is simulated."""
+
+    @abstractmethod
+    def publication(self, title: str | None = None, *, level: float = 0.95) -> Published:
+        """Return what the formats read, with intervals at `level`."""
+
+    @abstractmethod
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the estimates as columns of equal length: statistic, groups, numbers, interval, notes."""
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return a data frame in the caller's own library, else the first installed of polars, pandas, pyarrow.
+
+        Raises
+        ------
+        ParameterError
+            HG208: none is installed; `to_dict` needs none.
+        """
+        return build_frame(self.to_columns(), backend or self.backend)
+
+    def to_csv(self, path: str | Path, *, level: float = 0.95) -> None:
+        """Write a line a number (HG118 where it cannot be written).
+
+        Texts that a spreadsheet would run as a formula get an apostrophe in front.
+        """
+        from hedgerow.release.publication.formats import csv
+
+        csv.write(self.publication(level=level), path)
+
+    def write(self, path: str | Path, *, level: float = 0.95, title: str | None = None) -> None:
+        """Write the result in the format that the path ends with (HG118): CSV, JSON and others."""
+        write(self.publication(title, level=level), path)
+
+    def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
+        """Return the record's part about the whole: what was asked of what, and how."""
+        facts = {name: getattr(self, name) for name in _FACTS} | {"methods": methods, "notes": list(notes)}
+        return facts | {"simulated": True} if self.simulated else facts

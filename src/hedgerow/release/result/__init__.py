@@ -1,1 +1,0 @@
-"""What a release returns, and how it is written and read back."""

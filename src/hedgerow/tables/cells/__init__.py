@@ -1,1 +1,0 @@
-"""The cells of a table: their shape, numbers and letters."""

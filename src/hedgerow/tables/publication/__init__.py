@@ -1,1 +1,0 @@
-"""A table as text, CSV, HTML, XLSX and pictures."""

@@ -1,1 +1,0 @@
-"""Margins that add up, and numbers made whole or non-negative."""
