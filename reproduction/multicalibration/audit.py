@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.audit.attacks.bound import epsilon_lower
+from hedgerow.audit.attack import epsilon_lower
 from reproduction.brawner_honaker.theory import claimed_epsilon
 
 from ..drawing import BLUE, INK, ORANGE, Drawing

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.audit.attacks.attack import Attack, threshold_attack
+from hedgerow.audit.attack import Attack, threshold_attack
 from hedgerow.errors import ParameterError
 from hedgerow.noise.source import NoiseSource
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes

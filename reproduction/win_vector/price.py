@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from hedgerow.audit.attacks.bound import clopper_pearson, epsilon_lower
+from hedgerow.audit.attack import clopper_pearson, epsilon_lower
 from hedgerow.mechanisms.mechanism import Resample
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.mechanisms.resample import drawn_losses

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.audit.attacks.bound import epsilon_lower
+from hedgerow.audit.attack import epsilon_lower
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     cell_total_sensitivities,
     contingency_table_sensitivity,

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.audit.attacks.lattice import off_lattice
-from hedgerow.audit.attacks.law import equal_laws, has_law, has_poisson_law
 from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, run_campaign
-from hedgerow.audit.mutants.mutant import Mutant
-from hedgerow.audit.mutants.mutants import mutants
+from hedgerow.audit.law import equal_laws, has_law, has_poisson_law, off_lattice
+from hedgerow.audit.mutants import Mutant, mutants
+from hedgerow.audit.specimens import Specimen, bootstrap, specimens
 from hedgerow.audit.verdict import audit_mechanism
-from hedgerow.audit.worst_pairs.specimens import Specimen, bootstrap, specimens
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.secure import SecureNoise

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attacks.attack import threshold_attack
+from hedgerow.audit.attack import threshold_attack
+from hedgerow.audit.score import likelihood_ratio
+from hedgerow.audit.specimens import Specimen, specimens
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
-from hedgerow.audit.worst_pairs.score import likelihood_ratio
-from hedgerow.audit.worst_pairs.specimens import Specimen, specimens
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.audit.attacks.attack import threshold_attack
+from hedgerow.audit.attack import threshold_attack
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from hedgerow.audit.attacks.lattice import off_lattice
-from hedgerow.audit.attacks.law import Law, LawTest, equal_laws, has_law, has_poisson_law
-from hedgerow.audit.mutants.mutant import Caught
-from hedgerow.audit.mutants.mutants import mutants
-from hedgerow.audit.replay.replay import Replay, replay
+from hedgerow.audit.law import Law, LawTest, equal_laws, has_law, has_poisson_law, off_lattice
+from hedgerow.audit.mutants import Caught, mutants
+from hedgerow.audit.replay import Replay, replay
+from hedgerow.audit.specimens import Specimen, specimens
 from hedgerow.audit.verdict import Verdict, audit_mechanism, checked_runs
-from hedgerow.audit.worst_pairs.specimens import Specimen, specimens
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise

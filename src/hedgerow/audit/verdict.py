@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attacks.attack import Attack, Sampler, threshold_attack
-from hedgerow.audit.attacks.exact import exact_epsilon_lower, is_small
-from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio
+from hedgerow.audit.attack import Attack, Sampler, threshold_attack
+from hedgerow.audit.exact import exact_epsilon_lower, is_small
+from hedgerow.audit.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation
@@ -137,6 +137,7 @@ def audit_mechanism(
 
     Examples
     --------
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> verdict = audit_mechanism(GeometricCounts(1.0, cells=1), Relation.ADD_REMOVE, delta=1e-6, runs=20_000,
     ...                           noise=SimulatedNoise(1))
     >>> verdict.passes, round(verdict.epsilon_lower, 4), round(verdict.epsilon_upper, 4)
@@ -152,11 +153,20 @@ def audit_mechanism(
         )
     drawn_from = SimulatedNoise() if noise is None else noise
     pairs = mechanism.worst_pairs(relation)
-    learnt = [pair for pair in pairs if _is_small_vector(mechanism, pair)]
-    alpha = (1.0 - confidence) / (len(pairs) + len(learnt))
-    attacks = [_ratio_attack(mechanism, pair, drawn_from, delta, runs, alpha, advance) for pair in pairs]
-    few = min(runs, _LEARNT_RUNS)
-    attacks += [_learnt_attack(mechanism, pair, drawn_from, delta, few, alpha) for pair in learnt]
+    small = [pair for pair in pairs if _is_small_vector(mechanism, pair)]
+    alpha = (1.0 - confidence) / (len(pairs) + len(small))
+    attacks = []
+    for pair in pairs:
+        first, second = (sampler_of(mechanism, data, drawn_from, advance) for data in pair.histograms())
+        score = likelihood_ratio(mechanism, pair)
+        found = threshold_attack(first, second, score, delta=delta, runs=runs, alpha=alpha)
+        attacks.append(replace(found, name=f"{pair.name}, likelihood ratio"))
+    for pair in small:
+        first, second = (sampler_of(mechanism, data, drawn_from) for data in pair.histograms())
+        few = min(runs, _LEARNING)
+        learnt = HistogramScore.fit(np.concatenate(list(first(few))), np.concatenate(list(second(few))))
+        found = threshold_attack(first, second, learnt, delta=delta, runs=min(runs, _LEARNT_RUNS), alpha=alpha)
+        attacks.append(replace(found, name=f"{pair.name}, learnt histogram"))
     exact: float | None = None
     if isinstance(mechanism, Counts) and is_small(mechanism, relation):
         exact = exact_epsilon_lower(mechanism, relation, delta)
@@ -174,11 +184,14 @@ def audit_mechanism(
     )
 
 
-def sampler_of(mechanism: Mechanism, data: Histogram, noise: NoiseSource) -> Sampler:
-    """Return a sampler of outputs on `data`, in chunks of bounded size."""
+def sampler_of(mechanism: Mechanism, data: Histogram, noise: NoiseSource, advance: Advance | None = None) -> Sampler:
+    """Return a sampler of outputs on `data`, in chunks of bounded size; `advance` is told the size of each."""
 
     def draw(runs: int) -> Iterable[NDArray[np.float64]]:
-        return (mechanism.outputs(data, size, noise) for size in _chunks(mechanism, data, runs))
+        for size in _chunks(mechanism, data, runs):
+            yield mechanism.outputs(data, size, noise)
+            if advance is not None:
+                advance(size)
 
     return draw
 
@@ -202,32 +215,6 @@ def checked_runs(runs: object) -> int:
             remedy="A million sees noise 5 % low; the time it takes grows with it.",
         )
     return number
-
-
-def _ratio_attack(
-    mechanism: Mechanism,
-    pair: Neighbours,
-    noise: NoiseSource,
-    delta: float,
-    runs: int,
-    alpha: float,
-    advance: Advance | None,
-) -> Attack:
-    first, second = (sampler_of(mechanism, data, noise) for data in pair.histograms())
-    score = likelihood_ratio(mechanism, pair)
-    name = f"{pair.name}, likelihood ratio"
-    return threshold_attack(first, second, score, delta=delta, runs=runs, alpha=alpha, name=name, advance=advance)
-
-
-def _learnt_attack(
-    mechanism: Mechanism, pair: Neighbours, noise: NoiseSource, delta: float, runs: int, alpha: float
-) -> Attack:
-    first, second = (sampler_of(mechanism, data, noise) for data in pair.histograms())
-    few = min(runs, _LEARNING)
-    learnt = HistogramScore.fit(np.concatenate(list(first(few))), np.concatenate(list(second(few))))
-    return threshold_attack(
-        first, second, learnt, delta=delta, runs=runs, alpha=alpha, name=f"{pair.name}, learnt histogram"
-    )
 
 
 def _is_small_vector(mechanism: Mechanism, pair: Neighbours) -> bool:

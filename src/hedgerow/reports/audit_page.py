@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attacks.exact import exact_delta_lower
 from hedgerow.audit.campaign import Campaign
-from hedgerow.audit.mutants.mutant import Caught
+from hedgerow.audit.exact import exact_delta_lower
+from hedgerow.audit.mutants import Caught
 from hedgerow.audit.verdict import Verdict
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
 from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.audit.attacks.bound import clopper_pearson, epsilon_at, epsilon_lower, greatest_epsilon
+from hedgerow.audit.attack import clopper_pearson, epsilon_at, epsilon_lower, greatest_epsilon
 from hedgerow.errors import ParameterError
 
 

@@ -12,12 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.audit import campaign
-from hedgerow.audit.attacks.law import LawTest, Statistic
 from hedgerow.audit.campaign import ALPHA, MOST_FALSE_ALARMS, Campaign, run_campaign
-from hedgerow.audit.mutants.mutant import Caught, Rejection
-from hedgerow.audit.mutants.mutants import mutants
-from hedgerow.audit.replay.replay import Replay
-from hedgerow.audit.worst_pairs.specimens import specimens
+from hedgerow.audit.law import LawTest, Statistic
+from hedgerow.audit.mutants import Caught, Rejection, mutants
+from hedgerow.audit.replay import Replay
+from hedgerow.audit.specimens import specimens
 from hedgerow.cli.main import app
 from hedgerow.reports.audit_page import campaign_page
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.audit.replay.trace import SilentNoise
-from hedgerow.audit.worst_pairs.specimens import Specimen, bootstrap, specimens
+from hedgerow.audit.specimens import Specimen, bootstrap, specimens
+from hedgerow.audit.trace import SilentNoise
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Neighbours

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hedgerow.audit.mutants.broken_inside import BrokenSource
-from hedgerow.audit.replay.people import draw_pair
-from hedgerow.audit.replay.replay import excess, public_functions, replay, replay_pair
-from hedgerow.audit.replay.trace import RecordedNoise, Trace, recording
-from hedgerow.audit.worst_pairs.specimens import bootstrap, mean_with_private_count
+from hedgerow.audit.broken import BrokenSource
+from hedgerow.audit.replay import draw_pair, excess, public_functions, replay, replay_pair
+from hedgerow.audit.specimens import bootstrap, mean_with_private_count
+from hedgerow.audit.trace import RecordedNoise, Trace, recording
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target

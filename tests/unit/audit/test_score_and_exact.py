@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attacks.attack import threshold_attack
-from hedgerow.audit.attacks.exact import exact_delta_lower, exact_epsilon_lower, is_small
-from hedgerow.audit.worst_pairs.score import HistogramScore, likelihood_ratio, summed
-from hedgerow.audit.worst_pairs.specimens import bootstrap, specimens
+from hedgerow.audit.attack import threshold_attack
+from hedgerow.audit.exact import exact_delta_lower, exact_epsilon_lower, is_small
+from hedgerow.audit.score import HistogramScore, likelihood_ratio, summed
+from hedgerow.audit.specimens import bootstrap, specimens
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LaplaceNoise, MomentsGaussian
 

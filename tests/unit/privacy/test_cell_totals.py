@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.attacks.attack import threshold_attack
+from hedgerow.audit.attack import threshold_attack
+from hedgerow.audit.score import likelihood_ratio
 from hedgerow.audit.verdict import sampler_of
-from hedgerow.audit.worst_pairs.score import likelihood_ratio
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, BoundedCells, CellKind, CellTotals

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
-from hedgerow.audit.mutants.broken_sparse_vector import broken_sparse_vectors, loss_of_broken
+from hedgerow.audit.broken import broken_sparse_vectors, loss_of_broken
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow.audit.mutants.mutant import Caught, Rejection
-from hedgerow.audit.mutants.mutants import mutants
+from hedgerow.audit.mutants import Caught, Rejection, mutants
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate

@@ -1,19 +1,25 @@
 """The threshold attack: guess the first neighbour where a score is high, count, and bound ε from below.
 
+If (ε, δ) holds, then P(S) ≤ e^ε Q(S) + δ for every event S and both orders of the neighbours P, Q. Hits of S are
+counted under both. With probability at least the confidence they give ε ≥ ln((p_low − δ)/q_high), where p_low and
+q_high are Clopper–Pearson bounds.
+
 The threshold is chosen on an independent fifth of the runs and judged on the rest, in both orders of the neighbours, so
 two events are tested whatever the number of thresholds looked at. Each gets half of the chance of error.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.attacks.bound import clopper_pearson, epsilon_at, epsilon_lower
-from hedgerow.audit.worst_pairs.score import Score
+from hedgerow.audit.score import Score
+from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 
 Floats = NDArray[np.float64]
 Sampler = Callable[[int], Iterable[Floats]]
@@ -30,7 +36,7 @@ class Attack:
     Attributes
     ----------
     name : str
-        The neighbours and the score.
+        The neighbours and the score; empty as `threshold_attack` returns it.
     epsilon_lower, delta, alpha : float
     p_low, q_high : float
         The certified chances of the attacked event, from which δ ≥ p_low − e^ε q_high for EVERY ε.
@@ -59,8 +65,6 @@ def threshold_attack(
     delta: float,
     runs: int,
     alpha: float,
-    name: str = "",
-    advance: Callable[[int], None] | None = None,
 ) -> Attack:
     """Return a certified lower bound on ε from `runs` outputs on each of two neighbours.
 
@@ -72,8 +76,6 @@ def threshold_attack(
         Large where `first` is the likelier.
     delta, alpha : float
         δ, and the probability that the bound is wrong.
-    advance : callable, optional
-        Told how many outputs were drawn, for a progress bar.
 
     Examples
     --------
@@ -83,28 +85,23 @@ def threshold_attack(
     >>> 0.9 < found.epsilon_lower < 1.0
     True
     """
-    told = advance or (lambda drawn: None)
     pilot = max(1, runs // _PILOT)
     judged = runs - pilot
-    scores = [_scores(sampler, pilot, score, told) for sampler in (first, second)]
+    scores = [_scores(sampler, pilot, score) for sampler in (first, second)]
     thresholds = _best_thresholds(scores, judged=judged, delta=delta, alpha=alpha / 2.0)
-    hits = np.array([_hits(sampler, judged, score, thresholds, told) for sampler in (first, second)])
-    best = Attack(name, 0.0, delta, alpha, 0.0, 1.0, runs)
+    hits = np.array([_hits(sampler, judged, score, thresholds) for sampler in (first, second)])
+    best = Attack("", 0.0, delta, alpha, 0.0, 1.0, runs)
     # Order 0: the first neighbour's upper tail; order 1: the second's lower tail.
     for order, (likely, unlikely) in enumerate(((0, 1), (1, 0))):
         p_low, _ = clopper_pearson(int(hits[likely, order]), judged, alpha / 4.0)
         _, q_high = clopper_pearson(int(hits[unlikely, order]), judged, alpha / 4.0)
-        found = Attack(name, epsilon_at(p_low, q_high, delta), delta, alpha, p_low, q_high, runs)
+        found = Attack("", epsilon_at(p_low, q_high, delta), delta, alpha, p_low, q_high, runs)
         best = max(best, found, key=lambda attack: attack.epsilon_lower)
     return best
 
 
-def _scores(sampler: Sampler, runs: int, score: Score, told: Callable[[int], None]) -> Floats:
-    parts = []
-    for outputs in sampler(runs):
-        parts.append(score(outputs))
-        told(len(outputs))
-    return np.sort(np.concatenate(parts))
+def _scores(sampler: Sampler, runs: int, score: Score) -> Floats:
+    return np.sort(np.concatenate([score(outputs) for outputs in sampler(runs)]))
 
 
 def _best_thresholds(scores: list[Floats], *, judged: int, delta: float, alpha: float) -> tuple[float, float]:
@@ -126,13 +123,85 @@ def _best_thresholds(scores: list[Floats], *, judged: int, delta: float, alpha: 
     return float(candidates[int(np.argmax(ups))]), float(candidates[int(np.argmax(downs))])
 
 
-def _hits(
-    sampler: Sampler, runs: int, score: Score, thresholds: tuple[float, float], told: Callable[[int], None]
-) -> tuple[int, int]:
+def _hits(sampler: Sampler, runs: int, score: Score, thresholds: tuple[float, float]) -> tuple[int, int]:
     upper = lower = 0
     for outputs in sampler(runs):
         found = score(outputs)
         upper += int(np.count_nonzero(found >= thresholds[0]))
         lower += int(np.count_nonzero(found <= thresholds[1]))
-        told(len(outputs))
     return upper, lower
+
+
+def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, float]:
+    """Return (low, high), each a one-sided 1 − α bound on the chance of a hit; together they miss with at most 2α.
+
+    Source: Clopper & Pearson (1934): low solves P(X ≥ hits) = α, high solves P(X ≤ hits) = α, as beta quantiles.
+
+    Raises
+    ------
+    ParameterError
+        HG521: not 0 ≤ hits ≤ runs, or α outside (0, 1).
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(0, 100, 0.05)
+    >>> low, round(high, 4)
+    (0.0, 0.0295)
+    """
+    from scipy.special import betaincinv
+
+    if not (0 <= hits <= runs and runs > 0 and 0 < alpha < 1):
+        raise ParameterError(
+            "HG521",
+            rule="An audit counts hits among a positive number of runs, at an α in (0, 1).",
+            finding=f"Found {shown(hits)} of {shown(runs)} at {shown(alpha)}.",
+        )
+    low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1.0, alpha))
+    high = 1.0 if hits == runs else float(betaincinv(hits + 1.0, runs - hits, 1.0 - alpha))
+    return low, high
+
+
+def epsilon_at(p_low: float, q_high: float, delta: float) -> float:
+    """Return the least ε ≥ 0 that P(S) ≥ `p_low` and Q(S) ≤ `q_high` leave possible: ln((p_low − δ)/q_high).
+
+    >>> round(epsilon_at(0.5, 0.1, 0.0), 4), epsilon_at(0.1, 0.5, 0.0)
+    (1.6094, 0.0)
+    """
+    if p_low <= delta:
+        return 0.0
+    return math.inf if q_high <= 0.0 else max(0.0, math.log((p_low - delta) / q_high))
+
+
+def epsilon_lower(p_hits: float, q_hits: float, runs: float, *, delta: float, alpha: float) -> float:
+    """Return a lower bound on ε at δ that is too high with probability at most `alpha`.
+
+    Parameters
+    ----------
+    p_hits, q_hits : float
+        Hits of one event, fixed beforehand, among `runs` outputs on each of two neighbours.
+    delta, alpha : float
+        δ, and the chance of error, half of it spent on each proportion.
+
+    Examples
+    --------
+    >>> epsilon_lower(50_000, 18_394, 100_000, delta=0.0, alpha=1e-3) < 1.0
+    True
+    """
+    p_low, _ = clopper_pearson(p_hits, runs, alpha / 2.0)
+    _, q_high = clopper_pearson(q_hits, runs, alpha / 2.0)
+    return epsilon_at(p_low, q_high, delta)
+
+
+def greatest_epsilon(delta_lower: Callable[[float], float], delta: float) -> float:
+    """Return an ε with delta_lower(ε) > δ, within 1e-9 of the greatest one; 0 where there is none above.
+
+    >>> round(greatest_epsilon(lambda epsilon: math.exp(-epsilon), 0.5), 6)
+    0.693147
+    """
+    low, high = 0.0, 1.0
+    while delta_lower(high) > delta and high < 1e3:
+        low, high = high, 2.0 * high
+    while high - low > 1e-9 * max(1.0, high):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if delta_lower(middle) > delta else (low, middle)
+    return low

@@ -4,6 +4,9 @@ Wide noise is compared by its largest distance of distribution functions (KS) an
 scale 2 % low only at 10⁶ draws and the spread sees it at 10⁵. Σ z²/w² of n Gaussians is χ² with n degrees of freedom
 and 2 Σ |z|/w of n Laplace variables is χ² with 2n, so all critical values are exact ones of SciPy. Narrow integer noise
 is compared value by value (Pearson's χ² on values of at least 50 expected draws, the tails counted with the outermost).
+
+Every released number must also be a whole multiple of the public step of its coordinate, exactly: `off_lattice` counts
+those that are not.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hedgerow.mechanisms.mechanism import Mechanism, Single
 
 Law = Literal["gaussian", "geometric"]
 Numbers = NDArray[Any]
@@ -147,3 +152,24 @@ def _tallied(drawn: Numbers, low: int, high: int) -> NDArray[np.int64]:
     """Return hits of each value from `low` to `high`, those beyond counted with the ends."""
     clipped = np.clip(np.rint(drawn), low, high).astype(np.int64)
     return np.bincount(clipped - low, minlength=high - low + 1)
+
+
+def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
+    """Return how many numbers of outputs (n, cells, features[, k]) lie off the lattice; 0 is what is promised.
+
+    Counts lie on the integers, a coordinate with noise of b bits on multiples of 2^−b. Scaling by a power of two is
+    exact in doubles, so there is no tolerance.
+
+    Examples
+    --------
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
+    >>> off_lattice(np.array([[[3.0]], [[2.5]]]), GeometricCounts(1.0, cells=1))
+    1
+    """
+    bits = np.array(mechanism.bits if isinstance(mechanism, Single) else (0,), dtype=np.float64)
+    shape = (1,) * (2 - bits.ndim) + bits.shape + (1,) * (outputs.ndim - 3)
+    return _off(outputs * np.exp2(bits).reshape(1, *shape))
+
+
+def _off(scaled: NDArray[np.float64]) -> int:
+    return int(np.count_nonzero(~np.isfinite(scaled) | (scaled != np.rint(scaled))))

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.attacks.bound import greatest_epsilon
+from hedgerow.audit.attack import greatest_epsilon
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GeometricCounts, Mechanism
 

@@ -4,10 +4,16 @@ For each pair of neighbours and each public function the release runs on both wi
 question to the engine and the shape of its answer, every draw of noise (law, width, number), log records, prints and
 warnings, the lines of code that ran between data and noisy table, and how it ended, word for word. Then both run
 without noise: the exact tables may not differ by more than the sensitivity that was declared and priced.
+
+Neighbours are small data sets that differ in one record: extremes, values out of bounds, NaN, ±inf, missing values, and
+groups that were not declared.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,10 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.replay.people import BOUNDS, GROUPS, STEP, Pair, Person, draw_pair, in_csv, in_frame
-from hedgerow.audit.replay.trace import RecordedNoise, RecordedSource, SilentNoise, Trace, recording
+from hedgerow.audit.trace import RecordedNoise, RecordedSource, SilentNoise, Trace, recording
 from hedgerow.engines.query import Query
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import (
@@ -40,8 +45,79 @@ from hedgerow.statistics.statistic import Statistic
 from hedgerow.statistics.sum import sum
 from hedgerow.survey import Survey
 
-Opener = Callable[[tuple[Person, ...], Path, str], Source]
+BOUNDS, STEP, GROUPS = (-2.0, 8.0), 0.5, ("a", "b")
+_VALUES = (-2.0, 8.0, 3.0, 0.0, -1e12, 1e12, 1.7e308, 5e-324, -0.0, math.nan, math.inf, -math.inf, None)
+_PLAIN = (-2.0, 8.0, 3.0, 0.0, 1e12, -1e12, 2.25)
+_GROUPS = ("a", "b", "elsewhere", None)
+_BINARY = (0, 1, None)
 _SLACK = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One record: a number with bounds, a group, a binary answer; None is missing."""
+
+    value: float | None
+    group: str | None
+    works: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two data sets that are neighbours under `relation`."""
+
+    relation: Relation
+    first: tuple[Person, ...]
+    second: tuple[Person, ...]
+
+
+def draw_pair(relation: Relation, rng: np.random.Generator, *, complete: bool = False, records: int = 6) -> Pair:
+    """Draw neighbours: `records` people, one of whom is another (replace-one) or not there (add-remove).
+
+    `complete` draws from data without missing values, as a declaration of completeness promises.
+
+    >>> pair = draw_pair(Relation.ADD_REMOVE, np.random.default_rng(1))
+    >>> len(pair.first) - len(pair.second)
+    1
+    """
+    first = tuple(_person(rng, complete) for _ in range(records))
+    place = int(rng.integers(records))
+    changed = (_person(rng, complete),) if relation is Relation.REPLACE_ONE else ()
+    return Pair(relation, first, first[:place] + changed + first[place + 1 :])
+
+
+def _person(rng: np.random.Generator, complete: bool) -> Person:
+    values = _PLAIN if complete else _VALUES
+    groups, answers = (_GROUPS[:3], _BINARY[:2]) if complete else (_GROUPS, _BINARY)
+    value = values[rng.integers(len(values))] if rng.random() < 0.6 else float(np.round(rng.uniform(*BOUNDS), 3))
+    return Person(value, groups[rng.integers(len(groups))], answers[rng.integers(len(answers))])
+
+
+def in_csv(people: tuple[Person, ...], folder: Path, name: str) -> Source:
+    """Open the people as a CSV file: works in the core install, and every value passes the text reader."""
+    lines = ["value,group,works", *(",".join(_text(cell) for cell in _cells(person)) for person in people)]
+    path = folder / f"{name}.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return open_source(path)
+
+
+def in_frame(people: tuple[Person, ...]) -> Source | None:
+    """Open the people as an Arrow table; None where pyarrow is not installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return None
+    arrow = importlib.import_module("pyarrow")
+    kinds = {"value": arrow.float64(), "group": arrow.string(), "works": arrow.int64()}
+    columns = zip(*(_cells(person) for person in people), strict=True)
+    arrays = [arrow.array(cells, kind) for cells, kind in zip(columns, kinds.values(), strict=True)]
+    return open_source(arrow.table(dict(zip(kinds, arrays, strict=True))))
+
+
+def _cells(person: Person) -> tuple[float | None, str | None, int | None]:
+    return person.value, person.group, person.works
+
+
+def _text(cell: float | str | None) -> str:
+    return "" if cell is None else repr(cell) if isinstance(cell, float) else str(cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +264,7 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
 def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.float64]) -> float:
     """Return by how much exact tables of neighbours differ, in units of what was declared: at most 1, or it is a fault.
 
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> excess(GeometricCounts(1.0, cells=2), Relation.ADD_REMOVE, np.array([[1.0], [-1.0]]))
     2.0
     """

@@ -1,1 +1,0 @@
-"""Attacks on outputs, laws and lattices."""

@@ -1,1 +1,0 @@
-"""Releases broken on purpose, which the audit must reject."""

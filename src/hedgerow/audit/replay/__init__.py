@@ -1,1 +1,0 @@
-"""A release watched from inside, on two neighbours."""

@@ -1,1 +1,0 @@
-"""The neighbours that are hardest to hide from each other, for each mechanism."""
