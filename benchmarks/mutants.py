@@ -1,4 +1,4 @@
-"""29 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""33 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -23,6 +23,7 @@ __all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "examples", "reproduction", "pyproject.toml", "README.md")
 NOISE = "tests/statistical/test_released_noise.py"
+JOINT = "tests/unit/mechanisms"
 STORE = "tests/unit/ledger/test_ledger_store.py"
 DURABLE = "tests/unit/ledger/test_ledger_durability.py"
 ENGINES = "tests/contracts/test_engines.py"
@@ -42,6 +43,34 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "squares of joint moments cost nothing, however heavy",
+        "mechanisms/joint_weights.py",
+        "slope = total - 2.0 * square if power == 1 else _slope(total, square)",
+        "slope = total",
+        JOINT,
+    ),
+    Mutant(
+        "one product of joint moments is forgotten in the sensitivity",
+        "mechanisms/joint_weights.py",
+        "for of in sorted(pairs)}",
+        "for of in sorted(pairs)[1:]}",
+        JOINT,
+    ),
+    Mutant(
+        "the presence of one feature leaks through the count of another",
+        "mechanisms/joint_weights.py",
+        "(product + present) * _PRESENT[at]",
+        "product * _PRESENT[at]",
+        JOINT,
+    ),
+    Mutant(
+        "exact sums forget the presence of a second value",
+        "engines/adding.py",
+        '[f"there_{i}"])]',
+        '["one"])]',
+        ENGINES,
+    ),
     Mutant(
         "the generator of bootstrap weights has a constant key",
         "noise/secure.py",

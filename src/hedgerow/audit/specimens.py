@@ -8,6 +8,10 @@ from typing import Literal
 
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_weights import JointWeights
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
@@ -80,6 +84,10 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("sums by group, bounds by cell", _by_cell(far, "gaussian"), far, 1e-3),
         Specimen("sums by group, bounds by cell", _by_cell(near, "gaussian"), near, 1e-3),
         Specimen("sums by group, bounds by cell, pure", _by_cell(far, "geometric"), far, 1e-3),
+        Specimen("two means and their products", _joint(far, GAUSSIAN), far, 1e-3),
+        Specimen("two means, pure", _joint(far, LAPLACE), far, 1e-3),
+        Specimen("two means, each missing alone", _joint(far, GAUSSIAN, missing=True), far, 1e-3),
+        Specimen("partition blocks by group", _blocks(far), far, 1e-3),
         Specimen("test set, smoothed resample", SmoothedResample(n=6, fake=2, draws=2), far, 0.0),
         Specimen("test set, resample of n/10 plus noise", _thinned(far), far, 1e-2),
         Specimen("sparse vector", sparse_vector(2.0, near, reach=1, positives=1), near, 0.0),
@@ -94,6 +102,21 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("bootstrap by group, k = 3", bootstrap(3, "value-and-count", cells=2), far, 1e-3, released=False),
         Specimen("bootstrap of counts, k = 3", bootstrap(3, "count", cells=2, presence="private"), far, 1e-3),
     )
+
+
+def _joint(relation: Relation, law: Law, *, missing: bool = False) -> JointMoments:
+    """Return two sums, their squares and their product at μ, or ε, 1; with counts where each may be missing alone."""
+    layout = JointLayout((JointFeature(100, missing), JointFeature(1000, missing)), "public", 1)
+    sums: dict[tuple[int, ...], float] = {(0,): 1.0, (1,): 0.8, (0, 0): 0.3, (0, 1): 0.4, (1, 1): 0.2}
+    counts: dict[tuple[int, ...], float] = {(0,): 1.2, (1,): 0.9, (0, 1): 0.5} if missing else {}
+    return joint_moments(law, layout, JointWeights(2, counts, sums), 1.0, relation)
+
+
+def _blocks(relation: Relation) -> JointMoments:
+    """Return a block of two features, one of which may be missing, and a count, pure at 1."""
+    layout = JointLayout((JointFeature(10), JointFeature(100, missing=True)), "private", 2)
+    weights = JointWeights(2, {(): 0.2}, {}, {((0, 1), (2, 1)): 1.0})
+    return joint_moments(LAPLACE, layout, weights, 1.0, relation)
 
 
 def _thinned(relation: Relation) -> ResampledGaussian:

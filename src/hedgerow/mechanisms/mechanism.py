@@ -11,6 +11,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `MomentsGeometric`        the same with discrete Laplace noise on the lattice: pure ε
 `AveragedLaplaceMoments`  the same, the noise on each coordinate a sum of k such numbers: pure ε
 `CellTotals`              (sum, second moment) of cells, clamped to each cell's own bounds, noise of its own width
+`JointMoments`            counts, sums and products of several features of cells, noise of any law: one noisy vector
 `ResampledGaussian`       k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
 `ResampledUnits`          the same where a unit has several rows, in several cells
 `Resample`                draws with replacement, released as they are: (0, δ), and nothing better
@@ -43,6 +44,7 @@ from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
 from hedgerow.mechanisms.description import Mechanism, Neighbours, Record, Single
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.moments import (
     AveragedLaplaceMoments,
     Moments,
@@ -76,6 +78,7 @@ __all__ = [
     "GaussianNoise",
     "GeometricCounts",
     "HistogramRounds",
+    "JointMoments",
     "LaplaceNoise",
     "LatticeNoise",
     "Mechanism",
@@ -124,6 +127,7 @@ KINDS: tuple[type[Single], ...] = (
     MomentsGeometric,
     AveragedLaplaceMoments,
     CellTotals,
+    JointMoments,
     ResampledGaussian,
     ResampledUnits,
     Resample,

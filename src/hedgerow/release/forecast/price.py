@@ -10,6 +10,8 @@ mechanism       what is priced                                                  
 ``geometric``   one count with two-sided geometric noise                         1
 ``moments``     one mean on the default grid: replace-one with public presence,  that of the whole vector
                 add-remove with a private count; noise_sd is that of Σ(x − c)
+``joint-``      two means with all second moments on grids of 2²⁰ steps, Gaussian that of the whole vector
+``moments``     noise; presence, and noise_sd of each mean, as for ``moments``
 ``bootstrap``   k resampled sums of one centred value, |x − c| ≤ ½; noise_sd is  1 under replace-one, ½ under
                 that of ONE replicate                                            add-remove
 ==============  ===============================================================  ================================
@@ -90,7 +92,7 @@ def price_of(
 
     Parameters
     ----------
-    mechanism : {"gaussian", "laplace", "averaged-laplace", "geometric", "moments", "bootstrap"}
+    mechanism : {"gaussian", "laplace", "averaged-laplace", "geometric", "moments", "joint-moments", "bootstrap"}
     relation : {"replace-one", "add-remove"}
     rho, mu, noise_sd, epsilon : float
         The size of the noise, or the budget it must meet; in units of the range.

@@ -1,0 +1,392 @@
+r"""Joint moments: counts, sums and products of several bounded features of each cell, released as one noisy vector.
+
+Every number is an exact integer sum (`joint_numbers`) plus integer noise on a lattice of its own. So the weights by
+which `joint_weights` prices them are real numbers, a_i = m_i/width, and nothing is rounded. One noisy vector tells
+means with their errors, ratios, variances, covariances and any other smooth function of moments, with one price.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.averaged import split_curve
+from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
+from hedgerow.errors import ParameterError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single, across_or_one_sided
+from hedgerow.mechanisms.joint_numbers import (
+    STEPS,
+    JointCoordinate,
+    JointFeature,
+    JointLayout,
+    JointNumbers,
+    JointReading,
+    Number,
+    PartitionBlock,
+    check,
+    value_of,
+)
+from hedgerow.mechanisms.joint_weights import JointWeights, Of
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Laplace, Law, require_draws
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.resampling.grid_sums import GridSums, Monomial
+from hedgerow.resampling.histogram import Histogram
+
+MOST_NUMBERS = 10_000
+# An audited record is a code of one digit a feature: missing, 0 or steps, as None, first or last.
+_BRUTE = 4  # up to so many features every pair of such records is compared
+_MOST_AUDITED = 39  # digits of base 3 that fit 63 bits
+
+
+@dataclass(frozen=True, slots=True)
+class JointMoments(Single):
+    """Counts and moments of d features of each of `cells` disjoint cells, every sum plus noise of its own width.
+
+    Guarantee: under Gaussian noise μ² = max Σ (movement/width)² over neighbours; under Laplace noise
+    ε = max Σ |movement|/width, pure.
+
+    Attributes
+    ----------
+    law : "gaussian" or "laplace"
+        Discrete Gaussian noise, or two-sided geometric noise, whose scale is the width.
+    layout : JointLayout
+    coordinates : tuple of JointCoordinate
+    blocks : tuple of PartitionBlock
+    draws : int
+        How many two-sided geometric integers make the noise of one number; 1 but for averaged Laplace noise.
+
+    Examples
+    --------
+    Two means and all their second moments cost 2√2, as the means alone do:
+
+    >>> noise, wide = lattice_noise(100.0), lattice_noise(100.0**2)
+    >>> sums = [JointCoordinate("sum", (i,), noise) for i in (0, 1)]
+    >>> squares = [JointCoordinate("sum", of, wide) for of in ((0, 0), (0, 1), (1, 1))]
+    >>> layout = JointLayout((JointFeature(100), JointFeature(100)), "public", 1)
+    >>> joint = JointMoments("gaussian", layout, (*sums, *squares), ())
+    >>> round(joint.mu(Relation.REPLACE_ONE) / 2**1.5, 9)
+    1.0
+    """
+
+    law: Literal["gaussian", "laplace"]
+    layout: JointLayout
+    coordinates: tuple[JointCoordinate, ...]
+    blocks: tuple[PartitionBlock, ...]
+    draws: int = 1
+    type: Literal["joint-moments"] = "joint-moments"
+    price_name: ClassVar[str | None] = "joint-moments"
+    sized_by_mu: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_draws(self.draws)
+        alone = self.law == "gaussian" and self.draws == 1
+        check(self.law == "laplace" or alone, "The noise of joint moments is Gaussian, or a sum of Laplace numbers.")
+        _check_coordinates(self)
+        _check_blocks(self)
+        if self.law == "laplace":
+            require_drawable(*(number.noise.width for number in self._listed()))
+
+    @classmethod
+    def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
+        """Return two means with all second moments, on the default grids: presence is public under replace-one."""
+        public = quote.relation is Relation.REPLACE_ONE
+        layout = JointLayout((JointFeature(STEPS), JointFeature(STEPS)), "public" if public else "private", 1)
+        sums = {(0,): 1.0, (1,): 1.0, (0, 0): 0.7, (0, 1): 0.7, (1, 1): 0.7}
+        weights = JointWeights(2, {} if public else {(): 0.75}, sums)
+        # Widths are proportional to 1/μ, so the noise at μ = 1 tells which μ gives the noise wanted.
+        mu = joint_moments(GAUSSIAN, layout, weights, 1.0, quote.relation).priced_sd / noise_sd
+        return joint_moments(GAUSSIAN, layout, weights, mu, quote.relation)
+
+    @property
+    def priced_sd(self) -> float:
+        """Noise on Σ(x − c) of the first feature: grid integers run over ±steps, which is half the range."""
+        width = next(one.noise.in_units for one in self.coordinates if one.kind == "sum")
+        return self.noise_law.sd(width) / self.layout.features[0].steps / 2.0
+
+    @property
+    def numbers(self) -> JointNumbers:
+        """What is released of each cell."""
+        return JointNumbers(self.layout, self.coordinates, self.blocks)
+
+    def _listed(self) -> tuple[Number, ...]:
+        return self.numbers.listed()
+
+    def weights(self) -> JointWeights:
+        """Return each coordinate in units of its noise: what the sensitivity is computed from."""
+        counts, sums, reach = {}, {}, self.layout.reach
+        for one in self.coordinates:
+            if one.kind == "count":
+                counts[one.of] = 1.0 / one.noise.in_units
+            else:
+                sums[one.of] = reach(one.of, (1,) * len(one.of)) / one.noise.in_units
+        blocks = {(one.of, one.degrees): reach(one.of, one.degrees) / one.noise.in_units for one in self.blocks}
+        d, centres = len(self.layout.features), self.layout.centres(set(counts))
+        return JointWeights(d, counts, sums, blocks, self.layout.missing, centres)
+
+    def mu(self, relation: Relation) -> float:
+        """Return an upper bound on √(Σ movement²/width²) over all neighbours: for Gaussian noise."""
+        return math.sqrt(self._cost(relation, 2)) * ROUND_UP
+
+    def pure(self, relation: Relation) -> float:
+        """Return an upper bound on Σ |movement|/width over all neighbours: ε for Laplace noise, whatever `draws` is."""
+        return self._cost(relation, 1) * ROUND_UP
+
+    def _cost(self, relation: Relation, power: Literal[1, 2]) -> float:
+        if relation is Relation.ADD_REMOVE and self.layout.presence == "public":
+            raise ParameterError(
+                "HG406",
+                rule="Under add-remove nobody's presence is public.",
+                finding="The description says it is.",
+            )
+        return self.weights().cost(relation, power, presence=self.layout.presence, cells=self.layout.cells)
+
+    @property
+    def noise_law(self) -> Law:
+        """The law of the noise of every number."""
+        if self.law == "gaussian":
+            return GAUSSIAN
+        return LAPLACE if self.draws == 1 else AveragedLaplace(self.draws)
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the worst pair: a Gaussian one, or one of bounded loss; of averaged noise a curve below that bound.
+
+        Divide each movement, and the noise, into k parts, each of whole lattice steps: every part loses at most ε/k
+        and what the rounding of its steps adds, so k randomised responses of that loss dominate.
+        """
+        if self.law == "gaussian":
+            return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
+        pure = self.pure(relation)
+        if self.draws == 1:
+            return (Pure(pure),)
+        across = relation is Relation.REPLACE_ONE and self.layout.presence == "private" and self.layout.cells > 1
+        uneven = (2.0 if across else 1.0) * sum(1.0 / number.noise.width for number in self._listed())
+        return (Resampled(split_curve(self.draws, pure / self.draws + uneven), pure),)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each number of a cell, in the order in which they are released."""
+        return tuple(number.name for number in self._listed())
+
+    def noise_sds(self) -> Floats:
+        """Return the standard deviation of the noise of each number, in units of its own integers."""
+        return np.array([self.noise_law.sd(float(width)) for width in self._widths()])
+
+    def monomials(self) -> tuple[Monomial, ...]:
+        """Return the monomials of grid integers whose exact sums by cell make everything that is released."""
+        return tuple(sorted({monomial for number in self._listed() for monomial in number.polynomial}))
+
+    def exact(self, sums: GridSums) -> NDArray[np.object_]:
+        """Return the exact integers to be released, (cells, numbers), from the sums of `monomials`."""
+        columns = [
+            sum((c * sums.sums[monomial] for monomial, c in number.polynomial.items()), np.zeros(sums.cells, object))
+            for number in self._listed()
+        ]
+        return np.stack(columns, axis=1)
+
+    def noisy(self, sums: NDArray[Any], source: NoiseSource, *, cells: Sequence[Mapping[str, Any]]) -> AdditiveTable:
+        """Return exact integers (cells, numbers), each plus noise on its own lattice: what becomes public."""
+        columns = [
+            on_lattice(
+                np.asarray(sums[:, place]),
+                self.noise_law.draw(source, float(number.noise.width), len(sums)),
+                number.noise.bits,
+            )
+            for place, number in enumerate(self._listed())
+        ]
+        return AdditiveTable(cells, self.names, np.stack(columns, axis=1), self.noise_sds(), self.noise_law.name)
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the records of one cell that differ most, and where presence is private the one that adds most.
+
+        All records with features at the ends of their grids, or missing, are compared, or, of many features, those
+        found by changing one feature after the other, from two records whose features are all at opposite ends.
+        """
+        pairs: list[Neighbours] = []
+        ends = _Ends(self)
+        if relation is Relation.REPLACE_ONE:
+            first, second = ends.most_different()
+            pairs.append(Neighbours("same cell", Record(0, first), Record(0, second), self.layout.cells))
+        if relation is Relation.ADD_REMOVE or self.layout.presence == "private":
+            across = relation is Relation.REPLACE_ONE and self.layout.cells > 1
+            pairs += across_or_one_sided(ends.largest(), self.layout.cells, across=across)
+        return tuple(pairs)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs, (n, cells, numbers); the records of an audit are codes of the ends of the grids."""
+        exact = np.zeros((data.cells, len(self._listed())), dtype=object)
+        for cell, code, count in zip(data.cell, data.index, data.count, strict=True):
+            exact[cell] += int(count) * self.record(_Ends(self).values(int(code)))
+        if max((abs(value) for value in exact.ravel()), default=0) < 2**62:
+            exact = exact.astype(np.int64)
+        return self.noisy(np.tile(exact, (n, 1)), noise, cells=({},)).values.reshape(n, data.cells, -1)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record of an audit adds to its cell, and the widths of the noise there."""
+        return self.record(_Ends(self).values(record.index)).astype(np.float64), self._widths()
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell through one record."""
+        return self.noise_law.change(*self.contribution(record))
+
+    @property
+    def size(self) -> int:
+        """Roughly how many times three numbers there are to a cell of one output."""
+        return 1 + len(self._listed()) // 3
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """The lattice of each number."""
+        return tuple(number.noise.bits for number in self._listed())
+
+    def _widths(self) -> Floats:
+        return np.array([number.noise.in_units for number in self._listed()])
+
+    def record(self, values: Sequence[int | None]) -> NDArray[np.object_]:
+        """Return what one record of these grid integers adds to its cell, None where one is missing; (numbers,)."""
+        return np.array(
+            [sum(c * value_of(m, values) for m, c in number.polynomial.items()) for number in self._listed()],
+            dtype=object,
+        )
+
+    def reading(self, moments: Iterable[Monomial], *, n: float | None = None) -> JointReading:
+        """Return how moments Σ f^e are read from the released numbers of a cell: see `JointNumbers.reading`."""
+        return self.numbers.reading(moments, self.noise_sds(), n=n)
+
+
+def joint_moments(
+    law: Law, layout: JointLayout, weights: JointWeights, precision: float, relation: Relation
+) -> JointMoments:
+    """Return joint moments with noise in these proportions that cost `precision`, rounded up to the lattice.
+
+    Parameters
+    ----------
+    law, layout
+        As in `JointMoments`.
+    weights : JointWeights
+        The inverse widths of counts, sums (in units of f) and blocks, relative to one another; weights of 0 are left
+        out. What may be missing is taken from the layout.
+    precision : float
+        μ for Gaussian noise, ε for Laplace noise; with k draws ε is √k times this, and the sd of a number the same.
+    relation : Relation
+
+    Raises
+    ------
+    ParameterError
+        HG107: noise too wide for 64-bit integers; HG406: a description that fits none.
+
+    Examples
+    --------
+    >>> weights, layout = JointWeights(1, {}, {(0,): 1.0, (0, 0): 0.5}), JointLayout((JointFeature(100),), "public", 1)
+    >>> joint = joint_moments(LAPLACE, layout, weights, 1.0, Relation.REPLACE_ONE)
+    >>> round(joint.pure(Relation.REPLACE_ONE), 5), (joint.noise_sds() / [100, 100**2]).round(3).tolist()
+    (1.0, [2.828, 5.657])
+    """
+    counts = {of: w for of, w in weights.counts.items() if w > 0.0}
+    sums = {of: w for of, w in weights.sums.items() if w > 0.0}
+    blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
+    kept = JointWeights(len(layout.features), counts, sums, blocks, layout.missing, layout.centres(set(counts)))
+    cost = kept.cost(relation, law.power, presence=layout.presence, cells=layout.cells)
+    draws = law.draws if isinstance(law, Laplace) else 1
+    # The noise of k draws has √k times the sd of one.
+    scale = cost ** (1.0 / law.power) / (precision * math.sqrt(draws))
+
+    def noise(of: Of, degrees: Of, weight: float) -> LatticeNoise:
+        return lattice_noise(scale * layout.reach(of, degrees) / weight)
+
+    coordinates = [JointCoordinate("count", of, noise(of, (0,) * len(of), w)) for of, w in counts.items()]
+    coordinates += [JointCoordinate("sum", of, noise(of, (1,) * len(of), w)) for of, w in sums.items()]
+    parts = tuple(PartitionBlock(of, degrees, noise(of, degrees, w)) for (of, degrees), w in blocks.items())
+    return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, draws)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The records that an audit compares: every feature at an end of its grid, or missing where it may be."""
+
+    joint: JointMoments
+
+    def digits(self) -> list[list[int]]:
+        """Return the digits that the code of a record may have, feature by feature: 0 missing, 1 first, 2 last."""
+        return [[1, 2, 0] if feature.missing else [1, 2] for feature in self.joint.layout.features]
+
+    def code(self, digits: Sequence[int]) -> int:
+        """Return the code of a record."""
+        code = 0
+        for digit in digits:
+            code = 3 * code + digit
+        return code
+
+    def values(self, code: int) -> list[int | None]:
+        """Return the grid integers of a code."""
+        found: list[int | None] = []
+        for feature in reversed(self.joint.layout.features):
+            code, digit = divmod(code, 3)
+            found.append((None, 0, feature.steps)[digit])
+        return found[::-1]
+
+    def cost(self, first: Sequence[int], second: Sequence[int] | None) -> float:
+        """Return Σ |movement/width|^p between two records, or of one alone."""
+        moved = self._added(tuple(first))
+        if second is not None:
+            moved = moved - self._added(tuple(second))
+        return float((np.abs(moved) ** self.joint.noise_law.power).sum())
+
+    def most_different(self) -> tuple[int, int]:
+        """Return the codes of the two records that differ most."""
+        each = self.digits()
+        check(len(each) <= _MOST_AUDITED, f"An audit compares records of at most {_MOST_AUDITED} features.")
+        if len(each) <= _BRUTE:
+            table = np.array([self._added(digits) for digits in product(*each)])
+            costs = np.stack([(np.abs(table - one) ** self.joint.noise_law.power).sum(axis=1) for one in table])
+            first, second = divmod(int(costs.argmax()), len(table))
+            codes = [self.code(digits) for digits in product(*each)]
+            return codes[first], codes[second]
+        pair = [1] * len(each), [2] * len(each)
+        best, improved = self.cost(*pair), True
+        while improved:
+            improved = False
+            for i, digits in enumerate(each):
+                for choice in product(digits, digits):
+                    other = [*pair[0][:i], choice[0], *pair[0][i + 1 :]], [*pair[1][:i], choice[1], *pair[1][i + 1 :]]
+                    if (cost := self.cost(*other)) > best * ROUND_UP:
+                        pair, best, improved = other, cost, True
+        return self.code(pair[0]), self.code(pair[1])
+
+    def largest(self) -> int:
+        """Return the code of the record that adds most: with all features present the sign of none matters."""
+        return self.code([2] * len(self.joint.layout.features))
+
+    def _added(self, digits: tuple[int, ...]) -> Floats:
+        return self.joint.contribution(Record(0, self.code(digits)))[0] / self.joint._widths()
+
+
+def _check_coordinates(joint: JointMoments) -> None:
+    named = [(coordinate.kind, coordinate.of) for coordinate in joint.coordinates]
+    for kind, of in named:
+        ordered = list(of) == sorted(of) and all(0 <= i < len(joint.layout.features) for i in of)
+        if kind == "count":
+            fits = len(set(of)) == len(of) <= 2 and all(joint.layout.features[i].missing for i in of if ordered)
+        else:
+            fits = kind == "sum" and 1 <= len(of) <= 2
+        check(ordered and fits, "A coordinate counts records, or adds up one feature or the product of two, in order.")
+    check(bool(named or joint.blocks) and len(set(named)) == len(named), "Each coordinate is released once.")
+
+
+def _check_blocks(joint: JointMoments) -> None:
+    numbers = len(joint.coordinates)
+    for block in joint.blocks:
+        of = block.of
+        named = list(of) == sorted(set(of)) and all(0 <= i < len(joint.layout.features) for i in of)
+        fits = 1 <= len(of) == len(block.degrees) <= 3 and set(block.degrees) <= {1, 2}
+        check(named and fits, "A block is of one to three features in order, each of degree 1 or 2.")
+        numbers += math.prod(e + 1 + joint.layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
+    check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

@@ -1,0 +1,304 @@
+r"""The numbers of a release of joint moments: which sums of grid integers they are, and which moments they tell.
+
+A feature of a record is an integer t ∈ {0..m} on a public grid; q = 2t − m is centred, |q| ≤ m, f = q/m ∈ [−1, 1].
+Released are exact integer sums over the records of a cell:
+
+=====================  =============================================================================================
+`JointCoordinate`      a count of records (all, or those where one or two features are present), Σ q_i, Σ q_i q_j, or
+                       Σ (q_i² − o), with o = ⌊m²/2⌋ where the count that undoes it is released and presence is private
+`PartitionBlock`       of one to three features: the sums of all products of their Bernstein polynomials, of degree 1,
+                       (m − t, t), or 2, ((m − t)², 2t(m − t), t²), with one more outcome, "missing", for a feature
+                       that may be missing. They are non-negative and add up to the same integer for every record
+=====================  =============================================================================================
+
+Each is a polynomial in the grid integers, so sums of monomials over the records where their features are present
+determine everything: an engine answers those in one scan, as exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from hedgerow.errors import ParameterError
+from hedgerow.mechanisms.description import Floats
+from hedgerow.mechanisms.joint_weights import Of, Presence
+from hedgerow.noise.lattice import LatticeNoise
+from hedgerow.resampling.grid_sums import Monomial
+
+Polynomial = dict[Monomial, int]
+MOST_FEATURES = 64
+STEPS = 2**20
+"""Of the grid of a feature, where none is given: rounding to it is far below any noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointFeature:
+    """A feature on the grid {0..steps}; `missing`: whether it may be missing where others are present."""
+
+    steps: int
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JointLayout:
+    """The features of a record, and whether it is known to lie in its cell, of so many disjoint ones.
+
+    Attributes
+    ----------
+    features : tuple of JointFeature
+    presence : "public" or "private"
+        Public: every record is known to be in its cell (replace-one alone).
+    cells : int
+    """
+
+    features: tuple[JointFeature, ...]
+    presence: Presence
+    cells: int
+
+    def __post_init__(self) -> None:
+        whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= 2**24 for feature in self.features)
+        known = self.presence in ("public", "private") and isinstance(self.cells, int) and self.cells >= 1
+        check(
+            whole and known and 0 < len(self.features) <= MOST_FEATURES,
+            f"Joint moments are of 1 to {MOST_FEATURES} features, each on a grid of 1 to 2²⁴ steps, by cells.",
+        )
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """The features that may be missing where others are present."""
+        return frozenset(i for i, feature in enumerate(self.features) if feature.missing)
+
+    def reach(self, of: Of, degrees: Of) -> int:
+        """Return Π m_i^e_i: the largest value of a product of centred features, and the constant sum of a block."""
+        return math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
+
+    def offset(self, i: int, counts: Collection[Of]) -> int:
+        """Return o of Σ (q_i² − o): m²/2, rounded down, where a count undoes it and a record may come or go."""
+        alone = self.features[i].missing
+        useful = ((i,) if alone else ()) in counts and (alone or self.presence == "private")
+        return self.features[i].steps ** 2 // 2 if useful else 0
+
+    def centres(self, counts: Collection[Of]) -> dict[int, float]:
+        """Return the largest |q_i² − o|/m_i² of each feature."""
+        squares = [feature.steps**2 for feature in self.features]
+        offsets = [self.offset(i, counts) for i in range(len(self.features))]
+        return {i: max(o, m2 - o) / m2 for i, (o, m2) in enumerate(zip(offsets, squares, strict=True))}
+
+
+@dataclass(frozen=True, slots=True)
+class JointCoordinate:
+    """One released sum: of records (`kind` "count") or of the product of centred features ("sum"), `of` in order."""
+
+    kind: Literal["count", "sum"]
+    of: tuple[int, ...]
+    noise: LatticeNoise
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBlock:
+    """The products of Bernstein polynomials of the features `of`, of these `degrees`, each sum with the same noise."""
+
+    of: tuple[int, ...]
+    degrees: tuple[int, ...]
+    noise: LatticeNoise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointReading:
+    """What a release says of Σ f^e: moments = constant + matrix @ released, with noise of the stated covariance.
+
+    Attributes
+    ----------
+    moments : tuple of Monomial
+        Which moments, in powers of the features f ∈ [−1, 1]; ``()`` is the number of records.
+    matrix : float array, (moments, released)
+    constant : float array, (moments,)
+    covariance : float array, (moments, moments)
+        matrix @ Σ @ matrix.T, Σ the (diagonal) covariance of the noise of the released numbers.
+    """
+
+    moments: tuple[Monomial, ...]
+    matrix: Floats
+    constant: Floats
+    covariance: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One released number: its polynomial in the grid integers t, and its noise."""
+
+    name: str
+    polynomial: Polynomial
+    noise: LatticeNoise
+
+
+@dataclass(frozen=True, slots=True)
+class JointNumbers:
+    """What is released of each cell, in order: the coordinates, then the outcomes of the blocks.
+
+    Examples
+    --------
+    A partition block of degree 2 tells the count, the mean and the mean square; all in powers of f:
+
+    >>> block = PartitionBlock((0,), (2,), LatticeNoise(10_000, 0))
+    >>> numbers = JointNumbers(JointLayout((JointFeature(100),), "private", 1), (), (block,))
+    >>> [number.name for number in numbers.listed()]
+    ['block 0: 0/0', 'block 0: 0/1', 'block 0: 0/2']
+    >>> found = numbers.reading([(), ((0, 1),), ((0, 2),)], np.ones(3))
+    >>> (found.matrix * 100**2).round(6).tolist()
+    [[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]]
+    """
+
+    layout: JointLayout
+    coordinates: tuple[JointCoordinate, ...]
+    blocks: tuple[PartitionBlock, ...]
+
+    def listed(self) -> tuple[Number, ...]:
+        """Return every number of a cell, in the order in which they are released."""
+        return _listed(self)
+
+    def reading(self, moments: Iterable[Monomial], sds: Floats, *, n: float | None = None) -> JointReading:
+        """Return the least-squares estimate of moments Σ f^e from the released numbers, with its noise covariance.
+
+        Where several numbers hold a moment, or a block tells a count once more, all are used, each by its precision.
+
+        Parameters
+        ----------
+        moments : iterable of Monomial
+            In powers of f ∈ [−1, 1].
+        sds : float array
+            The standard deviation of the noise of each number.
+        n : float, optional
+            The number of records of the cell, where it is public.
+
+        Raises
+        ------
+        ParameterError
+            HG406: a moment that the released numbers do not determine.
+        """
+        wanted = tuple(moments)
+        numbers = [self._in_features(number.polynomial) for number in self.listed()]
+        known = sorted({monomial for number in numbers for monomial in number} | {()})
+        design = np.array([[number.get(monomial, 0.0) for monomial in known] for number in numbers])
+        given = known.index(())
+        count = design[:, given] * (0.0 if n is None else n)
+        if n is not None:
+            design[:, given] = 0.0
+        precision = 1.0 / sds
+        # Each column to its own size: the integers of one moment may be 2⁴⁰ times those of another.
+        weighted = design * precision[:, None]
+        size = np.linalg.norm(weighted, axis=0)
+        size[size == 0.0] = 1.0
+        weighted /= size
+        inverse = np.linalg.pinv(weighted, rcond=1e-12)
+        determined = np.abs(inverse @ weighted - np.eye(len(known))).max(axis=1) < 1e-6
+        inverse *= precision / size[:, None]
+        if n is not None:
+            determined[given] = True
+        if missing := [one for one in wanted if one not in known or not determined[known.index(one)]]:
+            raise ParameterError(
+                "HG406",
+                rule="A moment is read from numbers that determine it.",
+                finding=f"{len(missing)} of {len(wanted)} are not determined by what is released.",
+            )
+        rows = [known.index(one) for one in wanted]
+        matrix = np.asarray(inverse[rows], dtype=np.float64)
+        constant = -matrix @ count
+        if n is not None:
+            constant[[row == given for row in rows]] = n
+        covariance = (matrix * sds**2) @ matrix.T
+        return JointReading(wanted, matrix, constant, covariance)
+
+    def _in_features(self, polynomial: Polynomial) -> dict[Monomial, float]:
+        """Return a polynomial in t as one in f, t = m(1 + f)/2."""
+        found: dict[Monomial, float] = {}
+        for monomial, coefficient in polynomial.items():
+            expanded: dict[Monomial, float] = {(): float(coefficient)}
+            for i, power in monomial:
+                half = (self.layout.features[i].steps / 2.0) ** power
+                terms = {self._powers(i, e): half * math.comb(power, e) for e in range(power + 1)}
+                expanded = {(*m, *t): c * k for m, c in expanded.items() for t, k in terms.items()}
+            for one, value in expanded.items():
+                found[one] = found.get(one, 0.0) + value
+        return {monomial: value for monomial, value in found.items() if value}
+
+    def _powers(self, i: int, power: int) -> Monomial:
+        """Return t_i^power; presence need not be asked of a feature that is never missing alone."""
+        return ((i, power),) if power or self.layout.features[i].missing else ()
+
+    def _each(self) -> tuple[Number, ...]:
+        found = [self._coordinate(coordinate) for coordinate in self.coordinates]
+        for place, block in enumerate(self.blocks):
+            each = [self._outcomes(i, degree) for i, degree in zip(block.of, block.degrees, strict=True)]
+            for outcome in product(*each):
+                name = f"block {place}: " + " ".join(label for label, _ in outcome)
+                found.append(Number(name, _product(factor for _, factor in outcome), block.noise))
+        return tuple(found)
+
+    def _coordinate(self, coordinate: JointCoordinate) -> Number:
+        name = " ".join([coordinate.kind, *map(str, coordinate.of)])
+        if coordinate.kind == "count":
+            return Number(name, _product({self._powers(i, 0): 1} for i in coordinate.of), coordinate.noise)
+        if len(coordinate.of) == 2 and coordinate.of[0] == coordinate.of[1]:
+            i, counts = coordinate.of[0], {other.of for other in self.coordinates if other.kind == "count"}
+            steps = self.layout.features[i].steps
+            square = {self._powers(i, 2): 4, self._powers(i, 1): -4 * steps}
+            return Number(
+                name, square | {self._powers(i, 0): steps**2 - self.layout.offset(i, counts)}, coordinate.noise
+            )
+        centred = ({self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of)
+        return Number(name, _product(centred), coordinate.noise)
+
+    def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
+        """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""
+        m, one, t, square = self.layout.features[i].steps, self._powers(i, 0), self._powers(i, 1), self._powers(i, 2)
+        if degree == 1:
+            found = [{one: m, t: -1}, {t: 1}]
+        else:
+            found = [{one: m * m, t: -2 * m, square: 1}, {t: 2 * m, square: -2}, {square: 1}]
+        labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(found)]
+        return [*labelled, (f"{i}/missing", {(): m**degree, one: -(m**degree)})] if one else labelled
+
+
+@lru_cache(maxsize=256)
+def _listed(numbers: JointNumbers) -> tuple[Number, ...]:
+    return numbers._each()
+
+
+def _product(factors: Iterable[Polynomial]) -> Polynomial:
+    """Return the product of polynomials in grid integers."""
+    found: Polynomial = {(): 1}
+    for factor in factors:
+        terms: Polynomial = {}
+        for (first, c), (second, k) in product(found.items(), factor.items()):
+            powers = dict(first)
+            for i, power in second:
+                powers[i] = powers.get(i, 0) + power
+            monomial = tuple(sorted(powers.items()))
+            terms[monomial] = terms.get(monomial, 0) + c * k
+        found = terms
+    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
+
+
+def value_of(monomial: Monomial, values: Sequence[int | None]) -> int:
+    """Return a monomial at grid integers, 0 where a feature that it names is missing."""
+    found = 1
+    for i, power in monomial:
+        value = values[i]
+        if value is None:
+            return 0
+        found *= value**power
+    return found
+
+
+def check(fits: bool, rule: str) -> None:
+    """Refuse a description that does not fit its rule (HG406)."""
+    if not fits:
+        raise ParameterError("HG406", rule=rule, finding="These do not fit.")

@@ -1,0 +1,300 @@
+"""Joint moments: what is released, what it costs by closed forms, what can be read from it."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hedgerow.accounting.compose import compose
+from hedgerow.accounting.profile import Profile
+from hedgerow.audit.verdict import audit_mechanism
+from hedgerow.errors import ParameterError, VerificationError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout, PartitionBlock
+from hedgerow.mechanisms.joint_weights import JointWeights
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.testing.simulated import SimulatedNoise
+
+FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
+TWO = JointWeights(2, {}, {(0,): 1.0, (1,): 1.0, (0, 0): 0.5, (1, 1): 0.5, (0, 1): 0.5})
+BLOCKS = {((0,), (2,)): 1.0, ((1,), (1,)): 0.5, ((0, 1), (1, 2)): 0.25}
+LAWS = [GAUSSIAN, LAPLACE]
+
+
+def layout(*steps: int, missing: bool = False, presence: str = "public", cells: int = 1) -> JointLayout:
+    return JointLayout(tuple(JointFeature(m, missing) for m in steps), presence, cells)
+
+
+def with_blocks(law: Law, *, missing: bool = False, cells: int = 1) -> JointMoments:
+    features = (JointFeature(5), JointFeature(4, missing))
+    weights = JointWeights(2, {(): 0.2}, {}, BLOCKS)
+    return joint_moments(law, JointLayout(features, "private", cells), weights, 1.0, FAR)
+
+
+def with_missing(*steps: int) -> JointMoments:
+    weights = JointWeights(2, {(0,): 0.5, (1,): 0.5, (0, 1): 0.3}, TWO.sums)
+    return joint_moments(GAUSSIAN, layout(*steps, missing=True), weights, 1.0, FAR)
+
+
+def profile_of(joint: JointMoments, relation: Relation) -> Profile:
+    return compose(joint.terms(relation))
+
+
+def price(joint: JointMoments, relation: Relation) -> float:
+    return joint.mu(relation) if joint.law == "gaussian" else joint.pure(relation)
+
+
+def records(joint: JointMoments) -> list[tuple[int | None, ...]]:
+    """Every record of the grids, present or missing."""
+    each = [[*range(f.steps + 1), *([None] if f.missing else [])] for f in joint.layout.features]
+    return list(product(*each))
+
+
+def brute(joint: JointMoments, power: int, *, replace: bool) -> float:
+    """The largest cost over all integer records of the grids: two of one cell, or one alone."""
+    widths = np.array([number.noise.in_units for number in joint.numbers.listed()])
+    table = np.array([joint.record(one).astype(float) for one in records(joint)]) / widths
+    others = table if replace else np.zeros((1, table.shape[1]))
+    return max(float((np.abs(table - one) ** power).sum(axis=1).max()) for one in others)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("steps", [(5, 4), (1, 8), (7, 7)])
+def test_the_price_of_integers_is_the_brute_force_maximum(law: Law, steps: tuple[int, int]) -> None:
+    """Odd m, whose m²/2 is no integer, too: with counts, the second moment is centred by a whole number."""
+    power = law.power
+    # Squares within half of what is free: for Laplace noise the bound is then attained.
+    weights = JointWeights(2, {(): 1.3}, {(0,): 1.0, (1,): 1.0, (0, 0): 0.2, (1, 1): 0.2, (0, 1): 0.5})
+    joint = joint_moments(law, layout(*steps, presence="private"), weights, 1.0, FAR)
+    exact = max(brute(joint, power, replace=True), brute(joint, power, replace=False))
+    assert price(joint, FAR) == pytest.approx(exact ** (1 / power), rel=1e-9)
+    assert price(joint, NEAR) == pytest.approx(brute(joint, power, replace=False) ** (1 / power), rel=1e-9)
+    assert price(joint, FAR) == pytest.approx(1.0, rel=1e-5)
+    assert price(joint, FAR) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("missing", [False, True])
+def test_partition_blocks_cost_one_alone_and_two_replaced(law: Law, missing: bool) -> None:
+    power = law.power
+    joint = with_blocks(law, missing=missing)
+    assert price(joint, NEAR) ** power == pytest.approx(brute(joint, power, replace=False), rel=1e-9)
+    assert price(joint, FAR) ** power == pytest.approx(brute(joint, power, replace=True), rel=1e-9)
+    blocks = [[place for place, name in enumerate(joint.names) if name.startswith(f"block {k}:")] for k in range(3)]
+    for one in records(joint):
+        added = joint.record(one)
+        assert [sum(added[places]) for places in blocks] == [5**2, 4, 5 * 4**2]
+        assert min(added) >= 0
+
+
+def test_missing_features_are_priced_by_brute_force() -> None:
+    joint = with_missing(5, 4)
+    assert joint.mu(FAR) ** 2 == pytest.approx(brute(joint, 2, replace=True), rel=1e-9)
+
+
+def test_sums_of_monomials_make_exactly_what_the_records_add() -> None:
+    """By cells, with grids of 2²⁰ steps: integers far beyond 2⁵³ stay exact."""
+    rng = np.random.default_rng(2)
+    for joint in (with_blocks(LAPLACE, missing=True, cells=3), with_missing(2**20, 2**20 - 1)):
+        each = [[int(t) if rng.random() < 0.7 or not f.missing else None for t in rng.integers(0, f.steps + 1, 40)]
+                for f in joint.layout.features]  # fmt: skip
+        cell = rng.integers(0, joint.layout.cells, 40)
+        sums = {m: np.zeros(joint.layout.cells, dtype=object) for m in joint.monomials()}
+        for row, monomial in product(range(40), sums):
+            values = [each[i][row] for i, _ in monomial]
+            if None not in values:
+                sums[monomial][cell[row]] += math.prod(v**e for v, (_, e) in zip(values, monomial, strict=True))
+        found = joint.exact(GridSums(sums, np.zeros(joint.layout.cells, dtype=np.int64), 0))
+        for one in range(joint.layout.cells):
+            rows = [joint.record([values[r] for values in each]) for r in range(40) if cell[r] == one]
+            assert found[one].tolist() == np.sum(rows, axis=0).tolist()
+
+
+def test_prices_are_the_closed_forms() -> None:
+    grids = layout(100, 100)
+    cross = JointWeights(2, {}, {(0,): 1.0, (1,): 1.0, (0, 1): 1.0})
+    pure = joint_moments(LAPLACE, grids, cross, 0.7, FAR)
+    assert profile_of(pure, FAR).epsilon_upper(0.0) == pytest.approx(0.7, rel=1e-5)
+    gaussian = joint_moments(GAUSSIAN, grids, TWO, 1.0, FAR)
+    assert profile_of(gaussian, FAR).epsilon_upper(1e-6) == pytest.approx(4.887, abs=1e-3)
+    # Two means, in units of R/n: each as noisy as a plain release at its share of μ², and every second moment on top.
+    assert gaussian.noise_sds()[:2] / 100 / 2 == pytest.approx([math.sqrt(2.0)] * 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_dp_accounting_agrees_on_the_worst_pair(law: Law) -> None:
+    """The worst pair is one of independent shifts; pure noise is priced as its worst event, so never below."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    joint = with_blocks(law)
+    first, second = joint.record((0, 0)), joint.record((5, 4))
+    widths = np.array([number.noise.in_units for number in joint.numbers.listed()])
+    shifts = np.abs(first - second).astype(float) / widths
+    parts = [
+        pld.from_gaussian_mechanism(1.0, sensitivity=s)
+        if law == GAUSSIAN
+        else pld.from_laplace_mechanism(1.0, sensitivity=s)
+        for s in shifts
+        if s > 0
+    ]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.compose(part)
+    curve = profile_of(joint, FAR)
+    if law == GAUSSIAN:
+        assert curve.epsilon_upper(1e-5) == pytest.approx(total.get_epsilon_for_delta(1e-5), rel=1e-3)
+    else:
+        assert curve.epsilon_upper(0.0) == pytest.approx(float(shifts.sum()), rel=1e-9)
+        assert curve.epsilon_upper(1e-9) >= total.get_epsilon_for_delta(1e-9) - 1e-3
+
+
+def test_a_record_is_read_back_and_priced_again() -> None:
+    for joint in (with_blocks(LAPLACE, missing=True), with_missing(5, 4)):
+        assert mechanism_from_record(as_record(joint)) == joint
+        certificate = certify(joint, FAR, unit="row", delta=1e-6)
+        certificate.verify()
+        assert type(certificate).from_json(certificate.to_json()) == certificate
+    with pytest.raises(VerificationError):
+        mechanism_from_record(as_record(joint) | {"law": "cauchy"})
+
+
+def test_averaged_laplace_noise_has_its_pure_price_and_a_lower_one_at_delta() -> None:
+    averaged = joint_moments(AveragedLaplace(40), layout(100, 100), TWO, 1.0 / math.sqrt(40), FAR)
+    curve = profile_of(averaged, FAR)
+    assert averaged.pure(FAR) == pytest.approx(1.0, rel=1e-5)
+    assert curve.epsilon_upper(0.0) == pytest.approx(1.0, rel=1e-5)
+    assert curve.epsilon_upper(1e-3) < 0.8
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_reading_is_unbiased_and_its_covariance_that_of_the_noise(law: Law) -> None:
+    joint = with_blocks(law, missing=True)
+    data = [(5, 4), (0, None), (2, 1), (3, 3), (1, None)]
+    exact = np.sum([joint.record(one) for one in data], axis=0)
+    f = [[2 * a / 5 - 1 for a, _ in data], [None if b is None else 2 * b / 4 - 1 for _, b in data]]
+    wanted = [(), ((0, 1),), ((0, 2),), ((1, 0),), ((1, 1),), ((0, 1), (1, 1))]
+    reading = joint.reading(wanted)
+    truth = [
+        5.0,
+        sum(f[0]),
+        sum(x * x for x in f[0]),
+        3.0,
+        sum(y for y in f[1] if y is not None),
+        sum(x * y for x, y in zip(*f, strict=True) if y is not None),
+    ]
+    assert reading.constant + reading.matrix @ exact.astype(float) == pytest.approx(truth, abs=1e-9)
+    drawn = joint.noisy(np.tile(exact, (4_000, 1)), SimulatedNoise(5), cells=({},)).values
+    read = drawn @ reading.matrix.T + reading.constant
+    scale = np.sqrt(np.diag(reading.covariance))
+    assert np.abs(read.mean(axis=0) - truth).max() < (6.0 * scale / math.sqrt(4_000)).max()
+    assert np.abs(np.cov(read.T) - reading.covariance).max() < 0.12 * scale.max() ** 2
+
+
+def test_more_numbers_are_read_together_than_the_best_of_them_alone() -> None:
+    """The count is in every block: reading it from all of them is the least noisy way."""
+    joint = with_blocks(GAUSSIAN)
+    alone = JointMoments("gaussian", joint.layout, joint.coordinates, joint.blocks[:1])
+    assert joint.reading([()]).covariance[0, 0] < 0.9 * alone.reading([()]).covariance[0, 0]
+
+
+def test_a_public_number_of_records_is_used_and_an_unreleased_moment_refused() -> None:
+    noise = lattice_noise(100.0)
+    joint = JointMoments("laplace", layout(10), (JointCoordinate("sum", (0,), noise),), ())
+    reading = joint.reading([(), ((0, 1),)], n=50.0)
+    assert reading.constant.tolist() == [50.0, 0.0]
+    assert reading.covariance[0, 0] == 0.0
+    assert reading.covariance[1, 1] == pytest.approx(2.0 * 10.0**2)
+    with pytest.raises(ParameterError):
+        joint.reading([((0, 2),)], n=50.0)
+    with pytest.raises(ParameterError):
+        joint.reading([()])
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_worst_pairs_cost_what_is_priced(law: Law) -> None:
+    """Found without the formula that prices; where five features make pairs too many, from all features flipped."""
+    weights = {(i,): 1.0 for i in range(5)} | {(0, 1): 1.3, (2, 3): 0.4}
+    joints = [with_blocks(law, missing=True, cells=2), with_blocks(law), with_missing(5, 4)]
+    joints.append(joint_moments(law, layout(9, 9, 9, 9, 9), JointWeights(5, {}, weights), 1.0, FAR))
+    for joint in joints:
+        found = 0.0
+        for pair in joint.worst_pairs(FAR):
+            moved = np.zeros((pair.cells, len(joint.names)))
+            for sign, record in ((1.0, pair.first), (-1.0, pair.second)):
+                if record is not None:
+                    added, widths = joint.contribution(record)
+                    moved[record.cell] += sign * added / widths
+            found = max(found, float((np.abs(moved) ** joint.noise_law.power).sum()))
+        assert found ** (1 / joint.noise_law.power) == pytest.approx(price(joint, FAR), rel=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_an_attack_on_the_worst_pair_comes_near_the_price_and_finds_one_that_is_too_low(law: Law) -> None:
+    joint = joint_moments(law, layout(100, 100), TWO, 1.0, FAR)
+    verdict = audit_mechanism(joint, FAR, delta=1e-3, runs=60_000, noise=SimulatedNoise(3))
+    assert verdict.passes
+    assert verdict.epsilon_lower > 0.65 * verdict.epsilon_upper
+    # As if the sums of the second feature were not there: half of the cost.
+    first = JointMoments(joint.law, joint.layout, joint.coordinates[:1], ())
+    assert profile_of(first, FAR).epsilon_upper(1e-3) < verdict.epsilon_lower
+
+
+# One release of 10⁵ numbers, against the law that is priced; noise 5 % too narrow is rejected.
+@pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(11)], ids=["released", "stand-in"])
+@pytest.mark.parametrize("law", [*LAWS, AveragedLaplace(2)], ids=["gaussian", "laplace", "averaged"])
+def test_released_noise_has_the_law_that_is_priced(law: Law, source: object) -> None:
+    n = 100_000
+    joint = joint_moments(law, layout(2**20, cells=n), JointWeights(1, {}, {(0,): 1.0}), 0.3, FAR)
+    assert joint.mu(FAR) == pytest.approx(0.3, rel=1e-5) or law != GAUSSIAN
+    drawn = joint.noisy(np.full((n, 1), 7 * 2**20), source, cells=({},)).values[:, 0] - 7 * 2**20
+    sd = float(joint.noise_sds()[0])
+    for factor, accepted in ((1.0, True), (1.05, False)):
+        law_of = _law(law, sd * factor)
+        p_value = stats.kstest(drawn, law_of).pvalue
+        spread = abs(float(np.mean(drawn**2)) / (sd * factor) ** 2 - 1.0) / math.sqrt(5.0 / n)
+        assert (spread < 6.5 and p_value > 1e-9) if accepted else (spread > 6.5 or p_value < 1e-12)
+
+
+def _law(law: Law, sd: float) -> object:
+    if law == GAUSSIAN:
+        return stats.norm(scale=sd).cdf
+    if law == LAPLACE:
+        return stats.laplace(scale=sd / math.sqrt(2.0)).cdf
+    # The sum of two Laplace numbers of scale b: P(|S| > s) = e^(−s/b)(1 + s/2b).
+    b = sd / 2.0
+    return lambda x: np.where(x < 0, 0.0, 1.0) - np.sign(x) * 0.5 * np.exp(-np.abs(x) / b) * (1 + np.abs(x) / (2 * b))
+
+
+def test_descriptions_that_fit_nothing_are_refused() -> None:
+    noise = LatticeNoise(2000, 0)
+    one, absent = JointFeature(10), JointFeature(10, missing=True)
+    total = JointCoordinate("sum", (0,), noise)
+    broken = [
+        ("laplace", (), (total,), ()),
+        ("gaussian", (one,), (), ()),
+        ("gaussian", (one,), (total, total), ()),
+        ("gaussian", (one,), (JointCoordinate("sum", (1,), noise),), ()),
+        ("gaussian", (one, one), (JointCoordinate("sum", (1, 0), noise),), ()),
+        ("gaussian", (one,), (JointCoordinate("count", (0,), noise),), ()),
+        ("gaussian", (absent,), (JointCoordinate("sum", (), noise),), ()),
+        ("gaussian", (one,), (), (PartitionBlock((0,), (3,), noise),)),
+        ("gaussian", (one,), (), (PartitionBlock((0, 0), (1, 1), noise),)),
+        ("uniform", (one,), (total,), ()),
+    ]
+    for law, features, coordinates, blocks in broken:
+        with pytest.raises(ParameterError):
+            JointMoments(law, JointLayout(features, "private", 1), coordinates, blocks)
+    with pytest.raises(ParameterError):
+        JointMoments("gaussian", layout(10), (total,), (), draws=3)
+    with pytest.raises(ParameterError):
+        JointMoments("gaussian", layout(10), (total,), ()).mu(NEAR)

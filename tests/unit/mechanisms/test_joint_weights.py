@@ -1,0 +1,207 @@
+"""The sensitivity of joint moments against brute force: every pair of records on a grid of values, present or missing.
+
+The released vector is written out here anew, coordinate by coordinate. Each sabotage is one that a plausible mistake
+would make: a weight above what is free, a product left out, a presence that tells of another feature.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.joint_weights import MOST_STATES, JointWeights
+
+FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
+INTERIOR = (-1.0, -0.6, 0.0, 0.4, 1.0)
+CORNERS = (-1.0, 0.0, 1.0)
+
+
+def vector(weights: JointWeights, record: tuple[float | None, ...]) -> list[float]:
+    """What one record adds, in units of the noise; the square is released less 1 − centre."""
+    found = []
+    for of, k in weights.counts.items():
+        found.append(k if all(record[i] is not None for i in of) else 0.0)
+    for of, w in weights.sums.items():
+        values = [record[i] for i in of]
+        if None in values:
+            found.append(0.0)
+        elif len(of) == 2 and of[0] == of[1]:
+            found.append(w * (values[0] ** 2 - (1.0 - weights.centres.get(of[0], 1.0))))
+        else:
+            found.append(w * math.prod(values))
+    return found
+
+
+def records(weights: JointWeights, values: tuple[float, ...]) -> np.ndarray:
+    choices = [(*values, None) if i in weights.missing else values for i in range(weights.d)]
+    return np.array([vector(weights, record) for record in product(*choices)])
+
+
+def brute(weights: JointWeights, power: int, values: tuple[float, ...] = INTERIOR) -> float:
+    """The largest cost of two records of one cell."""
+    table = records(weights, values)
+    return max(float((np.abs(table - one) ** power).sum(axis=1).max()) for one in table)
+
+
+def brute_one(weights: JointWeights, power: int, values: tuple[float, ...] = INTERIOR) -> float:
+    return float((np.abs(records(weights, values)) ** power).sum(axis=1).max())
+
+
+def free_weights(rng: np.random.Generator, d: int, power: int) -> JointWeights:
+    """Random weights on the edge of what is free: Σ_j ω_ij^p (+ 2ω_ii for p = 1) = a_i^p for every i that allows it."""
+    a = rng.uniform(0.3, 2.0, d)
+    sums = {(i,): float(a[i]) for i in range(d)}
+    squares = a * rng.uniform(0.0, 1.0 if power == 2 else 0.5, d)
+    room = a**power - (2.0 * squares if power == 1 else 0.0)
+    for i, j in combinations(range(d), 2):
+        share = min(room[i], room[j]) * rng.choice([0.0, 0.5, 1.0])
+        sums[i, j] = float(share ** (1.0 / power))
+        room[i] -= share
+        room[j] -= share
+    return JointWeights(d, {}, sums | {(i, i): float(squares[i]) for i in range(d)})
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_second_moments_within_the_limits_are_free(d: int, power: int) -> None:
+    rng = np.random.default_rng(d)
+    values = INTERIOR if d < 4 else CORNERS
+    for _ in range(6):
+        weights = free_weights(rng, d, power)
+        alone = 2.0**power * sum(weights.sums[i,] ** power for i in range(d))
+        assert weights.same(power) == pytest.approx(alone, rel=1e-12)
+        assert brute(weights, power, values) == pytest.approx(alone, rel=1e-9)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_weight_a_fifth_above_the_free_limit_costs_more(power: int) -> None:
+    sums = {(0,): 1.0, (1,): 1.0, (2,): 1.0, (0, 1): 0.5 ** (1 / power), (0, 2): 0.5 ** (1 / power)}
+    free = JointWeights(3, {}, sums)
+    heavy = replace(free, sums=sums | {(0, 1): 1.2 * sums[0, 1]})
+    assert free.same(power) == pytest.approx(3.0 * 2.0**power)
+    assert heavy.same(power) > 1.02 * free.same(power)
+    assert heavy.same(power) == pytest.approx(brute(heavy, power), rel=1e-12)
+
+
+def test_a_square_above_the_free_limit_costs_more_where_products_use_it_up() -> None:
+    """ω_ii = a is free beside products; without any, ω_ii = 1.66 a is, and 1.2 times that is not."""
+    limit = math.sqrt((11.0 + 5.0 * math.sqrt(5.0)) / 8.0)
+    beside = {(0,): 1.0, (1,): 1.0, (0, 1): 1.0}
+    assert JointWeights(2, {}, beside | {(0, 0): 1.0}).same(2) == pytest.approx(8.0)
+    assert JointWeights(2, {}, beside | {(0, 0): 1.2}).same(2) > 8.05
+    assert JointWeights(1, {}, {(0,): 1.0, (0, 0): 0.999 * limit}).same(2) == pytest.approx(4.0)
+    assert JointWeights(1, {}, {(0,): 1.0, (0, 0): 1.2 * limit}).same(2) > 4.2
+
+
+@st.composite
+def any_weights(draw: st.DrawFn) -> JointWeights:
+    d = draw(st.integers(1, 3))
+    weight = st.sampled_from([0.0, 0.2, 0.7, 1.0, 1.9])
+    missing = draw(st.frozensets(st.integers(0, d - 1)))
+    sums = {(i,): draw(weight) for i in range(d)} | {(i, i): draw(weight) for i in range(d)}
+    sums |= {of: draw(weight) for of in combinations(range(d), 2)}
+    counts = {(): draw(weight)} | {(i,): draw(weight) for i in missing}
+    counts |= {of: draw(weight) for of in combinations(sorted(missing), 2)}
+    centres = {i: draw(st.sampled_from([0.5, 0.55, 1.0])) for i in range(d)}
+    return JointWeights(d, counts, sums, {}, missing, centres)
+
+
+@given(any_weights(), st.sampled_from([1, 2]))
+@settings(max_examples=150, deadline=None)
+def test_no_pair_of_records_moves_farther_than_is_priced(weights: JointWeights, power: int) -> None:
+    assert brute(weights, power) <= weights.same(power) * (1 + 1e-12)
+    assert brute_one(weights, power) <= weights.one(power) * (1 + 1e-12)
+
+
+@given(any_weights(), st.sampled_from([1, 2]))
+@settings(max_examples=150, deadline=None)
+def test_the_price_is_exact_where_squares_are_within_their_limit(weights: JointWeights, power: int) -> None:
+    """Attained at corners of the data; for Laplace noise without squares, and with a single feature's own square."""
+    most = 1.0 if power == 2 else 0.0
+    sums = {of: min(w, most * weights.sums[of[0],]) if of == 2 * of[:1] else w for of, w in weights.sums.items()}
+    found = replace(weights, sums=sums)
+    assert found.same(power) == pytest.approx(brute(found, power, (-1.0, 1.0)), rel=1e-12, abs=1e-15)
+    assert found.one(power) == pytest.approx(brute_one(found, power, (-1.0, 1.0)), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_presence_is_free_within_its_limit_and_not_above(power: int) -> None:
+    """κ_i^p + (ω_ii/2)^p + Σ_j ν_ij^p ≤ (2^p − 1) a_i^p, beside the rule of the products."""
+    square, pair = (1.0, 0.5) if power == 2 else (0.2, 0.2)
+    sums = {(0,): 1.0, (1,): 1.0, (0, 0): square, (1, 1): square, (0, 1): pair}
+    room = (2.0**power - 1.0) - (square / 2.0) ** power - pair**power - 0.3**power
+    kappa = room ** (1.0 / power)
+    free = JointWeights(2, {(0,): kappa, (1,): kappa, (0, 1): 0.3}, sums, {}, frozenset({0, 1}), {0: 0.5, 1: 0.5})
+    assert free.same(power) == pytest.approx(2.0 * 2.0**power, rel=1e-12)
+    leaking = replace(free, counts=free.counts | {(0,): 1.2 * kappa})
+    assert leaking.same(power) > 1.01 * free.same(power)
+    assert leaking.same(power) == pytest.approx(brute(leaking, power), rel=1e-12)
+    # The presence of one feature shows in the counts of the other: to price it as if both were present is too cheap.
+    assert brute(leaking, power) > replace(leaking, missing=frozenset()).same(power) * 1.01
+
+
+def test_one_product_forgotten_is_found_by_brute_force() -> None:
+    sums = {(0,): 1.0, (1,): 1.0, (2,): 1.0, (0, 1): 1.0, (0, 2): 1.0, (1, 2): 0.4}
+    whole = JointWeights(3, {}, sums)
+    for power in (1, 2):
+        for forgotten in ((0, 1), (0, 2)):
+            fewer = replace(whole, sums={of: w for of, w in sums.items() if of != forgotten})
+            assert brute(whole, power) > 1.02 * fewer.same(power)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_tables_of_neighbours_move_no_farther_than_is_priced(cells: int, power: int) -> None:
+    """Every record in some cell or in none, against every other: both relations."""
+    sums = {(0,): 1.0, (1,): 0.8, (0, 0): 0.2, (0, 1): 0.4}
+    weights = JointWeights(2, {(): 0.7}, sums, {}, frozenset({1}), {0: 0.5})
+    alone = records(weights, CORNERS)
+    tables = [np.zeros((cells, alone.shape[1]))]
+    for cell, one in product(range(cells), alone):
+        tables.append(np.zeros((cells, alone.shape[1])))
+        tables[-1][cell] = one
+    flat = np.array(tables).reshape(len(tables), -1)
+    far = max(float((np.abs(flat - one) ** power).sum(axis=1).max()) for one in flat)
+    assert weights.cost(FAR, power, presence="private", cells=cells) == pytest.approx(far, rel=1e-12)
+    near = float((np.abs(flat) ** power).sum(axis=1).max())
+    assert weights.cost(NEAR, power, presence="private", cells=cells) == pytest.approx(near, rel=1e-12)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_relations_and_cells_follow_from_one_record_and_from_two(missing: bool) -> None:
+    absent = frozenset({0, 1}) if missing else frozenset()
+    weights = JointWeights(2, {(): 0.6}, {(0,): 1.0, (1,): 0.5, (0, 1): 0.3}, {((0,), (1,)): 0.25}, absent)
+    for power in (1, 2):
+        one, same = weights.one(power), weights.same(power)
+        assert one == pytest.approx(0.6**power + 1.0 + 0.5**power + 0.3**power + 0.25**power)
+        assert weights.cost(NEAR, power, presence="private", cells=5) == one
+        assert weights.cost(FAR, power, presence="public", cells=5) == same
+        assert weights.cost(FAR, power, presence="private", cells=1) == max(same, one)
+        assert weights.cost(FAR, power, presence="private", cells=5) == max(same, 2.0 * one)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_beyond_the_states_that_can_be_listed_the_bound_is_an_upper_one(power: int) -> None:
+    rng = np.random.default_rng(3)
+    d = 10
+    sums = {(i,): float(rng.uniform(0.5, 1.5)) for i in range(d)}
+    sums |= {of: float(rng.choice([0.0, 0.3, 0.8])) for of in combinations(range(d), 2)}
+    counts = {(i,): 1.0 for i in range(d)}
+    weights = JointWeights(d, counts, sums, {}, frozenset(range(d)))
+    assert weights.states().size > MOST_STATES
+    for _ in range(300):
+        pair = [tuple(None if rng.random() < 0.3 else float(rng.choice([-1, 1])) for _ in range(d)) for _ in range(2)]
+        moved = np.abs(np.array(vector(weights, pair[0])) - np.array(vector(weights, pair[1]))) ** power
+        assert moved.sum() <= weights.same(power)
+    fewer = replace(weights, missing=frozenset())
+    assert float(fewer.state_costs(power).max()) <= fewer._separate(power) * (1 + 1e-12)
+    # Within the free limits the bound does not depend on how many features there are.
+    free = free_weights(rng, 20, power)
+    assert free.same(power) == pytest.approx(2.0**power * sum(free.sums[i,] ** power for i in range(20)), rel=1e-12)
