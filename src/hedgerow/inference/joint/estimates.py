@@ -1,0 +1,490 @@
+"""Estimates of a smooth function of noisy totals, with their errors and intervals, for all cells at once.
+
+Errors: with g the slopes at the released totals T̂, the sampling variance is g'Sg and that of the noise g'Vg.
+
+Intervals: all values of the function over the totals that the release does not reject. With T̂ ≈ N(T, W), W = S + V,
+the set {h(T): (T̂ − T)'W⁻¹(T̂ − T) ≤ z²} covers as an interval of one normal number does, since {T: h(T) = θ} has one
+dimension less than T (a profile likelihood). For a ratio it is Fieller's set, whose quadratic inequality `ScoreArrays`
+solves; for another function its ends are found by climbing along W∇h. Nothing is divided by a noisy number, and where
+the value could be anything the interval ends at what is possible.
+
+The critical value z is larger than the normal one for four reasons: the law of the noise, few records (Student), the
+noise of the sampling variance, and the skewness of the records (`inference.score`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.estimate import normal_quantile, parse_level
+from hedgerow.inference.joint.functions import (
+    Correlation,
+    Covariance,
+    Deviation,
+    Mean,
+    Numbers,
+    Ratio,
+    SmoothFunction,
+    gradient,
+    value_of,
+)
+from hedgerow.inference.joint.totals import SideBySide, influence_range
+from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, mean_errors, mean_interval_basis
+from hedgerow.inference.noise_law import averaged_law, quantiles_of
+from hedgerow.inference.score import Quadratic, ScoreArrays, correction
+
+Floats = NDArray[np.float64]
+_STEP = 0.5
+_CLIMBS = 40
+_ENOUGH = 1e-7
+_MOST_WIDER = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Tangent:
+    """The tangent of a function at the released totals, and the parts of its variance, row by row.
+
+    ``raw`` is the sampling variance before it is kept possible, ``spread_noise`` the standard deviation of its noise;
+    ``draws`` is from `SideBySide.noise_draws`.
+    """
+
+    slopes: Floats
+    raw: Floats
+    sampling: Floats
+    noise: Floats
+    spread_noise: Floats
+    freedom: Floats
+    draws: Floats | None
+    skew: Floats
+    skew_unsure: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of the estimate: sampling and noise."""
+        return self.sampling + self.noise
+
+
+class _Intervals(Protocol):
+    """Intervals of many rows by another way than `reach`."""
+
+    def interval(self, level: float, /) -> tuple[Floats, Floats]:
+        """Return (low, high) of each row."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointEstimates:
+    """A smooth function of the totals of cells, with the parts of its error, row by row. An `IntervalArrays`.
+
+    Attributes
+    ----------
+    value : float array
+        The estimates, moved to what is possible.
+    sampling_error, privacy_error : float array
+        The two parts of the standard error; where an estimate is not reliable, at most half of what is possible.
+    reliable : bool array
+        False where the noise swamps a count or what the function divides by.
+    known : bool array
+        False where the interval is everything that is possible.
+    tangent : Tangent
+        The slopes and the parts of the variance.
+    """
+
+    function: SmoothFunction
+    cells: SideBySide
+    value: Floats
+    sampling_error: Floats
+    privacy_error: Floats
+    reliable: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+    tangent: Tangent
+    exact: _Intervals | None = None
+
+    @property
+    def standard_error(self) -> Floats:
+        """The root of the sum of the two squares."""
+        return np.asarray(np.hypot(self.sampling_error, self.privacy_error))
+
+    @np.errstate(all="ignore")
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return (low, high) of each row at a level, cut to what is possible."""
+        if self.exact is not None:
+            return self.exact.interval(level)
+        below, above = radii(self.tangent, parse_level(level))
+        if isinstance(self.function, Ratio):
+            low, high = _fieller(self, self.function, (below, above), level)
+        else:
+            low = reach(self.function, self.cells, self.tangent, -1.0, below)
+            high = reach(self.function, self.cells, self.tangent, 1.0, above)
+        return np.where(self.known, low, self.function.low), np.where(self.known, high, self.function.high)
+
+    def row(self, index: int) -> JointBasis:
+        """Return the numbers of one row, from which its interval follows."""
+        return JointBasis(estimate(self.function, self.cells.rows(slice(index, index + 1))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointBasis:
+    """The numbers of one estimate, as it holds them: `JointEstimates` of one row."""
+
+    one: JointEstimates
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """One method: moments."""
+        return ("moments",)
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return self.one.function.low
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return self.one.function.high
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the interval at a level, cut to what is possible."""
+        low, high = self.one.interval(level)
+        return float(low[0]), float(high[0])
+
+
+@np.errstate(all="ignore")  # what is not defined in a row is not known there
+def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
+    """Return the estimates of a smooth function of the totals in each row.
+
+    The sampling variance is kept between 0 and what bounded records allow. Means whose noises are independent are read
+    as everywhere else (`inference.moments`), with the same numbers.
+
+    >>> from hedgerow.inference.joint.functions import Axis
+    >>> from hedgerow.inference.joint.totals import JointTotals
+    >>> sums, products = np.array([[20.0]]), np.array([[[25.0]]])
+    >>> moments = JointTotals(np.array([100.0]), sums, products, np.diag([0.0, 2.0, 2.0]), "gaussian", 100)
+    >>> age = estimate(Mean(Axis(1, 50.0, 50.0)), SideBySide((moments,)))
+    >>> age.value.round(3).tolist(), age.standard_error.round(3).tolist()
+    ([60.0], [2.513])
+    """
+    if isinstance(function, Deviation):
+        return _root_of(function, estimate(function.variance, cells))
+    tangent, defined = _tangent(function, cells)
+    known = defined & _counted(cells)
+    if isinstance(function, Mean) and (moments := _noisy_moments(function, cells)) is not None:
+        return _as_mean(function, cells, tangent, moments)
+    plain = value_of(function, cells.totals)
+    value = function.estimate(cells.totals, cells.sampling + cells.noise)
+    value = np.where(np.isfinite(value), value, plain)
+    known &= np.isfinite(value)
+    possible = function.high - function.low
+    # An interval as wide as everything possible says nothing, and its tangent is far from the function.
+    known &= 2.0 * normal_quantile(0.95) * np.sqrt(tangent.variance) < possible
+    middle = function.low + possible / 2.0 if np.isfinite(possible) else np.clip(0.0, function.low, function.high)
+    value = np.clip(np.where(np.isfinite(value), value, middle), function.low, function.high)
+    reliable = known & _clear(function, cells)
+    if not isinstance(function, Correlation):
+        known = reliable  # near a pole the function may have any value
+    most = np.where(reliable, np.inf, possible / 2.0)
+    factor = _curvature_factor(function, cells, tangent)
+    sampling, noise = (
+        np.minimum(np.where(defined, factor * np.sqrt(part), most), most) for part in (tangent.sampling, tangent.noise)
+    )
+    return JointEstimates(function, cells, value, sampling, noise, reliable, known, tangent)
+
+
+def joint_covariance(estimates: Sequence[JointEstimates]) -> tuple[Floats, Floats]:
+    """Return the sampling and the noise covariance of K functions of the same rows: float arrays (rows, K, K).
+
+    Their diagonals are the squares of the errors that `estimate` gives.
+    """
+    cells, size = estimates[0].cells, len(estimates)
+    homogeneous = all(one.function.homogeneous for one in estimates)
+    sampling, noise = (np.empty((len(cells.totals), size, size)) for _ in range(2))
+    for i, one in enumerate(estimates):
+        for j, other in enumerate(estimates):
+            slopes = one.tangent.slopes, other.tangent.slopes
+            sampling[:, i, j] = cells.sampling_covariance(*slopes, homogeneous=homogeneous)
+            noise[:, i, j] = cells.noise_covariance(*slopes)
+        sampling[:, i, i], noise[:, i, i] = one.sampling_error**2, one.privacy_error**2
+    return sampling, noise
+
+
+def _noisy_moments(function: Mean, cells: SideBySide) -> NoisyMoments | None:
+    """Return the moments of one feature; None where they are not there or their noises are correlated."""
+    block, place = cells.blocks[0], function.x.place
+    square = block.place_of_product(place, place)
+    rows = block.mixing[[0, place, square]]
+    overlap = rows @ rows.T
+    if len(cells.blocks) > 1 or np.abs(overlap - np.diag(np.diag(overlap))).max() > 1e-9 * overlap.max():
+        return None
+    count_sd, total_sd, square_sd = np.sqrt(np.diag(overlap)).tolist()
+    total, product = block.sums[:, place - 1], block.products[:, place - 1, place - 1]
+    return NoisyMoments(block.count, total, product, count_sd, total_sd, square_sd, 0.0)
+
+
+def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent, moments: NoisyMoments) -> JointEstimates:
+    errors, half = mean_errors(moments), function.x.half
+    basis = mean_interval_basis(
+        moments, errors, centre=function.x.centre, reach=half, noise_law=cells.blocks[0].law, method="moments"
+    )
+    return JointEstimates(
+        function,
+        cells,
+        function.x.centre + half * errors.mean,
+        half * errors.sampling_error,
+        half * errors.privacy_error,
+        moments.reliable,
+        moments.reliable,
+        tangent,
+        basis,
+    )
+
+
+def _curvature_factor(function: SmoothFunction, cells: SideBySide, tangent: Tangent) -> Floats:
+    """Return the factor that takes off a standard error what the noise adds to it on average through the slopes.
+
+    The slope of a ratio grows by more where the noise lowers the divisor than it falls where it raises it. To second
+    order the bias of s(T̂) is the mean of s(T̂ ± √λ_k v_k) − s(T̂) over the axes of the noise, each weighted by 1.
+    """
+    spread, axes = np.linalg.eigh(cells.noise)
+    centre = np.sqrt(tangent.noise)
+    bias = np.zeros_like(centre)
+    for size, axis in zip(spread, axes.T, strict=True):
+        if size <= 1e-12 * spread[-1]:
+            continue
+        for sign in (-1.0, 1.0):
+            slopes = gradient(function, cells.totals + _STEP * sign * np.sqrt(size) * axis)
+            moved = np.sqrt(cells.noise_covariance(slopes, slopes))
+            bias += 0.5 * np.where(np.isfinite(moved), moved - centre, 0.0) / _STEP**2
+    relative = bias / np.where(centre > 0.0, centre, 1.0)
+    return 1.0 / (1.0 + np.clip(relative, 0.0, 1.0))
+
+
+def _root_of(function: Deviation, squared: JointEstimates) -> JointEstimates:
+    """Return the roots of estimated variances v. The error of √v is s/(2·(v² + s²)^¼), where s is that of v.
+
+    That is s/(2√v) where v is well above 0. Over the positive estimates of a normal or Laplace v its mean is within 3 %
+    of the true one for every s up to v.
+    """
+    value = np.sqrt(squared.value)
+    spread = squared.standard_error
+    factor = 0.5 / np.maximum(np.sqrt(np.hypot(squared.value, spread)), np.finfo(float).tiny)
+    return JointEstimates(
+        function,
+        squared.cells,
+        value,
+        squared.sampling_error * factor,
+        squared.privacy_error * factor,
+        squared.reliable & (squared.value > 0.0),
+        squared.known,
+        replace(squared.tangent, slopes=squared.tangent.slopes * factor[:, None]),
+        _Roots(squared),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Roots:
+    """The intervals of standard deviations: the roots of those of variances."""
+
+    squared: JointEstimates
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        low, high = self.squared.interval(level)
+        return np.sqrt(low), np.sqrt(high)
+
+
+def _tangent(function: SmoothFunction, cells: SideBySide) -> tuple[Tangent, NDArray[np.bool_]]:
+    slopes = gradient(function, cells.totals)
+    defined = np.asarray(np.isfinite(slopes).all(axis=1))
+    slopes = np.where(defined[:, None], slopes, 0.0)
+    raw = cells.sampling_covariance(slopes, slopes, homogeneous=function.homogeneous)
+    most = np.zeros(len(raw))
+    for block, place in zip(cells.blocks, cells.places, strict=True):
+        low, high = influence_range(slopes[:, place.start + 1 : place.stop], block)
+        most += block.positive_count * -low * high
+    if not function.homogeneous:
+        most = np.full(len(raw), np.inf)
+    sampling = np.minimum(np.maximum(raw, 0.0), most)
+    skew, unsure = cells.skewness(slopes, sampling) if function.homogeneous else (np.zeros(len(raw)),) * 2
+    tangent = Tangent(
+        slopes,
+        raw,
+        sampling,
+        cells.noise_covariance(slopes, slopes) + _second_order(function, cells),
+        cells.spread_noise(slopes),
+        cells.freedom(slopes),
+        cells.noise_draws(slopes),
+        skew,
+        unsure,
+    )
+    return tangent, defined
+
+
+def _second_order(function: SmoothFunction, cells: SideBySide) -> Floats | float:
+    """Return the noise variance of the product of two means beyond its tangent: V_xx V_yy + V_xy²."""
+    if not isinstance(function, Covariance):
+        return 0.0
+    x, y = function.x, function.y
+    n = np.maximum(cells.totals[:, 0], 1.0)
+    first, second, both = (cells.noise[a.place, b.place] * a.half * b.half / n**2 for a, b in ((x, x), (y, y), (x, y)))
+    return np.asarray(first * second + both**2)
+
+
+def _counted(cells: SideBySide) -> NDArray[np.bool_]:
+    """Where the counts stand clear of their noise."""
+    counted = np.ones(len(cells.totals), dtype=bool)
+    for block in cells.blocks:
+        counted &= block.count >= max(RELIABLE_SDS * block.count_sd, 1.0)
+    return counted
+
+
+def _clear(function: SmoothFunction, cells: SideBySide) -> NDArray[np.bool_]:
+    """Where what the function divides by stands clear of its noise."""
+    clear = np.ones(len(cells.totals), dtype=bool)
+    for place in range(len(function.divisors(cells.totals[:1]))):
+
+        def divisor(totals: Numbers, place: int = place) -> Numbers:
+            return function.divisors(totals)[place]
+
+        slopes = gradient(divisor, cells.totals)
+        noise = np.sqrt(cells.noise_covariance(slopes, slopes))
+        clear &= np.abs(value_of(divisor, cells.totals)) >= RELIABLE_SDS * noise
+    return clear
+
+
+def _fieller(
+    estimates: JointEstimates, function: Ratio, radius: tuple[Floats, Floats], level: float
+) -> tuple[Floats, Floats]:
+    """Return Fieller's interval of Σx/Σy: {θ : (X − θY)² ≤ z² Var(X − θY)}, each end at its own critical value."""
+    cells = estimates.cells
+    first, second = np.zeros((2, cells.totals.shape[1]))
+    for row, axis in ((first, function.x), (second, function.y)):
+        row[0], row[axis.place] = axis.centre, axis.half
+    tangent = estimates.tangent
+    # The same sampling variance at the estimate as everywhere: clipped where its noise made it impossible.
+    share = np.where(tangent.raw > 0.0, tangent.sampling / np.where(tangent.raw > 0.0, tangent.raw, 1.0), 0.0)
+    ends = []
+    for critical in radius:
+        factor = np.square(critical / normal_quantile(level))
+        sampling, noise = (
+            Quadratic(
+                scale * (first @ covariance @ first),
+                -2.0 * scale * (first @ covariance @ second),
+                scale * (second @ covariance @ second),
+            )
+            for covariance, scale in ((cells.sampling, factor * share), (cells.noise, factor))
+        )
+        basis = ScoreArrays(
+            a=cells.totals @ first,
+            b=cells.totals @ second,
+            shift=0.0,
+            sampling=sampling,
+            noise=noise,
+            low=function.low,
+            high=function.high,
+            freedom=np.inf,
+            noise_law="gaussian",
+            reliable=estimates.known,
+            method="moments",
+        )
+        ends.append(basis.interval(level))
+    return ends[0][0], ends[1][1]
+
+
+def radii(tangent: Tangent, level: float) -> tuple[Floats, Floats]:
+    """Return how many standard errors the interval reaches below and above, in each row."""
+    from scipy.special import stdtrit
+
+    z = normal_quantile(level)
+    student = stdtrit(np.maximum(tangent.freedom, 1.0), 0.5 + level / 2.0)
+    share = np.where(np.isfinite(tangent.freedom), np.square(student / z), 1.0)
+    sampling = share * tangent.sampling
+    positive = np.where(tangent.variance > 0.0, tangent.variance, 1.0)
+    critical = np.where(tangent.variance > 0.0, _law_quantile(tangent, level, sampling), z)
+    critical = critical * _doubt(tangent, z)
+    growth, wider = correction(critical, tangent.skew, tangent.skew_unsure, tangent.sampling, positive)
+    # A correction of second order holds where it is small; more than this would make up for skewness that hardly any
+    # records have, such as the squares of a column all at one bound but for a few.
+    wider = np.minimum(wider, _MOST_WIDER)
+    critical = critical * np.sqrt(np.where(tangent.variance > 0.0, 1.0 + (wider - 1.0) * sampling / positive, 1.0))
+    tilt = 0.5 * critical**2 * growth / np.sqrt(positive) * tangent.sampling / positive
+    tilt = np.clip(tilt, -critical / 2.0, critical / 2.0)
+    even = np.sqrt(critical**2 + tilt**2)
+    return even - tilt, even + tilt
+
+
+def _doubt(tangent: Tangent, z: float) -> Floats:
+    """Return the factor on the critical value for the noise of the sampling variance.
+
+    A variance W whose noise has relative size c ≤ ½ lowers coverage by a second-order term, for which the factor
+    1 + (z² + 1)c²/8 makes up; less is needed where the sampling variance is about 0 and cannot be much too low. Where c
+    is large, .7 standard deviations of the noise are added to the sampling variance before it is clipped. Coverage,
+    scanned at level .95: at least .948 for c ≤ .4, .942 for all c.
+    """
+    variance = np.where(tangent.variance > 0.0, tangent.variance, 1.0)
+    noise = tangent.spread_noise
+    clear = np.minimum(tangent.sampling / np.where(noise > 0.0, noise, 1.0), 1.0)
+    size = noise / variance
+    lifted = np.sqrt((tangent.noise + np.maximum(tangent.raw + 0.7 * noise, 0.0)) / variance)
+    small = np.minimum(1.0 + (z**2 + 1.0) * size**2 / 8.0 * clear, lifted)
+    return np.maximum(np.where(size <= 0.5, small, lifted), 1.0)
+
+
+def _law_quantile(tangent: Tangent, level: float, sampling: Floats) -> Floats:
+    """Return the quantile of the sum of sampling error and noise over the root of ``tangent.variance``.
+
+    Between whole numbers of draws it is a line in 1/k, which the excess kurtosis is proportional to.
+    """
+    root = np.sqrt(np.where(tangent.variance > 0.0, tangent.variance, 1.0))
+    normal = normal_quantile(level) * np.sqrt(sampling + tangent.noise)
+    if tangent.draws is None:
+        return normal / root
+    fewer = np.floor(tangent.draws)
+    share = (1.0 / fewer - 1.0 / tangent.draws) * fewer * (fewer + 1.0)
+    quantile = np.empty_like(normal)
+    for draws in np.unique(fewer):
+        rows = fewer == draws
+        parts = np.sqrt(sampling[rows]), np.sqrt(tangent.noise[rows])
+        ends = [quantiles_of(averaged_law(int(k)), level, *parts) for k in (draws, draws + 1)]
+        quantile[rows] = ends[0] + share[rows] * (ends[1] - ends[0])
+    return np.maximum(quantile, normal) / root
+
+
+def reach(function: SmoothFunction, cells: SideBySide, tangent: Tangent, sign: float, radius: Floats) -> Floats:
+    """Return the most (sign 1) or least (−1) value over the totals within `radius` standard errors.
+
+    T ← T̂ ± radius·W∇h(T)/√(∇h'W∇h) until it stands still. What is not defined on the way could be anything.
+    """
+    end = function.high if sign > 0.0 else function.low
+    covariance = cells.sampling if function.homogeneous else cells.sampling + cells.counting
+    at = cells.totals
+    best = value_of(function, at)
+    lost = ~np.isfinite(best)
+    best = np.where(lost, end, best)
+    slopes = tangent.slopes
+    for climb in range(_CLIMBS):
+        moved = np.einsum("rij,rj->ri", covariance, slopes)
+        sampled = np.einsum("ri,ri->r", slopes, moved) > 0.0
+        moved = np.where(sampled[:, None], moved, 0.0) + slopes @ cells.noise
+        size = np.sqrt(np.maximum(np.einsum("ri,ri->r", slopes, moved), 0.0))
+        step = moved * (sign * radius / np.where(size > 0.0, size, np.inf))[:, None]
+        new = cells.totals + step
+        # Two points that take turns (a bend stronger than the ellipsoid's) meet in the middle.
+        at = np.where(lost[:, None], at, new if climb < 8 else 0.5 * (at + new))
+        value = value_of(function, at)
+        lost |= ~np.isfinite(value)
+        better = sign * (value - best) > 0.0
+        gained = np.where(better & ~lost, sign * (value - best), 0.0)
+        best = np.where(lost, end, np.where(better, value, best))
+        if climb and (gained <= _ENOUGH * np.abs(best)).all():
+            break
+        slopes = np.where(lost[:, None], 0.0, gradient(function, at))
+        broken = ~np.isfinite(slopes).all(axis=1)
+        lost |= broken
+        best = np.where(broken, end, best)
+        slopes = np.where(lost[:, None], 0.0, slopes)
+    return np.asarray(np.clip(best, function.low, function.high))

@@ -1,0 +1,410 @@
+"""Smooth functions of the totals of a release: the statistics by name, a user's own, and their gradients.
+
+Features are scaled to [−1, 1]; the totals T = (N, S) of one cell stand in one row. A function takes complex totals too,
+so that a complex step gives its gradient to the last digit: h(T + i·ε·e_j) = h(T) + i·ε·∂h/∂T_j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.user_code import quietly
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[Any]  # float or complex
+_STEP = 1e-30
+_DIFFERENCE = 1e-6
+_TRIALS = 8
+_AGREEMENT = 1e-5
+
+
+class SmoothFunction(Protocol):
+    """A smooth function of the totals of cells that stand side by side; see `Smooth` for its parts."""
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        ...
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether doubling all totals leaves the value as it is, as for every function of means."""
+        ...
+
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row: complex array (rows, 1 + d) → (rows,)."""
+        ...
+
+    def estimate(self, totals: Floats, excess: Floats) -> Floats:
+        """Return the value without the bias of products of means; ``excess`` is the covariance of the totals."""
+        ...
+
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what must be at least two standard deviations of its noise: the value divides by it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The mean of one scaled feature in the column's unit: centre + half·S/N; ``place`` is that of S in the totals."""
+
+    place: int
+    centre: float = 0.0
+    half: float = 1.0
+
+    def mean(self, totals: Numbers) -> Numbers:
+        """Return the mean in the column's unit."""
+        return self.centre + self.half * totals[:, self.place] / totals[:, 0]
+
+    def total(self, totals: Numbers) -> Numbers:
+        """Return the sum in the column's unit."""
+        return self.centre * totals[:, 0] + self.half * totals[:, self.place]
+
+
+class Smooth:
+    """What functions have in common: by default one of means, estimated by its value at the estimated means."""
+
+    __slots__ = ()
+    homogeneous = True
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return self._limits()[0]
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return self._limits()[1]
+
+    def _limits(self) -> tuple[float, float]:
+        raise NotImplementedError
+
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
+        return self._value(totals)
+
+    def _value(self, totals: Numbers) -> Numbers:
+        raise NotImplementedError
+
+    def estimate(self, totals: Floats, excess: Floats) -> Floats:
+        """Return the value without the bias of products of means."""
+        return np.asarray(self(totals.astype(complex)).real)
+
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
+        return self._divisors(totals)
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [totals[:, 0]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Smooth):
+    """The mean of a column."""
+
+    x: Axis
+
+    def _limits(self) -> tuple[float, float]:
+        return self.x.centre - self.x.half, self.x.centre + self.x.half
+
+    def _value(self, totals: Numbers) -> Numbers:
+        return self.x.mean(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Smooth):
+    """The sum of a column, or with half 0 and centre 1 the number of records."""
+
+    x: Axis
+    limits: tuple[float, float] = (-math.inf, math.inf)
+
+    homogeneous = False
+
+    def _limits(self) -> tuple[float, float]:
+        return self.limits
+
+    def _value(self, totals: Numbers) -> Numbers:
+        return self.x.total(totals)
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio(Smooth):
+    """Σx / Σy."""
+
+    x: Axis
+    y: Axis
+
+    def _limits(self) -> tuple[float, float]:
+        return -self._most(-1.0), self._most(1.0)
+
+    def _most(self, sign: float) -> float:
+        """Return the largest sign·Σx/Σy over the bounds."""
+        least, most = self.y.centre - self.y.half, self.y.centre + self.y.half
+        top = sign * self.x.centre + self.x.half
+        if least < 0.0:
+            return math.inf
+        if top <= 0.0:
+            return top / most
+        return top / least if least > 0.0 else math.inf
+
+    def _value(self, totals: Numbers) -> Numbers:
+        return self.x.total(totals) / self.y.total(totals)
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [self.y.total(totals)]
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance(Smooth):
+    """E xy − E x · E y; the variance where x is y. ``product`` is the place of Σ of the scaled product.
+
+    The estimate is unbiased: the sampling and the noise covariance of the two means are taken off their product.
+    """
+
+    x: Axis
+    y: Axis
+    product: int
+
+    def _limits(self) -> tuple[float, float]:
+        most = self.x.half * self.y.half
+        return 0.0 if self.x == self.y else -most, most
+
+    def _value(self, totals: Numbers) -> Numbers:
+        n = totals[:, 0]
+        means = totals[:, self.x.place] / n * (totals[:, self.y.place] / n)
+        return self.x.half * self.y.half * (totals[:, self.product] / n - means)
+
+    def estimate(self, totals: Floats, excess: Floats) -> Floats:
+        """Return the unbiased covariance."""
+        n = totals[:, 0]
+        bias = excess[:, self.x.place, self.y.place]
+        bias = bias - totals[:, self.x.place] / n * excess[:, 0, self.y.place]
+        bias = bias - totals[:, self.y.place] / n * excess[:, 0, self.x.place]
+        bias = bias + totals[:, self.x.place] * totals[:, self.y.place] / n**2 * excess[:, 0, 0]
+        return np.asarray(self(totals).real + self.x.half * self.y.half * bias / n**2)
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation(Smooth):
+    """The standard deviation: the root of a variance; not defined where that is negative."""
+
+    variance: Covariance
+
+    def _limits(self) -> tuple[float, float]:
+        return 0.0, self.variance.x.half
+
+    def _value(self, totals: Numbers) -> Numbers:
+        return _root(self.variance(totals))
+
+    def estimate(self, totals: Floats, excess: Floats) -> Floats:
+        """Return the root of the unbiased variance."""
+        return np.asarray(_root(self.variance.estimate(totals, excess).astype(complex)).real)
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [totals[:, 0], self.variance(totals)]
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation(Smooth):
+    """Cov(x, y) / √(Var x · Var y); not defined where a variance is negative."""
+
+    covariance: Covariance
+    first: Covariance
+    second: Covariance
+
+    def _limits(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def _value(self, totals: Numbers) -> Numbers:
+        return self._of(*(part(totals) for part in (self.covariance, self.first, self.second)))
+
+    def estimate(self, totals: Floats, excess: Floats) -> Floats:
+        """Return the correlation of the unbiased covariance and variances."""
+        parts = (part.estimate(totals, excess).astype(complex) for part in (self.covariance, self.first, self.second))
+        return np.asarray(self._of(*parts).real)
+
+    def _of(self, covariance: Numbers, first: Numbers, second: Numbers) -> Numbers:
+        return np.asarray(covariance / (_root(first) * _root(second)))
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [totals[:, 0], self.first(totals), self.second(totals)]
+
+
+def _root(numbers: Numbers) -> Numbers:
+    """Return the square root, NaN where the real part is not positive (a complex root would hide it)."""
+    defined = numbers.real > 0.0
+    return np.where(defined, np.sqrt(np.where(defined, numbers, 1.0)), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunction(Smooth):
+    """A user's smooth function of the means of columns: {name: mean} → number. Made by `smooth_function`.
+
+    ``by_differences``: the function does not take complex numbers, so that its slope is a central difference.
+    """
+
+    function: Callable[[Mapping[str, Any]], Any]
+    columns: tuple[tuple[str, Axis], ...]
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    by_differences: bool = False
+
+    def _limits(self) -> tuple[float, float]:
+        return self.limits
+
+    def _value(self, totals: Numbers) -> Numbers:
+        means = np.stack([axis.mean(totals) for _, axis in self.columns], axis=1)
+        return np.array([self.of_means(row) for row in means], dtype=complex)
+
+    def of_means(self, means: Numbers) -> complex:
+        """Return the value at one vector of means, NaN where the function is not defined."""
+        if not means.imag.any():
+            return self._called(means.real)
+        if not self.by_differences:
+            return self._called(means)
+        size = float(np.abs(means.imag).max())
+        step = _DIFFERENCE * means.imag / size
+        rise = (self._called(means.real + step) - self._called(means.real - step)) / (2.0 * _DIFFERENCE)
+        return self._called(means.real) + 1j * size * rise
+
+    def _called(self, means: Numbers) -> complex:
+        row = dict(zip((name for name, _ in self.columns), means.tolist(), strict=True))
+        value = quietly(lambda: complex(self.function(row)))
+        return complex(math.nan, math.nan) if value is None else value
+
+
+def smooth_function(
+    function: Callable[[Mapping[str, Any]], Any],
+    columns: Mapping[str, Axis],
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> UserFunction:
+    """Return a user's function of means after a trial on public points, before any data are read.
+
+    Parameters
+    ----------
+    function : callable
+        {name: mean} → number; smooth within the bounds.
+    columns : {name: Axis}
+        The columns whose means it takes.
+    limits : (low, high)
+        What is possible for the value.
+
+    Raises
+    ------
+    ParameterError
+        HG112: it fails at every public point. HG129: it has a corner or a jump, or its slope by a complex step is not
+        that by differences, as of the absolute value of a complex number.
+
+    Examples
+    --------
+    >>> axes = {"income": Axis(1, 50.0, 50.0), "size": Axis(2, 4.5, 3.5)}
+    >>> head = smooth_function(lambda t: t["income"] / t["size"], axes)
+    >>> head.by_differences, head.of_means(np.array([60.0, 3.0])).real
+    (False, 20.0)
+    >>> smooth_function(lambda t: abs(t["x"]), {"x": Axis(1)})
+    Traceback (most recent call last):
+    hedgerow.errors.ParameterError: ...
+    """
+    plain = UserFunction(function, tuple(columns.items()), limits)
+    points = _trial_points(plain)
+    values = np.array([plain.of_means(point).real for point in points])
+    usable = points[np.isfinite(values)]
+    if not len(usable):
+        raise ParameterError(
+            "HG112",
+            rule="A function of means is a function of {name: mean} that returns a number.",
+            finding="It returned none at means within the bounds.",
+            remedy="Its means are: " + ", ".join(list(columns)[:20]) + ".",
+        )
+    tangents = [_slopes(plain, point) for point in usable]
+    if all(np.isnan(exact).any() for exact, _ in tangents):
+        plain = replace(plain, by_differences=True)
+    elif not all(_agree(exact, measured) for exact, measured in tangents):
+        raise _not_smooth("Its slope by a complex step differs from that by differences.")
+    if any(_has_corner(plain, first, second) for first, second in pairwise(usable)):
+        raise _not_smooth("It has a corner or a jump within the bounds.")
+    return plain
+
+
+def _not_smooth(finding: str) -> ParameterError:
+    return ParameterError(
+        "HG129",
+        rule="A function of means must be smooth: its error is read from its slope.",
+        finding=finding,
+        remedy="Leave out abs, min, max, round and comparisons; or ask for it with hg.bootstrap.",
+    )
+
+
+def _trial_points(function: UserFunction) -> Floats:
+    """Return fixed points in the inner four fifths of the bounds (a Kronecker sequence)."""
+    centre = np.array([axis.centre for _, axis in function.columns])
+    half = np.array([axis.half for _, axis in function.columns])
+    steps = np.arange(1, _TRIALS + 1)[:, None] * np.modf(np.pi ** np.arange(1, len(centre) + 1))[0]
+    return np.asarray(centre + 0.8 * half * (2.0 * (steps % 1.0) - 1.0))
+
+
+def _slopes(function: UserFunction, point: Floats) -> tuple[Floats, Floats]:
+    """Return the gradient at a point by a complex step and by central differences, in units of the half-ranges."""
+    half = np.diag([axis.half for _, axis in function.columns])
+    exact = [function.of_means(point + 1j * _STEP * row).imag / _STEP for row in half]
+    measured = [
+        (function.of_means(point + 1e-5 * row) - function.of_means(point - 1e-5 * row)).real / 2e-5 for row in half
+    ]
+    return np.array(exact), np.array(measured)
+
+
+def _agree(exact: Floats, measured: Floats) -> bool:
+    scale = float(np.abs(measured).max()) + 1e-12
+    return bool((np.abs(exact - measured) <= _AGREEMENT * scale + 1e-7).all()) or not np.isfinite(measured).all()
+
+
+def _has_corner(function: UserFunction, start: Floats, end: Floats) -> bool:
+    """Whether second differences along a line do not shrink with the square of the step.
+
+    They shrink 16-fold with a quarter of the step where the function is smooth, 4-fold at a corner and not at a jump.
+    A line that passes a pole tells nothing.
+    """
+    fine = np.array([function.of_means(start + share * (end - start)).real for share in np.linspace(0.0, 1.0, 257)])
+    size = np.abs(fine)
+    if not np.isfinite(fine).all() or size.max() > 1e3 * np.median(size) + 1e-300:
+        return False
+    bends = np.abs(np.diff(fine[::4], 2)).max(), np.abs(np.diff(fine, 2)).max()
+    return bool(bends[1] > max(bends[0] / 7.0, 1e-9 * size.max()))
+
+
+def gradient(function: SmoothFunction | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
+    """Return the gradient of a function of totals in each row, by a complex step: float array like ``totals``.
+
+    >>> mean = Mean(Axis(1, 10.0, 2.0))
+    >>> gradient(mean, np.array([[4.0, 2.0]])).tolist()
+    [[-0.25, 0.5]]
+    """
+    slopes = np.empty_like(totals)
+    with np.errstate(all="ignore"):
+        for place in range(totals.shape[1]):
+            moved = totals.astype(complex)
+            moved[:, place] += 1j * _STEP
+            slopes[:, place] = function(moved).imag / _STEP
+    return slopes
+
+
+def value_of(function: SmoothFunction | Callable[[Numbers], Numbers], totals: Floats) -> Floats:
+    """Return the value in each row, NaN where it is not defined."""
+    with np.errstate(all="ignore"):
+        return np.asarray(function(totals.astype(complex)).real)

@@ -1,0 +1,302 @@
+"""The noisy joint moments of a release, cell by cell, and the covariance of their totals.
+
+A record adds φ = (1, f₁ … f_d) to the totals T = (N, S) of its cell, and φφ' to their second moments [[N, S'], [S, Q]].
+The noise on (N, S, Q) has a known covariance, so the sampling covariance of T is estimated from the same numbers, after
+the part of the noise is subtracted.
+
+A function of one cell reads one `JointTotals`; the difference of two cells reads two of them, row by row: `SideBySide`.
+Noise is independent between cells. So is sampling given the counts; the counts themselves are multinomial where the
+number of all records is public, and Poisson otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate, pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.noise_law import draws_of
+from hedgerow.inference.score import skewness_range
+
+Floats = NDArray[np.float64]
+_LATTICE = 9
+_LATTICE_COLUMNS = 3
+_MOST_DRAWS = 64.0  # the law of more is normal within 3e-3 of its quantile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTotals:
+    """Noisy totals and products of d features in each of many cells.
+
+    Attributes
+    ----------
+    count : float array, (cells,)
+        N, public or noisy.
+    sums : float array, (cells, d)
+        S = Σf.
+    products : float array, (cells, d, d)
+        Q = Σff'; symmetric.
+    mixing : float array, (1 + d + d(d + 1)/2, r)
+        The noise on (N, S, upper triangle of Q by rows) is ``mixing @ z``, z independent with variance 1.
+    law : str
+        The law of each z: ``"gaussian"``, ``"laplace"`` or ``"averaged-laplace-k"`` (`inference.noise_law`).
+    n : int or None
+        The public number of records of the whole file under replace-one; None where it is private.
+    powers : tuple of d tuples of whole numbers, or None
+        Feature j of a record is Π u_c ** powers[j][c], with columns u_c scaled to [−1, 1]; None: a column each.
+    """
+
+    count: Floats
+    sums: Floats
+    products: Floats
+    mixing: Floats
+    law: str
+    n: int | None = None
+    powers: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def features(self) -> int:
+        """The number of features d."""
+        return int(self.sums.shape[1])
+
+    @property
+    def totals(self) -> Floats:
+        """(N, S) of each cell: float array (cells, 1 + d)."""
+        return np.concatenate([self.count[:, None], self.sums], axis=1)
+
+    @property
+    def count_is_public(self) -> bool:
+        """Whether no noise is on N."""
+        return not self.mixing[0].any()
+
+    @property
+    def count_sd(self) -> float:
+        """The noise standard deviation of N."""
+        return float(np.linalg.norm(self.mixing[0]))
+
+    @property
+    def positive_count(self) -> Floats:
+        """N, 1 where it is lower: a divisor."""
+        return np.maximum(self.count, 1.0)
+
+    @property
+    def means(self) -> Floats:
+        """S/N of each cell: float array (cells, d)."""
+        return self.sums / self.positive_count[:, None]
+
+    def place_of_product(self, first: int, second: int) -> int:
+        """Return the row of ``mixing`` that holds the noise of Σf_i f_j, for features at these places of the totals."""
+        low, high = min(first, second), max(first, second)
+        size = 1 + self.features
+        return low * size - low * (low - 1) // 2 + high - low
+
+    def rows(self, index: slice) -> JointTotals:
+        """Return some of the cells."""
+        return replace(self, count=self.count[index], sums=self.sums[index], products=self.products[index])
+
+    def transformed(self, matrix: Floats, powers: tuple[tuple[int, ...], ...] | None = None) -> JointTotals:
+        """Return the totals of the features A·(1, f), for a matrix A of shape (new features, 1 + d), and their powers.
+
+        The moments of a polynomial basis are linear in those of another one that spans it, and so is the noise.
+        """
+        whole = np.vstack([np.eye(1, 1 + self.features), matrix])
+        moments = whole @ self._moment_matrix() @ whole.T
+        size = len(whole)
+        rows, columns = np.triu_indices(size)
+        old_rows, old_columns = np.triu_indices(1 + self.features)
+        # Entry (a, b) of A M A' is Σ A_ai A_bj M_ij; an entry of M off the diagonal is there twice.
+        direct = whole[rows][:, old_rows] * whole[columns][:, old_columns]
+        mirrored = whole[rows][:, old_columns] * whole[columns][:, old_rows]
+        linear = direct + np.where(old_rows == old_columns, 0.0, mirrored)
+        # The upper triangle of M by rows is (N, S, upper triangle of Q by rows): the order of `mixing`.
+        return replace(
+            self,
+            count=moments[:, 0, 0],
+            sums=moments[:, 0, 1:],
+            products=moments[:, 1:, 1:],
+            mixing=linear @ self.mixing,
+            powers=powers,
+        )
+
+    def _moment_matrix(self) -> Floats:
+        totals = self.totals
+        matrix = np.empty((len(totals), totals.shape[1], totals.shape[1]))
+        matrix[:, 0, :] = matrix[:, :, 0] = totals
+        matrix[:, 1:, 1:] = self.products
+        return matrix
+
+    def noise_covariance(self) -> Floats:
+        """Return the noise covariance of T = (N, S): float array (1 + d, 1 + d)."""
+        mixing = self.mixing[: 1 + self.features]
+        return mixing @ mixing.T
+
+    def feature_covariance(self) -> Floats:
+        """Return an unbiased estimate of the covariance of one record's features: float array (cells, d, d).
+
+        Σ̂ = (Q/N − m̂m̂' + V)·N/(N − 1), V the noise covariance of m̂ = S/N. It need not be positive definite:
+        making it so would bias it upwards.
+        """
+        n, means = self.positive_count[:, None, None], self.means
+        slopes = np.concatenate(
+            [-means[:, :, None], np.broadcast_to(np.eye(self.features), self.products.shape)], axis=2
+        )
+        noise = slopes @ self.noise_covariance() @ slopes.transpose(0, 2, 1) / n**2
+        raw = self.products / n - means[:, :, None] * means[:, None, :] + noise
+        return np.asarray(raw * np.where(n > 2.0, n / np.where(n > 2.0, n - 1.0, 1.0), 2.0))
+
+    def spread_noise(self, slope: Floats) -> Floats:
+        """Return the noise standard deviation of s'Σ̂s for slopes s of the means: float array (cells,).
+
+        By the delta method, with the second-order term of the squared means.
+        """
+        n, means = self.positive_count, self.means
+        rows, columns = np.triu_indices(self.features)
+        level = np.einsum("cj,cj->c", slope, means)
+        in_products = slope[:, rows] * slope[:, columns] * np.where(rows == columns, 1.0, 2.0)
+        second = np.einsum("cj,cjk,ck->c", slope, self.products, slope) / n
+        derivative = np.concatenate(
+            [(2.0 * level**2 - second)[:, None], -2.0 * level[:, None] * slope, in_products], axis=1
+        )
+        first = derivative @ self.mixing / n[:, None]
+        of_level = np.concatenate([-level[:, None], slope], axis=1) @ self.mixing[: 1 + self.features] / n[:, None]
+        return np.asarray(np.sqrt(np.sum(first**2, axis=1) + 2.0 * np.sum(of_level**2, axis=1) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Blocks of cells with equally many rows; row r of all of them together is one vector of totals.
+
+    ``sources`` numbers the releases that the blocks are from; those of different people are independent.
+    """
+
+    blocks: tuple[JointTotals, ...]
+    sources: tuple[int, ...] = ()
+    totals: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", self.sources or (0,) * len(self.blocks))
+        object.__setattr__(self, "totals", np.concatenate([block.totals for block in self.blocks], axis=1))
+
+    def rows(self, index: slice) -> SideBySide:
+        """Return some of the rows."""
+        return SideBySide(tuple(block.rows(index) for block in self.blocks), self.sources)
+
+    @cached_property
+    def places(self) -> list[slice]:
+        """Where each block stands in the vector of totals."""
+        ends = accumulate((1 + block.features for block in self.blocks), initial=0)
+        return [slice(start, end) for start, end in pairwise(ends)]
+
+    @cached_property
+    def noise(self) -> Floats:
+        """The noise covariance of the totals, the same in each row."""
+        covariance = np.zeros((self.totals.shape[1],) * 2)
+        for block, place in zip(self.blocks, self.places, strict=True):
+            covariance[place, place] = block.noise_covariance()
+        return covariance
+
+    @cached_property
+    def sampling(self) -> Floats:
+        """The sampling covariance of the totals given the counts: float array (rows, D, D)."""
+        covariance = np.zeros((*self.totals.shape, self.totals.shape[1]))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            sums = slice(place.start + 1, place.stop)
+            covariance[:, sums, sums] = block.positive_count[:, None, None] * block.feature_covariance()
+        return covariance
+
+    @cached_property
+    def counting(self) -> Floats:
+        """What the random numbers of records add to the sampling covariance; 0 for functions of means."""
+        squares = self.totals[:, :, None] * self.totals[:, None, :] - self.noise
+        covariance = np.zeros_like(squares)
+        for block, place, source in zip(self.blocks, self.places, self.sources, strict=True):
+            if block.count_is_public:
+                continue
+            covariance[:, place, place] += squares[:, place, place] / block.positive_count[:, None, None]
+            if block.n is not None:
+                for other, beside in zip(self.sources, self.places, strict=True):
+                    if other == source:
+                        covariance[:, place, beside] -= squares[:, place, beside] / block.n
+        return covariance
+
+    def sampling_covariance(self, first: Floats, second: Floats, *, homogeneous: bool) -> Floats:
+        """Return g₁'Sg₂ of two slopes in each row, not clipped."""
+        covariance = self.sampling if homogeneous else self.sampling + self.counting
+        return np.asarray(np.einsum("ri,rij,rj->r", first, covariance, second))
+
+    def noise_covariance(self, first: Floats, second: Floats) -> Floats:
+        """Return g₁'Vg₂ of two slopes in each row."""
+        return np.asarray(np.einsum("ri,ij,rj->r", first, self.noise, second))
+
+    def spread_noise(self, slopes: Floats) -> Floats:
+        """Return the noise standard deviation of the sampling variance g'Sg in each row."""
+        square = np.zeros(len(slopes))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            of_means = slopes[:, place.start + 1 : place.stop] * block.positive_count[:, None]
+            square += (block.spread_noise(of_means) / block.positive_count) ** 2
+        return np.sqrt(square)
+
+    def freedom(self, slopes: Floats) -> Floats:
+        """Return the records behind the sampling variance, less one: those of the blocks by their parts (Welch)."""
+        whole, parts = np.zeros(len(slopes)), np.zeros(len(slopes))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            sums = slice(place.start + 1, place.stop)
+            part = np.einsum("ri,rij,rj->r", slopes[:, sums], self.sampling[:, sums, sums], slopes[:, sums])
+            part = np.maximum(part, 0.0)
+            whole += part
+            parts += part**2 / np.maximum(block.positive_count - 1.0, 1.0)
+        return np.where(parts > 0.0, whole**2 / np.where(parts > 0.0, parts, 1.0), np.inf)
+
+    def noise_draws(self, slopes: Floats) -> Floats | None:
+        """Return of how many equal draws the noise of g'T has the kurtosis; None where it is normal.
+
+        A sum of independent Laplace numbers is read as the sum of k equal ones with its variance and its kurtosis.
+        """
+        if all(draws_of(block.law) is None for block in self.blocks):
+            return None
+        second, fourth = np.zeros(len(slopes)), np.zeros(len(slopes))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            parts = slopes[:, place] @ block.mixing[: 1 + block.features]
+            second += np.sum(parts**2, axis=1)
+            fourth += np.sum(parts**4, axis=1) / (draws_of(block.law) or np.inf)
+        equal = np.where(fourth > 0.0, second**2 / np.where(fourth > 0.0, fourth, 1.0), _MOST_DRAWS)
+        return np.clip(equal, 1.0, _MOST_DRAWS)
+
+    def skewness(self, slopes: Floats, sampling: Floats) -> tuple[Floats, Floats]:
+        """Return μ₃/v of what records add to g'T, and how far it may lie to either side (`inference.skewness`)."""
+        middle, unsure, whole = (np.zeros(len(slopes)) for _ in range(3))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            sums = slice(place.start + 1, place.stop)
+            slope, n = slopes[:, sums], block.positive_count
+            part = np.maximum(np.einsum("ri,rij,rj->r", slope, self.sampling[:, sums, sums], slope), 0.0)
+            low, high = influence_range(slope, block)
+            skew, doubt = skewness_range(np.zeros(len(slope)), part / n, low, high)
+            middle += part * skew
+            unsure += part * doubt
+            whole += part
+        sampled = (whole > 0.0) & (sampling > 0.0)
+        divisor = np.where(sampled, whole, 1.0)
+        return np.where(sampled, middle / divisor, 0.0), np.where(sampled, unsure / divisor, 0.0)
+
+
+def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]:
+    """Return the least and the most that a record can add to g'(T − E T).
+
+    Exact for features that are columns of their own; for polynomials of at most three columns over a lattice of nine
+    values a column; else a bound.
+    """
+    level = np.einsum("rj,rj->r", slopes, np.clip(block.means, -1.0, 1.0))
+    powers = np.array(block.powers if block.powers is not None else np.eye(block.features, dtype=int))
+    if powers.shape[1] <= _LATTICE_COLUMNS and (powers.sum(axis=1) > 1).any():
+        axis = np.linspace(-1.0, 1.0, _LATTICE)
+        points = np.array(list(product(axis, repeat=powers.shape[1])))
+        values = slopes @ np.prod(points[None, :, :] ** powers[:, None, :], axis=2)
+        low, high = values.min(axis=1), values.max(axis=1)
+    else:
+        even = (powers % 2 == 0).all(axis=1)
+        low = np.sum(np.where(even, np.minimum(slopes, 0.0), -np.abs(slopes)), axis=1)
+        high = np.sum(np.where(even, np.maximum(slopes, 0.0), np.abs(slopes)), axis=1)
+    return np.minimum(low - level, 0.0), np.maximum(high - level, 0.0)

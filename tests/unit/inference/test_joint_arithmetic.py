@@ -1,0 +1,134 @@
+"""Estimates computed with: errors carry their correlations, and what has no known joint law is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hedgerow.errors import ParameterError
+from hedgerow.inference.joint.arithmetic import JointValue, covariance_of, to_uncertainties
+from hedgerow.inference.joint.estimates import estimate
+from hedgerow.inference.joint.functions import Axis, Mean, Ratio, Total
+from hedgerow.inference.joint.totals import JointTotals, SideBySide
+
+N = (300, 500)
+X, Y = Axis(1, 40.0, 40.0), Axis(2, 30.0, 30.0)
+COUNT = Total(Axis(0, 0.0, 1.0), (0.0, math.inf))
+
+
+def release(noise_sd: float = 4.0, n: int | None = sum(N), seed: int = 7) -> JointTotals:
+    """Two cells with 300 and 500 records of two correlated features, all totals noisy."""
+    rng = np.random.default_rng(seed)
+    sums, products = [], []
+    for size in N:
+        u = np.clip(rng.normal(0.1, 0.3, size), -1, 1)
+        f = np.stack([u, np.clip(0.7 * u + rng.normal(0, 0.2, size), -1, 1)], axis=1)
+        sums.append(f.sum(axis=0))
+        products.append(f.T @ f)
+    return JointTotals(np.array(N, float), np.array(sums), np.array(products), noise_sd * np.eye(6), "laplace", n)
+
+
+RELEASE = release()
+AGE, OTHER, YEARS = (JointValue.of(RELEASE, *term) for term in ((0, Mean(X)), (1, Mean(X)), (0, Mean(Y))))
+
+
+def test_a_difference_of_two_means_of_the_same_people_knows_their_covariance() -> None:
+    sampling, noise = covariance_of([AGE, YEARS])
+    made = AGE - YEARS
+    assert made.estimate == pytest.approx(AGE.estimate - YEARS.estimate)
+    assert made.sampling_error**2 == pytest.approx(sampling[0, 0] + sampling[1, 1] - 2 * sampling[0, 1], rel=2e-3)
+    assert made.privacy_error**2 == pytest.approx(noise[0, 0] + noise[1, 1] - 2 * noise[0, 1], rel=2e-3)
+    assert noise[0, 1] != 0.0  # the noise of the count is in both means
+    assert made.sampling_error < 0.9 * math.hypot(AGE.sampling_error, YEARS.sampling_error)
+
+
+def test_cells_of_one_release_are_independent() -> None:
+    made = AGE - OTHER
+    assert made.sampling_error == pytest.approx(math.hypot(AGE.sampling_error, OTHER.sampling_error), rel=2e-3)
+    assert made.privacy_error == pytest.approx(math.hypot(AGE.privacy_error, OTHER.privacy_error), rel=2e-3)
+    low, high = made.confidence_interval().low, made.confidence_interval().high
+    assert low < made.estimate < high
+    assert (high - low) / (2 * 1.96 * made.standard_error) == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_quotient_of_two_means_is_the_ratio() -> None:
+    made, ratio = AGE / YEARS, estimate(Ratio(X, Y), SideBySide((RELEASE.rows(slice(0, 1)),)))
+    assert made.estimate == pytest.approx(float(ratio.value[0]))
+    assert made.standard_error == pytest.approx(float(ratio.standard_error[0]), rel=0.01)
+    interval, ends = made.confidence_interval(), ratio.interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
+
+
+def test_numbers_scale_and_shift() -> None:
+    for made, scale, shift in (
+        (2 * AGE, 2, 0),
+        (AGE * 2, 2, 0),
+        (AGE / 4, 0.25, 0),
+        (-AGE, -1, 0),
+        (1 - AGE, -1, 1),
+        (AGE + 5, 1, 5),
+        (5 + AGE, 1, 5),
+        (AGE - 5, 1, -5),
+    ):
+        assert made.estimate == pytest.approx(scale * AGE.estimate + shift)
+        assert made.standard_error == pytest.approx(abs(scale) * AGE.standard_error, rel=2e-3)
+    assert (AGE - AGE).standard_error == 0.0
+    assert (AGE - AGE).confidence_interval().high == 0.0
+    assert (100 / AGE).estimate == pytest.approx(100 / AGE.estimate)
+    with pytest.raises(TypeError):
+        AGE + "1"
+
+
+def test_functions_of_values() -> None:
+    assert AGE.log().standard_error == pytest.approx(AGE.standard_error / AGE.estimate, rel=0.01)
+    assert AGE.log().exp().estimate == pytest.approx(AGE.estimate)
+    assert AGE.sqrt().estimate == pytest.approx(math.sqrt(AGE.estimate))
+    general = (AGE + 0 * YEARS).confidence_interval()
+    logarithm = AGE.log().confidence_interval()
+    assert (math.exp(logarithm.low), math.exp(logarithm.high)) == pytest.approx((general.low, general.high), rel=2e-3)
+
+
+def test_counts_of_all_cells_add_up_to_a_public_number() -> None:
+    """Replace-one: n is public, and the sampling errors of the parts cancel. Add-remove: n is random itself."""
+    first, second = JointValue.of(RELEASE, 0, COUNT), JointValue.of(RELEASE, 1, COUNT)
+    assert first.sampling_error == pytest.approx(math.sqrt(300 * 500 / 800), rel=0.01)
+    assert (first + second).sampling_error == pytest.approx(0.0, abs=0.2)
+    assert (first + second).privacy_error == pytest.approx(4 * math.sqrt(2))
+    private = release(n=None)
+    whole = JointValue.of(private, 0, COUNT) + JointValue.of(private, 1, COUNT)
+    assert whole.sampling_error == pytest.approx(math.sqrt(800), rel=0.02)
+
+
+def test_releases_that_may_hold_the_same_people_are_refused() -> None:
+    elsewhere = JointValue.of(release(seed=8), 0, Mean(X))
+    for combine in (lambda: AGE - elsewhere, lambda: elsewhere / AGE, lambda: covariance_of([AGE, elsewhere])):
+        with pytest.raises(ParameterError) as refused:
+            combine()
+        assert refused.value.code == "HG130"
+    made = AGE - elsewhere.of_others()
+    assert made.standard_error == pytest.approx(math.hypot(AGE.standard_error, elsewhere.standard_error), rel=2e-3)
+    assert (made + AGE).standard_error == pytest.approx(
+        math.hypot(2 * AGE.standard_error, elsewhere.standard_error), rel=2e-3
+    )
+    sampling, _ = covariance_of([AGE, elsewhere.of_others(), made])
+    assert sampling[0, 1] == 0.0
+    assert sampling[0, 2] == pytest.approx(AGE.sampling_error**2, rel=2e-3)
+
+
+def test_what_is_divided_by_noise_is_not_reliable() -> None:
+    drowned = release(noise_sd=60.0)
+    difference = JointValue.of(drowned, 0, Mean(X)) - JointValue.of(drowned, 1, Mean(X))
+    made = AGE.of_others() / difference
+    assert not made.reliable
+    assert made.confidence_interval().low == -math.inf
+    assert "not" not in repr(AGE)
+    assert repr(AGE).startswith("<JointValue 4")
+
+
+def test_to_uncertainties_carries_the_correlations() -> None:
+    pytest.importorskip("uncertainties")
+    age, years, other = to_uncertainties([AGE, YEARS, OTHER])
+    assert (age - years).std_dev == pytest.approx((AGE - YEARS).standard_error, rel=2e-3)
+    assert (age - other).std_dev == pytest.approx((AGE - OTHER).standard_error, rel=2e-3)
+    assert (age / years).std_dev == pytest.approx((AGE / YEARS).standard_error, rel=0.01)
+    assert age.nominal_value == AGE.estimate
