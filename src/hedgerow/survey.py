@@ -39,7 +39,7 @@ from hedgerow.tables.opened import Opened
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.release import release_table
 
-# An object's id is its own within one process alone, and a release may be sent to another.
+# The id of an object is unique within one process only, and a release may be sent to another process.
 _PROCESS = token_hex(8)
 
 
@@ -56,10 +56,10 @@ def open(
 ) -> Survey:
     """Open a source for private releases. Reads names and types only, no value.
 
-    A frame that is the result of a filter cannot be told from another: under replace-one its number of records is
-    stated exactly, so to filter first publishes how many pass the filter. Give all records, and name the part by `by`.
+    Do not filter a frame before opening it: under replace-one the number of records is stated exactly, so filtering
+    first publishes how many records pass the filter. Give all records, and select a part by `by`.
     In a CSV file LF, CR LF and CR alone end a line outside quotation marks; a blank line is no record, unless there is
-    one column, where it is a missing value. Types that were inferred from values are told in a `HedgerowWarning`.
+    one column, where it is a missing value. A `HedgerowWarning` lists types that were inferred from values.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def open(
     """
     declared = None if facts is None else facts if isinstance(facts, Facts) else Facts.read(facts)
     with naming_facts_nearby(facts, source):
-        told = protection_of(declared, relation=relation, unit=unit, target=target)
+        protection = protection_of(declared, relation=relation, unit=unit, target=target)
         _check_source(source, declared)
     if source is None and declared is not None and declared.data is not None:
         source, table = declared.data_path, declared.data.table if table is None else table
@@ -109,11 +109,11 @@ def open(
         warnings.warn(inferred, HedgerowWarning, stacklevel=3)
     return Survey(
         opened,
-        told.relation,
-        told.unit,
-        told.target,
+        protection.relation,
+        protection.unit,
+        protection.target,
         declared,
-        told.notes,
+        protection.notes,
         None if kept is None else Path(kept).resolve(),
         _identity(source, table),
     )
@@ -132,7 +132,7 @@ def _check_source(source: object, declared: Facts | None) -> None:
 
 
 def _identity(source: object, table: str | None) -> str:
-    """Return what tells one opened source from another: the place of a file, or the very object of a frame."""
+    """Return what identifies an opened source: the path of a file, or the identity of a frame."""
     if isinstance(source, (str, PathLike)):
         return f"{Path(source).resolve()}::{table or ''}"
     return f"object {_PROCESS} {id(source)}"
@@ -151,11 +151,11 @@ class Survey:
     facts : Facts or None
         What is declared about the source.
     overrides : tuple of str
-        Which of the facts the call that opened it overrides; said on every certificate.
+        Which of the facts the opening call overrides; every certificate lists them.
     ledger : Path or None
         Where prices are reserved.
     identity : str
-        What tells this source from another, within this process.
+        Identifies this source within this process.
     """
 
     source: Source
@@ -209,9 +209,9 @@ class Survey:
         >>> plan.forecast({"age": {"mean": 40, "sd": 10}})[0].half_width > 0
         True
         """
-        told = Protection(self.relation, self.unit, self.target, self.overrides)
+        protection = Protection(self.relation, self.unit, self.target, self.overrides)
         with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
-            plan = planned(statistics, told, self.facts, n=self.n, **options)
+            plan = planned(statistics, protection, self.facts, n=self.n, **options)
         for item in plan.items:
             if item.design is not None:
                 self.source.check(item.design.query)
@@ -368,8 +368,8 @@ class Survey:
         return self._table(count(), guarantee=guarantee, by=by, **options)
 
     def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
-        told = Protection(self.relation, self.unit, self.target, self.overrides)
-        opened = Opened(self.source, told, self.facts, self.n, self.ledger, self._backend())
+        protection = Protection(self.relation, self.unit, self.target, self.overrides)
+        opened = Opened(self.source, protection, self.facts, self.n, self.ledger, self._backend())
         if guarantee == "dp":
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:

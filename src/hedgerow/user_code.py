@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def quietly(call: Callable[[], T]) -> T | None:
-    """Return what `call` returns, None where it fails: nothing is printed, warned of, logged or raised.
+    """Return what `call` returns, None if it fails: nothing is printed, warned of, logged or raised.
 
     A real interrupt from outside, Ctrl-C or a signal that ends the process, still arrives; the same exception raised
     by the code itself does not.
@@ -44,7 +44,7 @@ def quietly(call: Callable[[], T]) -> T | None:
     with silence():
         try:
             return call()
-        except BaseException:  # SystemExit, KeyboardInterrupt and what compiled code raises would tell as well
+        except BaseException:  # SystemExit, KeyboardInterrupt and errors of compiled code could reveal data too
             if _running.interrupted:
                 raise
             return None
@@ -52,7 +52,7 @@ def quietly(call: Callable[[], T]) -> T | None:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Shut every way of saying something, for many calls of `quietly` at the cost of one.
+    """Close every output but the result, for many calls of `quietly` at the cost of one.
 
     Streams, filters and levels belong to the whole process, so one thread at a time is inside; a nested call of the
     same thread passes.
@@ -72,7 +72,7 @@ def silence() -> Iterator[None]:
             shut.enter_context(redirect_stdout(nowhere))
             shut.enter_context(redirect_stderr(nowhere))
             shut.enter_context(np.errstate(all="ignore"))
-            # Recorded and thrown away: a function that changes the filters itself is not heard either.
+            # Recorded and thrown away, so that a function that changes the filters is silent too.
             shut.enter_context(warnings.catch_warnings(record=True))
             warnings.simplefilter("ignore")
             shut.callback(logging.disable, level)
@@ -86,7 +86,7 @@ def silence() -> Iterator[None]:
 
 @dataclass
 class _Running:
-    """Who is inside, how deep, and whether a signal came from outside meanwhile."""
+    """The lock, how many calls are nested, and whether a signal came from outside meanwhile."""
 
     lock: Any = field(default_factory=threading.RLock)
     depth: int = 0

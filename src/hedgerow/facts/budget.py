@@ -22,7 +22,7 @@ _EPSILON_RANGE = (1e-3, 1e2)
 
 
 def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
-    """Return `value` as a positive, finite float, or refuse it by name."""
+    """Return `value` as a positive, finite float, or raise an error that names it."""
     number = real(value)
     if number is not None and number > 0.0:
         return number
@@ -35,10 +35,10 @@ def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
 
 
 def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
-    """Warn where δ is so large that the guarantee lets a mechanism publish some record as it is.
+    """Warn if δ is so large that a mechanism with this guarantee may publish some record unchanged.
 
     The mechanism that publishes each record with probability δ keeps (0, δ), so of n records it publishes nδ on
-    average: δ must lie below 1/n. Under add-remove n is private, and a warning may not tell anything of it. There, and
+    average: δ must lie below 1/n. Under add-remove n is private, and a warning must not depend on it. There, and
     for tables of fewer records, δ must not exceed 1e-3: a record in a thousand.
 
     Parameters

@@ -1,6 +1,6 @@
-"""The public facts: what is declared about the data and never read off them.
+"""What is declared about the values of a column, and never read from the data.
 
-Bounds and step make a `Grid`, declared values a `Category`; `Missing` says what a cell that is no number counts as.
+Bounds and step make a `Grid`, declared values a `Category`; `Missing` says what a value that is not a number counts as.
 
 Notation (private_bootstrap.md §1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U −
 L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
@@ -217,7 +217,7 @@ class Category:
 
 
 def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values in their order; those of a set, which another run would hold otherwise, sorted."""
+    """Return the values in their order; those of a set sorted, since the order of a set changes from run to run."""
     listed = tuple(plain(value) for value in values)
     if not isinstance(values, Set):
         return listed

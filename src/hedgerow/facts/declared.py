@@ -1,4 +1,4 @@
-"""What a custodian declares about a table, once for all releases: whom it protects, its columns, what may be spent.
+"""The facts that a custodian declares about a table, once for all releases: protection, columns, budget.
 
 Everything here is public and comes from a codebook, a law or a decision; nothing is ever read off values. `Facts` is
 made in Python, or read from a file by `Facts.read`; the file's fields are described in `facts_file`. `Protection` is
@@ -47,7 +47,7 @@ class ColumnFacts:
     missing : Missing or None
         What a missing value counts as.
     source : str or None
-        Where all this is known from. A fact without a source is flagged on every certificate that rests on it.
+        Where these facts are known from. Every certificate that rests on a fact without a source says so.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class ColumnFacts:
                 object.__setattr__(self, name, tuple(value))
 
     def checked(self, column: str) -> ColumnFacts:
-        """Return self where it holds together; `column` is named in a refusal."""
+        """Return self if its parts agree; an error names `column`."""
         if self.bounds is not None or self.step is not None:
             Grid.from_bounds(column, self.bounds, self.step)
         if self.categories is not None or self.other:
@@ -271,16 +271,16 @@ def protection_of(
     ('target: file in this call, not population as in the facts',)
     """
     declared = Facts() if facts is None else facts
-    told = {
+    pairs = {
         "relation": (relation, declared.relation),
         "unit": (unit, declared.unit),
         "target": (target, declared.target),
     }
-    chosen = {name: fact if given is None else given for name, (given, fact) in told.items()}
+    chosen = {name: fact if given is None else given for name, (given, fact) in pairs.items()}
     parsed = parse_relation(chosen["relation"]), parse_unit(chosen["unit"]), parse_target(chosen["target"])
     notes = tuple(
         f"{name}: {given} in this call, not {fact} as in the facts"
-        for name, (given, fact) in told.items()
+        for name, (given, fact) in pairs.items()
         if facts is not None and given is not None and fact is not None and given != fact
     )
     return Protection(*parsed, notes)

@@ -1,7 +1,7 @@
 """The facts file, ``hedgerow.toml``: its fields, its JSON Schema, and how it is read. Needs pydantic; imported on use.
 
 The models below say what a file may hold and refuse any field that they do not know: a misspelt fact that was silently
-ignored would be a promise silently broken. What a fact means is checked by `declared.Facts`.
+ignored would break a promise without notice. `declared.Facts` checks what a fact means.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _Format = Annotated[Text, AfterValidator(_known_format), WithJsonSchema({"enum":
 
 
 class _Part(BaseModel):
-    # Strict: true is no number and "1" is none either; TOML has types of its own.
+    # Strict: neither true nor "1" is a number; TOML has types of its own.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""A refusal for want of a public fact names the facts file that lies near. It is never used without being asked for."""
+"""An error about a missing public fact names a facts file nearby. The file is never used unless it is asked for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _USUAL = "hedgerow.toml"
 
 @contextmanager
 def naming_facts_nearby(facts: object, source: object) -> Iterator[None]:
-    """Let a refusal for want of a fact name a facts file beside the data or in this folder, where none was given."""
+    """Add to an error about a missing fact the facts file beside the data or in this folder, if none was given."""
     try:
         yield
     except HedgerowError as refused:
@@ -25,7 +25,7 @@ def naming_facts_nearby(facts: object, source: object) -> Iterator[None]:
 
 
 def advise(refused: HedgerowError, source: object) -> None:
-    """Add to a refusal where a facts file lies and how to use it; nothing where there is none."""
+    """Add to an error where a facts file lies and how to use it; without such a file add nothing."""
     if where := _place(source):
         path, words = where
         sentence = f"There is a {_USUAL} {words}: to use it, give"

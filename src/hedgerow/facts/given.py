@@ -48,17 +48,17 @@ def plain(value: Any) -> Any:
     >>> plain(np.int64(3)), plain(np.array(0.5)), plain(np.bool_(True)), plain("a")
     (3, 0.5, True, 'a')
     """
-    # Known by its dtype, so that NumPy need not be imported. A date, a duration and a masked value are no numbers.
+    # Recognised by its dtype, so that NumPy need not be imported. Dates, durations and masked values are not numbers.
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind not in ("b", "i", "u", "f", "U") or getattr(value, "ndim", None) != 0 or hasattr(value, "mask"):
         return value
     found = value.item()
-    # A long double has no type of Python's, and stays what it is.
+    # Python has no type for a long double, so it becomes a float.
     return found if isinstance(found, (bool, int, float, str)) else float(found)
 
 
 def exact(value: object) -> Fraction | None:
-    """Return a number as the decimal that it prints as; None where it is no finite number.
+    """Return a number as the decimal that it prints as; None for what is not a finite number.
 
     >>> exact(0.1), exact(Fraction(1, 3)), exact(Decimal("0.1")), exact(True), exact(float("nan"))
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 10), None, None)
@@ -84,7 +84,7 @@ _MOST_DIGITS = 400
 
 
 def real(value: object) -> float | None:
-    """Return a number as a float; None where it is no number, not finite, or too large for one.
+    """Return a number as a float; None for what is not a number, not finite, or too large for a float.
 
     >>> real(Fraction(1, 4)), real(1), real("1"), real(10**400)
     (0.25, 1.0, None, None)
@@ -99,7 +99,7 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number as an int; None where it is none. A float is none, whatever it holds.
+    """Return a whole number as an int; None for anything else, floats such as 50.0 included.
 
     >>> import numpy as np
     >>> whole(np.int32(50)), whole(Decimal(50)), whole(50.0), whole(True)
@@ -113,7 +113,7 @@ def whole(value: object) -> int | None:
 
 
 def check_text(text: str, what: str) -> None:
-    r"""Check that a text can be written as UTF-8 (HG211); a lone surrogate, as for a stray byte of a shell, can not.
+    r"""Check that a text can be written as UTF-8 (HG211); a lone surrogate, which stands for an invalid byte, cannot.
 
     >>> check_text("größe", "A declared value")
     >>> check_text("gr\udcf6sse", "A declared value")

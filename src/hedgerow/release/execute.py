@@ -41,7 +41,7 @@ def public_count(facts: PublicFacts) -> Estimate:
 
 
 def certificate_of(plan: Plan) -> Certificate:
-    """Price the plan: the certificate depends on public facts alone, so it is written before data are read."""
+    """Return the certificate of the plan. It depends on public facts alone, so it is made before data are read."""
     profile = None if plan.calibrated is None else plan.calibrated.profile
     return certify(
         plan.mechanism,

@@ -36,7 +36,7 @@ class Plan:
     Attributes
     ----------
     request : Request
-        What was asked for, what it left unsaid taken from the facts.
+        What was asked for, completed from the facts.
     facts : PublicFacts
         Whom the guarantee protects, and n where it is public.
     items : tuple of PlannedStatistic
@@ -99,7 +99,7 @@ class Plan:
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
 
     def public_record(self) -> dict[str, Any]:
-        """Return the request as plain JSON data: what tells it from another, all of it public."""
+        """Return the request as plain JSON data, all of it public; two requests are the same if this is the same."""
         request = self.request
         return {
             "statistics": [statistic.public_record() for statistic in request.statistics],
@@ -111,7 +111,7 @@ class Plan:
         }
 
     def assumptions(self) -> tuple[str, ...]:
-        """Return what the certificate says beside the price: what is taken as declared, and on whose word."""
+        """Return the assumptions on the certificate: what is taken as declared, and which facts have no source."""
         pairs = zip(self.request.statistics, self.request.policies, strict=True)
         complete = dict.fromkeys(
             statistic.column for statistic, policy in pairs if statistic.column and policy is Missing.DECLARED_COMPLETE
@@ -188,7 +188,7 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw) -> Plan:
 
 def planned(
     statistics: object,
-    told: Protection,
+    protection: Protection,
     facts: Facts | None,
     *,
     n: int | None,
@@ -209,7 +209,7 @@ def planned(
     >>> planned(count(), protection_of(None, relation="add-remove"), None, n=None, epsilon=1.0)
     <Plan of 1 statistic of 1 cell, ε ≤ 0.9997 at δ = 1e-06, add-remove>
     """
-    about = replace(context or Context(), facts=facts, units=isinstance(told.unit, UnitLimit))
+    about = replace(context or Context(), facts=facts, units=isinstance(protection.unit, UnitLimit))
     request = parse_request(statistics, context=about, **options)
-    request = replace(request, notes=(*told.notes, *request.notes))
-    return make_plan(request, PublicFacts(told.relation, told.unit, told.target, n))
+    request = replace(request, notes=(*protection.notes, *request.notes))
+    return make_plan(request, PublicFacts(protection.relation, protection.unit, protection.target, n))

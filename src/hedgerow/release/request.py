@@ -21,9 +21,9 @@ from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
 
 N_DRAWS = 10
-"""From ten draws on a sample of a hundred can hardly be told from a normal one (Brawner & Honaker, Figure 3)."""
+"""With ten draws or more, a sample of a hundred looks normal (Brawner & Honaker, Figure 3)."""
 MOST_RESAMPLES = 10_000
-# A cell is a line of the result: beyond this nothing would be left of memory after the price was paid.
+# A cell is a line of the result: with more the result would not fit into memory, after the price was paid.
 MOST_CELLS = 100_000
 
 
@@ -80,7 +80,7 @@ class Request:
         return {"laplace": "geometric", "gaussian": "gaussian"}.get(self.noise, "auto")
 
     def public_record(self) -> dict[str, Any]:
-        """Return the options as plain JSON data: what tells this request from another."""
+        """Return the options as plain JSON data, by which a repeated request is recognised."""
         # A request that the old names could express is written as it always was.
         usual = {"moments": "gaussian"}.get(self.estimator, "auto")
         named = self.estimator in ("moments", "bootstrap") and self.noise not in ("auto", usual)
@@ -106,7 +106,7 @@ class Context:
     Attributes
     ----------
     facts : Facts or None
-        What a call leaves unsaid is taken from them.
+        They complete what a call does not give.
     units : bool
         Whether units have several rows.
     most_cells : int
@@ -123,7 +123,7 @@ class Context:
 
 @takes(PlanOptions, estimator="auto", noise="auto")
 def parse_request(statistics: object, *, context: Context | None = None, **options: Unpack[PlanOptions]) -> Request:
-    """Check the arguments of a release, what they leave unsaid taken from the facts.
+    """Check the arguments of a release, and complete them from the facts.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What a call leaves unsaid, taken from the facts: bounds and step, categories, missing policy.
+"""Completes a call from the facts: bounds and step, categories, missing policy.
 
-Arguments of a call override the facts. Whatever of the facts a release rests on without a source, and whatever of them
-it overrides, is said in a sentence that goes on its certificate.
+Arguments of a call override the facts. The certificate names every fact that is used without a source, and every fact
+that the call overrides.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Resolver:
             return grid
         grid = Grid.from_bounds(column, fact.bounds, fact.step)
         if asked.steps is not None and grid.steps > 2 * asked.steps:
-            # A quantile reads every grid value as a cell of its own: a step much finer than its own would drown it.
+            # A quantile reads every grid value as a cell of its own: with a much finer step the noise would hide it.
             return replace(Grid.from_bounds(column, fact.bounds), steps=asked.steps)
         return grid
 

@@ -1,4 +1,4 @@
-"""The one shape in which data enter: how many records share a grid value, cell by cell.
+"""The form in which data enter: the number of records of each grid value in each cell.
 
 Records with the same q are exchangeable, so a histogram is all that an additive statistic, or a bootstrap of one,
 can use; whatever n is, the work after it is O(distinct values) (private_bootstrap.md §1).
@@ -58,7 +58,7 @@ class Histogram:
         return len(self.missing)
 
     def total(self) -> int:
-        """Return the number of records, whatever became of them."""
+        """Return the number of all records: counted, missing, and outside every cell."""
         return int(self.count.sum()) + int(self.missing.sum()) + self.outside
 
     def filled(self, index: int) -> Histogram:

@@ -1,4 +1,4 @@
-"""How many resamples: enough that the spread is known, few enough that each one's noise does not hide it.
+"""The number of resamples: many enough to estimate the spread, few enough that the noise of each does not hide it.
 
 The noise of one replicate grows with k (σ₁² = kτ² at one privacy cost), so more resamples are not better. In units of
 τ² the spread estimates R' = v'/τ² with standard error (R' + k)√(2/k), least at k = R'; the width of the calibrated
@@ -15,7 +15,8 @@ from hedgerow.facts.given import shown
 # The numbers of resamples whose critical curves are shipped; a choice is rounded to one of them.
 LADDER = (5, 7, 10, 14, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 FEWEST, MOST = 10, 300
-UNKNOWN_N = 50  # where n is private nothing public says how large the spread is; 50 loses least over R' from 1 to 300
+# With a private n the spread cannot be guessed from public facts; 50 loses least over R' from 1 to 300.
+UNKNOWN_N = 50
 
 
 def choose_n_resamples(

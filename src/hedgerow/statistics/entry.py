@@ -51,7 +51,7 @@ GRID = {"bounds": BOUNDS, "step": STEP}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the registry knows of a statistic.
+    """How the rest of hedgerow finds a statistic.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ def parse_value(text: str) -> Scalar:
 
 
 def parse_number(text: str) -> Number | None:
-    """Return a number, None where the text is none."""
+    """Return the number that a text is; None for other texts."""
     # Python reads 1_000 and digits of other scripts as numbers too; a command line should not.
     if not text.isascii() or "_" in text:
         return None

@@ -66,7 +66,7 @@ class Statistic:
 
     @property
     def column(self) -> str | None:
-        """The columns, for a label; None where it has none."""
+        """The columns, for a label; None without columns."""
         return ", ".join(name for name, _ in self.grids) or None
 
     @property
@@ -93,7 +93,7 @@ class Statistic:
         return None if not parts else parts[0] if len(parts) == 1 else JointGrid(parts)
 
     def possible(self, records: float) -> float | None:
-        """Return the length of what is possible for so many records; None where it has no known end."""
+        """Return the length of the range of possible values for so many records; None if it is not known."""
         raise NotImplementedError
 
     def in_words(self, *, by_cell: bool = False) -> str:
@@ -101,7 +101,7 @@ class Statistic:
         raise NotImplementedError
 
     def public_record(self) -> list[Any]:
-        """Return the statistic as plain JSON data, which tells it from any other."""
+        """Return the statistic as plain JSON data; two statistics are the same if this is the same."""
         return [self.name, *([self.column] if self.column else [])]
 
     def with_midpoint(self) -> Statistic:
@@ -230,9 +230,10 @@ class Smooth(Statistic):
 
 
 def code_of(function: Callable[..., Any] | None) -> str | None:
-    """Return a digest that tells one function from another; the same text with other constants is another one.
+    """Return a digest of a function's compiled code and constants; None for no function.
 
-    What cannot be told apart for sure (an object of the process) differs from run to run, and is then not replayed.
+    Functions that differ have different digests. An object without code may have another digest in the next run, and
+    a request with it is then not answered from the ledger.
     """
     from hashlib import sha256
 

@@ -65,9 +65,9 @@ def plan(
     declared = None if facts is None else Facts.read(facts)
     made: list[tuple[Requested, Plan, Forecast]] = []
     with naming_facts_nearby(facts, source):
-        told = protection_of(declared, relation=relation, target=target)
+        protection = protection_of(declared, relation=relation, target=target)
         wanted = options.requests_of(asked, declared, request) or _nothing()
-        planner = _planner(source, declared, told, n, table)
+        planner = _planner(source, declared, protection, n, table)
         targets = _targets(target_se or [], target_rse or [], len(wanted), asked.options.get("epsilon"))
         for one in wanted:
             given = dict(one.options)
@@ -79,7 +79,7 @@ def plan(
     _tell(made, _balance(made, declared.budget if declared is not None else None, kept), bool(targets), as_json)
 
 
-def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, table: str | None) -> Planner:
+def _planner(source: str | None, facts: Facts | None, protection: Any, n: int | None, table: str | None) -> Planner:
     """Return what plans a request: with the file, whose names are then checked and records counted, or without."""
     from hedgerow.facts.relation import Relation
     from hedgerow.release.plan import planned
@@ -88,9 +88,9 @@ def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, 
 
     if n is None and (source is not None or (facts is not None and facts.data is not None)):
         # The relation and the target in force may be arguments of this call.
-        survey: Survey = open_survey(source, facts, relation=told.relation, target=told.target, table=table)
+        survey: Survey = open_survey(source, facts, relation=protection.relation, target=protection.target, table=table)
         return survey.plan
-    if n is None and told.relation is Relation.REPLACE_ONE:
+    if n is None and protection.relation is Relation.REPLACE_ONE:
         raise FactsError(
             "HG703",
             rule="Under replace-one the number of records is public, and a plan needs it.",
@@ -101,8 +101,8 @@ def _planner(source: str | None, facts: Facts | None, told: Any, n: int | None, 
         raise ParameterError(
             "HG707", rule="`--n` is a number of records, 1 or more.", finding=f"Found {n}.", remedy="Try --n 10000."
         )
-    public = n if told.relation is Relation.REPLACE_ONE else None
-    return lambda statistics, **asked: planned(statistics, told, facts, n=public, **asked)
+    public = n if protection.relation is Relation.REPLACE_ONE else None
+    return lambda statistics, **asked: planned(statistics, protection, facts, n=public, **asked)
 
 
 def _targets(absolute: list[str], relative: list[str], requests: int, epsilon: float | None) -> list[ErrorTarget]:

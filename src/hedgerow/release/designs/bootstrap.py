@@ -71,7 +71,7 @@ class Replicated(Protocol):
 def bootstrap_estimate(
     design: Replicated, read: ReadCell, cell: Mapping[str, Any], *, notes: Sequence[str] = ()
 ) -> Estimate:
-    """Return the estimate of one cell; `notes` come after what is said of every bootstrap."""
+    """Return the estimate of one cell; `notes` follow the notes of every bootstrap."""
     statistic, census = design.statistic, design.facts.census
     basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, design.interval, census, read.margin)
     parts = basis.parts() if read.defined else None

@@ -218,13 +218,13 @@ class ResampledCount(Resampled):
 
 
 def undefined(k: int, low: float, high: float) -> ReadCell:
-    """Return a cell of which nothing is said: the middle of what is possible, and all of it as the interval."""
+    """Return a cell without an answer: the middle of the possible values, with all of them as the interval."""
     middle = (low + high) / 2 if math.isfinite(low) and math.isfinite(high) else min(max(0.0, low), high)
     return ReadCell(middle, Replicates(middle, 0.0, k, 0.0), low, high, False, False)
 
 
 def _about_zero(totals: Floats, noise_variance: float, facts: PublicFacts) -> Replicates:
-    """Replicates of a total: under replace-one a record is in the cell or not, so (Σx)²/n is taken off the spread."""
+    """Return replicates of a total; under replace-one a record is in the cell or not, so (Σx)²/n is subtracted."""
     if facts.relation is Relation.REPLACE_ONE and facts.n:
         return Replicates.of(totals, noise_variance=noise_variance, centre=0.0, n=facts.n)
     return Replicates.of(totals, noise_variance=noise_variance)

@@ -135,7 +135,7 @@ class UnitBootstrapDesign:
 
         A unit's rows lie in as many as m = min(L, added) cells, and its weights there are drawn apart. The square of
         its total is at most m times the sum of the squares that the replicates show, so their spread is read as if the
-        rate were m: the sampling variance is not told too small, whatever cells a unit's rows share.
+        rate were m: the sampling variance is not underestimated, whatever cells a unit's rows share.
         """
         cells = np.ones(len(table.cells)) if added is None else added
         rates = np.minimum(cells, self.unit.max_rows) * RATE
@@ -239,7 +239,7 @@ def unit_design(
 
 
 def choose_unit_resamples(units: int | None, *, cells: int, budget: Budget, share: float) -> int:
-    """Return k for totals of range 1 of the units in an average cell, from public facts (private_bootstrap.md §4).
+    """Return the number of replicates for unit totals of range 1 in an average cell (private_bootstrap.md §4).
 
     >>> choose_unit_resamples(None, cells=1, budget=Budget(1.0, 1e-6), share=1.0)
     50

@@ -1,7 +1,7 @@
-"""What a design would read if noise and sample fell as guessed: the inference itself, run on expected totals.
+"""Expected errors of a design, by the inference itself: it reads expected totals instead of released ones.
 
-No formula of an error is repeated here. A table of expected totals, and of totals as far from them as the noise will
-be, is given to the design that would read the released one, and what it says is averaged over the noise.
+No error formula is repeated here. The design reads tables of expected totals plus noise at equally likely quantiles,
+and its results are averaged over the noise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHI_SQUARE_NODES = 5
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Errors and interval of one cell, averaged over the noise; the errors are None where it swamps the cell."""
+    """Errors and interval of one cell, averaged over the noise; the errors are None where the noise hides the cell."""
 
     sampling_error: float | None
     bootstrap_error: float | None
@@ -51,7 +51,7 @@ class Reading:
 def expected_moments(
     design: MomentsDesign, mechanism: Single, *, records: float, mean: float, sd: float, level: float
 ) -> Reading:
-    """Return what a mean or a sum of `records` values with this mean and sd would be read as."""
+    """Return the expected errors of a mean or a sum of `records` values with this mean and sd."""
     if not isinstance(mechanism, Moments):
         raise TypeError(f"{mechanism.type} releases no moments")
     layout = design.layout
@@ -68,7 +68,7 @@ def expected_moments(
 
 
 def expected_counts(design: CountsDesign, mechanism: Single, *, records: float, share: float, level: float) -> Reading:
-    """Return what a count of `records`, or a proportion of this share of them, would be read as."""
+    """Return the expected errors of a count of `records`, or of a proportion of this share of them."""
     if not isinstance(mechanism, Counts):
         raise TypeError(f"{mechanism.type} does not count")
     totals = {"count": records, "equal": records * share, "different": records * (1.0 - share)}
@@ -106,7 +106,7 @@ def smooth_law(resampled: ResampledSmooth, moments: Sequence[tuple[float, float]
 def expected_replicates(
     design: BootstrapDesign, mechanism: Single, law: tuple[Floats, Floats], *, records: float, level: float
 ) -> Reading:
-    """Return what k replicates would be read as, given E f and E ff' of one record's features.
+    """Return the expected errors of k replicates, given E f and E ff' of one record's features.
 
     With Poisson weights of rate λ the total of a replicate has mean λN E f and covariance λN E ff', and its noise.
     """
