@@ -6,8 +6,8 @@ sensitivities is `table_4_corrected`.
 
 from __future__ import annotations
 
-from hedgerow.tables.accuracy import accuracy_gain_ratio
 from hedgerow.testing.published import published_cell_sensitivities
+from reproduction.okeefe_charest.accuracy import accuracy_gain_ratio
 
 from ..exhibit import Exhibit, Line, within
 from .farms import by_cell, extremes, farms

@@ -8,13 +8,13 @@ larger than the gain there is.
 
 from __future__ import annotations
 
-from hedgerow.tables.accuracy import accuracy_gain_ratio
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     cell_total_sensitivities,
     magnitude_table_sensitivity,
     public_membership_sensitivities,
     split_sensitivities,
 )
+from reproduction.okeefe_charest.accuracy import accuracy_gain_ratio
 
 from ..exhibit import Exhibit, Line, within
 from .farms import by_cell, extremes, farms

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from hedgerow.tables.accuracy import laplace_half_width, laplace_probability
 from hedgerow.testing.published import published_accuracy_probability, published_magnitude_sensitivity
+from reproduction.okeefe_charest.accuracy import laplace_half_width, laplace_probability
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line

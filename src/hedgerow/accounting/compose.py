@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve
+from hedgerow.accounting.loss_grid import Curve, LossGrid
 from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
 from hedgerow.accounting.terms import (
+    ROUND_UP,
     Discrete,
     DiscreteLaplace,
     Gaussian,
@@ -105,30 +109,54 @@ def _spread(mu: float, terms: Iterable[Term]) -> float:
 
 def _folded(mu: float, terms: Iterable[Term]) -> Curve:
     """Return the curve of independent terms; equal ones are folded together, at the cost of one."""
-    merged = _merged(terms)
+    ordered = sorted(merged(terms), key=_kind)
     # What rounds the loss is a small part of it.
-    step = max(1e-9, _spread(mu, merged) / 2000.0)
+    step = max(1e-9, _spread(mu, ordered) / 2000.0)
     gaussian: list[Term] = [Gaussian(mu)] if mu > 0 else []
     parts = [
         (grid, times * often)
-        for term, often in Counter(gaussian + merged).items()
+        for term, often in Counter(gaussian + ordered).items()
         for grid, times in [term_grid(term, step)]
     ]
     return Curve(step, composed_curve(parts, relative=_MASS_ERROR * sum(times for _, times in parts)))
 
 
-def _merged(terms: Iterable[Term]) -> list[Term]:
-    """Return the terms, counts with equal noise added up in one."""
-    discrete: Counter[float] = Counter()
-    laplace: Counter[float] = Counter()
-    rest: list[Term] = []
-    for term in terms:
-        match term:
-            case Discrete(sd=sd, times=times):
-                discrete[sd] += times
-            case DiscreteLaplace(scale=scale, times=times):
-                laplace[scale] += times
-            case _:
-                rest.append(term)
-    counts: list[Term] = [Discrete(sd, times) for sd, times in discrete.items()]
-    return [*counts, *(DiscreteLaplace(scale, times) for scale, times in laplace.items()), *rest]
+def merged(terms: Iterable[Term]) -> list[Term]:
+    """Return the terms in order, counts with equal noise added up in the first of them.
+
+    >>> merged([Discrete(2.0, 1), Pure(0.1), Discrete(2.0, 3)])
+    [Discrete(sd=2.0, times=4), Pure(epsilon=0.1)]
+    """
+    found: dict[object, Term] = {}
+    for index, term in enumerate(terms):
+        if isinstance(term, (Discrete, DiscreteLaplace)):
+            same = replace(term, times=0)
+            before = found.get(same)
+            found[same] = replace(term, times=term.times + (before.times if isinstance(before, type(term)) else 0))
+        else:
+            found[index] = term
+    return list(found.values())
+
+
+def _kind(term: Term) -> int:
+    return 0 if isinstance(term, Discrete) else 1 if isinstance(term, DiscreteLaplace) else 2
+
+
+def repeated(term: Term, times: int) -> Profile:
+    """Return an upper bound on the curve of `times` equal terms; losses on a lattice of their own stay on it."""
+    match term:
+        case Gaussian(mu=mu):
+            return GaussianProfile(mu * times**0.5 * ROUND_UP)
+        case DiscreteLaplace(scale=scale, times=often):
+            return _two_losses(ROUND_UP / scale, often * times)
+        case Pure(epsilon=epsilon):
+            return _two_losses(epsilon, times)
+    return compose([term] * times)
+
+
+def _two_losses(epsilon: float, times: int) -> Profile:
+    """Return the curve of `times` pairs that lose ε or −ε: exact for geometric counts, a bound for whatever is pure."""
+    lose = float(1.0 / (1.0 + np.exp(epsilon)))
+    grid = LossGrid(-1, epsilon, np.array([lose, 0.0, 1.0 - lose]), 0.0)
+    folded = composed_curve([(grid, times)], relative=_UNIT * max(times, 3))
+    return CappedProfile(Curve(epsilon, folded), times * epsilon * ROUND_UP)

@@ -28,13 +28,15 @@ class Profile(Protocol):
         ...
 
 
-def bisect(holds: Callable[[float], bool], held: float, failed: float, *, tolerance: float = 1e-9) -> float:
-    """Return a number for which `holds` is true, within `tolerance` × max(1, number) of one for which it is not.
+def bisect(
+    holds: Callable[[float], bool], held: float, failed: float, *, tolerance: float = 1e-9, least: float = 1.0
+) -> float:
+    """Return a number for which `holds` is true, within `tolerance` × max(least, number) of one for which it is not.
 
     >>> bisect(lambda x: x * x >= 2.0, held=2.0, failed=0.0) ** 2 >= 2.0
     True
     """
-    while abs(held - failed) > tolerance * max(1.0, held, failed):
+    while abs(held - failed) > tolerance * max(least, held, failed):
         middle = 0.5 * (held + failed)
         if holds(middle):
             held = middle

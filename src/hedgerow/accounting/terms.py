@@ -107,6 +107,15 @@ def term_grid(term: Term, step: float) -> tuple[LossGrid, int]:
     return (term.curve.loss_grid(step=step), 1) if isinstance(term, Resampled) else _grid_of(term, step)
 
 
+def whole_grid(term: Term, step: float) -> LossGrid:
+    """Return one pair whose curve is nowhere below that of the whole term."""
+    one, times = term_grid(term, step)
+    grid = one
+    for _ in range(times - 1):
+        grid = grid.convolved(one)
+    return grid
+
+
 @lru_cache(maxsize=4096)
 def _grid_of(term: Term, step: float) -> tuple[LossGrid, int]:
     match term:

@@ -32,18 +32,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.accounting.compose import compose
+from hedgerow.accounting.compose import compose, merged
 from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.terms import (
-    Discrete,
-    DiscreteLaplace,
-    Gaussian,
-    Resampled,
-    Revealed,
-    Term,
-    term_grid,
-)
+from hedgerow.accounting.terms import Discrete, Gaussian, Resampled, Revealed, Term, whole_grid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import round_up
@@ -112,7 +104,7 @@ class RunningTotal:
             return self._with([new._by_fold(0)], new)
         others = tuple(term for term in terms if not isinstance(term, Gaussian))
         pure = [_pure(term) for term in terms]
-        few = None if self._few is None else _merged(self._few, others)
+        few = None if self._few is None else _short((*self._few, *others))
         wide = [_square(term) for term in others]
         new = replace(
             self,
@@ -160,8 +152,8 @@ class RunningTotal:
         fold, step = self._fold, 2.0 ** math.floor(math.log2(self.epsilon)) / _BINS_PER_EPSILON
         for term in terms:
             if self.delta > 0.0 and _square(term) is None:
-                grid = _grid(term, step)
-                fold = _trimmed(grid if fold is None else _convolved(fold, grid), self.delta * _CUT)
+                grid = whole_grid(term, step)
+                fold = (grid if fold is None else fold.convolved(grid)).trimmed(self.delta * _CUT)
         return fold
 
 
@@ -193,51 +185,11 @@ def _pure(term: Term) -> float:
     return math.inf if isinstance(term, (Gaussian, Discrete, Revealed)) else compose([term]).epsilon_upper(0.0)
 
 
-def _merged(few: tuple[Term, ...], more: tuple[Term, ...]) -> tuple[Term, ...] | None:
-    """Add terms to a short list, equal noises in one; None where the list is short no longer."""
-    merged = list(few)
-    for term in more:
-        for place, old in enumerate(merged):
-            match term, old:
-                case (Discrete(sd=one), Discrete(sd=two)) if one == two:
-                    merged[place] = Discrete(one, old.times + term.times)
-                    break
-                case (DiscreteLaplace(scale=one), DiscreteLaplace(scale=two)) if one == two:
-                    merged[place] = DiscreteLaplace(one, old.times + term.times)
-                    break
-        else:
-            merged.append(term)
-    often = sum(getattr(term, "times", 1) for term in merged)
-    return tuple(merged) if len(merged) <= _FEW and often <= _OFTEN else None
-
-
-def _grid(term: Term, step: float) -> LossGrid:
-    """Return a pair on the ledger's grid whose curve is nowhere below the term's."""
-    one, times = term_grid(term, step)
-    grid = one
-    for _ in range(times - 1):
-        grid = _convolved(grid, one)
-    return grid
-
-
-def _convolved(one: LossGrid, two: LossGrid) -> LossGrid:
-    # Direct, not by FFT: all terms are positive, so every mass is right to its last digits, and small ones count.
-    mass = np.convolve(one.mass, two.mass) * _ROUND_UP
-    infinity = one.infinity + two.infinity * (1.0 - one.infinity)
-    return LossGrid(one.start + two.start, one.step, mass, infinity)
-
-
-def _trimmed(grid: LossGrid, negligible: float) -> LossGrid:
-    """Move what is negligible at the upper end to +∞ and at the lower end up: neither lowers any δ."""
-    mass = grid.mass
-    above = np.cumsum(mass[::-1])[::-1]
-    stop = max(1, int(np.searchsorted(-above, -negligible, side="right")))
-    lost = float(above[stop]) if stop < mass.size else 0.0
-    below = np.cumsum(mass[:stop])
-    first = min(int(np.searchsorted(below, negligible, side="right")), stop - 1)
-    kept = mass[first:stop].copy()
-    kept[0] = below[first]
-    return LossGrid(grid.start + first, grid.step, kept, grid.infinity + lost)
+def _short(terms: tuple[Term, ...]) -> tuple[Term, ...] | None:
+    """Return the terms, equal noises in one; None where the list is short no longer."""
+    few = merged(terms)
+    often = sum(getattr(term, "times", 1) for term in few)
+    return tuple(few) if len(few) <= _FEW and often <= _OFTEN else None
 
 
 def _delta_upper(fold: LossGrid, mu: float, epsilon: float) -> float:

@@ -21,6 +21,8 @@ L_i < 0 < U_i a value can move by U_i − L_i > √2·H_i. So the largest of all
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -29,6 +31,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.profile import bisect
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
@@ -199,6 +202,25 @@ class CellTotals(Single):
         found = self.cells()
         widths = [found.total] if found.square is None else [found.total, found.square]
         return np.asarray(np.stack(widths, axis=1) * self.noise_law.sd(1.0))
+
+    def half_width(self, cells: int, gamma: float) -> float:
+        """Return the least h, to a millionth, with P(all totals within ± h) ≥ 1 − γ: one number for all cells.
+
+        It is what the widest noise needs, of as many cells as have it; cells with narrower noise keep to far less.
+        """
+        law, noises = self.noise_law, Counter[LatticeNoise]()
+        for kind, many in zip(self.kinds, np.bincount(self.kind_of).tolist(), strict=True):
+            noises[kind.total] += many
+
+        def alone(noise: LatticeNoise, many: int) -> float:
+            return law.half_width(float(noise.width), cells=many, gamma=gamma) / 2.0**noise.bits
+
+        def kept(reach: float) -> float:
+            within = (law.within(reach * 2.0**noise.bits, noise.width, cells=many) for noise, many in noises.items())
+            return math.prod(within)
+
+        low, high = (max(alone(noise, many) for noise in noises) for many in (1, len(self.kind_of)))
+        return bisect(lambda reach: kept(reach) >= 1.0 - gamma, held=high, failed=low, tolerance=1e-6, least=0.0)
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the worst pair: a Gaussian one, or one whose loss is bounded."""

@@ -58,6 +58,12 @@ class Counts(Single):
         """Standard deviation of the noise of one count."""
         return self.noise_sd
 
+    def half_width(self, cells: int, gamma: float) -> float:
+        """Return h with P(all counts within ± h) ≥ 1 − γ."""
+        reach = self.noise_law.half_width(self.width, cells=cells, gamma=gamma)
+        # An integer within ± h of the normal law rounded: half a step more covers both.
+        return reach + 0.5 if self.noise_law.power == 2 else reach
+
     def touched(self, relation: Relation) -> int:
         """Return how many cells one record moves by 1."""
         return min(self.cells, 2) if relation is Relation.REPLACE_ONE else 1

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.compose import repeated
+from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.terms import Term
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
@@ -137,6 +139,15 @@ class Single(Mechanism):
     def priced_sd(self) -> float:
         """Standard deviation of the noise on the number released (of one replicate), in units of the range."""
         raise NotImplementedError
+
+    def half_width(self, cells: int, gamma: float) -> float | None:
+        """Return h with P(all cells' noise within ± h) ≥ 1 − γ, in units of what is added up; None: not plain noise."""
+        return None
+
+    def repeated(self, times: int, relation: Relation) -> Profile:
+        """Return an upper bound on the privacy curve of `times` runs."""
+        (term,) = self.terms(relation)
+        return repeated(term, times)
 
     @property
     def size(self) -> int:

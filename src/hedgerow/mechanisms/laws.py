@@ -25,6 +25,7 @@ from hedgerow.accounting import terms
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, twice
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
 from hedgerow.mechanisms.description import Floats, Score
 from hedgerow.noise.source import NoiseSource
 
@@ -61,6 +62,14 @@ class Gaussian:
     def count_sd(self, width: float) -> float:
         """Return an upper bound on the standard deviation of noise on the integers."""
         return width
+
+    def half_width(self, width: float, *, cells: int, gamma: float) -> float:
+        """Return h with P(all |noise| ≤ h) ≥ 1 − γ, in units of the width, for `cells` independent numbers."""
+        return gaussian_half_width(width, cells=cells, gamma=gamma)
+
+    def within(self, half_width: float, width: float, *, cells: int) -> float:
+        """Return P(all |noise| ≤ h) of `cells` independent numbers, by the normal law."""
+        return math.erf(half_width / width / math.sqrt(2.0)) ** cells
 
     def draw(self, source: NoiseSource, width: float, size: int) -> Integers:
         """Return `size` independent integers."""
@@ -115,6 +124,14 @@ class Laplace:
         alpha = math.exp(-1.0 / width)
         return math.sqrt(2.0 * alpha * self.draws) / -math.expm1(-1.0 / width)
 
+    def half_width(self, width: float, *, cells: int, gamma: float) -> float:
+        """Return h with P(all |noise| ≤ h) ≥ 1 − γ, in units of the width, for `cells` independent numbers."""
+        return geometric_half_width(width, cells=cells, gamma=gamma)
+
+    def within(self, half_width: float, width: float, *, cells: int) -> float:
+        """Return P(all |noise| ≤ h) of `cells` independent numbers."""
+        return geometric_probability(math.floor(half_width), width, cells=cells)
+
     def draw(self, source: NoiseSource, width: float, size: int) -> Integers:
         """Return `size` sums of `draws` independent integers each, drawn together where they fit."""
         if self.draws * size <= _AT_ONCE:
@@ -167,6 +184,10 @@ class AveragedLaplace(Laplace):
         """How many numbers are added up."""
         return self.number
 
+    def half_width(self, width: float, *, cells: int, gamma: float) -> float:
+        """Return the least whole m with P(all |noise| ≤ m) ≥ 1 − γ."""
+        return summed_half_width(self.number, width, cells=cells, gamma=gamma)
+
     def count_term(self, width: float, times: int) -> Term:
         """Return the term of one or two integers, each moved by 1: exact up to rounding."""
         return _averaged_count(self.number, width, times)
@@ -193,6 +214,111 @@ def require_draws(draws: int) -> None:
             rule=f"An average is of 1 to {MOST_DRAWS} Laplace releases.",
             finding=f"Found {draws!r}.",
         )
+
+
+def geometric_half_width(scale: float, *, cells: int = 1, gamma: float = 0.05) -> int:
+    """Return the least whole m with P(all |Z_i| ≤ m) ≥ 1 − γ for k independent two-sided geometric integers. Exact.
+
+    Parameters
+    ----------
+    scale : float
+        b of P(Z = z) ∝ e^(−|z|/b), in steps of the grid; so is m.
+    cells, gamma : int, float
+        k and γ.
+
+    Raises
+    ------
+    ParameterError
+        HG157: a number that is not positive, or a γ that is no probability below 1.
+
+    Notes
+    -----
+    P(|Z| > m) = 2α^(m+1)/(1 + α), and (1 − P(|Z| > m))^k ≥ 1 − γ is solved for m.
+
+    Examples
+    --------
+    >>> geometric_half_width(1.0, cells=9, gamma=0.05)
+    5
+    """
+    require_accuracy(scale=scale, cells=cells, gamma=gamma)
+    allowed = -math.expm1(math.log1p(-gamma) / cells)
+    guess = scale * math.log(2.0 / (allowed * (1.0 + math.exp(-1.0 / scale))))
+    m = max(0, math.ceil(guess) - 2)
+    while geometric_probability(m, scale, cells=cells) < 1.0 - gamma:
+        m += 1
+    return m
+
+
+def geometric_probability(half_width: int, scale: float, *, cells: int = 1) -> float:
+    """Return P(all |Z_i| ≤ m) of k independent two-sided geometric integers: (1 − 2α^(m+1)/(1 + α))^k.
+
+    >>> round(geometric_probability(0, 1.0), 6)  # P(Z = 0) = (1 − α)/(1 + α)
+    0.462117
+    """
+    require_accuracy(scale=scale, cells=cells)
+    beyond = 2.0 * math.exp(-(half_width + 1) / scale) / (1.0 + math.exp(-1.0 / scale))
+    return math.exp(cells * math.log1p(-beyond)) if beyond < 1.0 else 0.0
+
+
+def gaussian_half_width(sd: float, *, cells: int = 1, gamma: float = 0.05) -> float:
+    """Return h with P(all k errors ≤ h) = 1 − γ for independent Gaussian noise of one sd.
+
+    >>> round(gaussian_half_width(1.0, cells=1, gamma=0.05), 3)
+    1.96
+    """
+    from scipy.special import ndtri
+
+    require_accuracy(sd=sd, cells=cells, gamma=gamma)
+    beyond = -math.expm1(math.log1p(-gamma) / cells)
+    return -float(ndtri(beyond / 2.0)) * sd
+
+
+def summed_half_width(draws: int, scale: float, *, cells: int = 1, gamma: float = 0.05) -> int:
+    """Return the least whole m with P(all |Z_i| ≤ m) ≥ 1 − γ, each Z_i a sum of `draws` two-sided geometric integers.
+
+    Parameters
+    ----------
+    draws : int
+        How many integers make the noise on one number.
+    scale, cells, gamma
+        As in `geometric_half_width`, which it is for one draw.
+
+    Raises
+    ------
+    ParameterError
+        HG157: as `geometric_half_width`.
+
+    Examples
+    --------
+    >>> summed_half_width(1, 1.0, cells=9), summed_half_width(10, 1.0, cells=9)
+    (5, 13)
+    """
+    require_accuracy(scale=scale, cells=cells, gamma=gamma)
+    law, allowed = SummedLaw(draws, scale), -math.expm1(math.log1p(-gamma) / cells)
+
+    def short(m: int) -> bool:
+        return 2.0 * float(law.tail(np.array([m + 1.0]))[0]) > allowed
+
+    low, high = -1, 1
+    while short(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if short(middle) else (low, middle)
+    return high
+
+
+def require_accuracy(**numbers: float) -> None:
+    """Refuse a number that is not positive, cells that are not whole, or a γ of 1 or more (HG157)."""
+    for name, number in numbers.items():
+        fits = 0.0 < number < (1.0 if name == "gamma" else math.inf)
+        if not fits or (name == "cells" and number != int(number)):
+            raise ParameterError(
+                "HG157",
+                rule="An accuracy has positive finite numbers, whole cells and a gamma below 1.",
+                finding=f"Found {name}={shown(number)}.",
+                remedy="Try gamma=0.05.",
+            )
 
 
 @lru_cache(maxsize=256)

@@ -258,6 +258,11 @@ class Moments(Single):
         """The sd of the noise on each coordinate, in units of the data's integers."""
         return np.array([self.noise_law.sd(noise.in_units) for noise in self.noise.coordinates().values()])
 
+    def half_width(self, cells: int, gamma: float) -> float:
+        """Return h with P(all sums within ± h) ≥ 1 − γ, in units of y."""
+        total = self.noise.total
+        return self.noise_law.half_width(float(total.width), cells=cells, gamma=gamma) / 2.0**total.bits
+
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the worst pair: a Gaussian one, or one whose loss is bounded."""
         widths = self.noise.widths()

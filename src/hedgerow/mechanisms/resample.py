@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid
+from hedgerow.accounting.profile import CappedProfile, Profile
 from hedgerow.accounting.terms import ROUND_UP, Resampled, Revealed, Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
@@ -162,6 +163,10 @@ class SmoothedResample(_Drawn):
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the whole curve (HG401 under add-remove)."""
         return (Resampled(smoothed_curve(self, relation), self.pure * ROUND_UP),)
+
+    def repeated(self, times: int, relation: Relation) -> Profile:
+        """Return the curve of `times` as many draws, folded on the lattice of one draw's loss."""
+        return CappedProfile(smoothed_curve(self, relation, looks=times), times * self.pure * ROUND_UP)
 
     def successes(self, successes: int, generator: np.random.Generator, size: int = 1) -> NDArray[np.int64]:
         """Return `size` numbers of successes among the draws, where `successes` of the n records succeed.

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.loss_grid import Curve
+from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.resampled import Pair, PairKind, priced_noise_sd, release_curve, require_scanned
 from hedgerow.accounting.terms import Resampled, Term
 from hedgerow.accounting.units import units_of_rows
@@ -183,6 +184,10 @@ class ResampledGaussian(ResampledSums):
             HG403: replace-one outside the range in which the equal-sign pairs were scanned.
         """
         return (Resampled(resampled_curve(self, relation)),)
+
+    def repeated(self, times: int, relation: Relation) -> Profile:
+        """Return the curve of `times` as many replicates."""
+        return resampled_curve(replace(self, n_resamples=self.n_resamples * times), relation)
 
     @property
     def size(self) -> int:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
 from hedgerow.inference.cells import Columns
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.mechanism import Single
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
 from hedgerow.release.cells.shape import Hierarchy, TableShape
@@ -23,7 +25,6 @@ from hedgerow.release.publication.formats.json import entries_of, numbers, parts
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.tables.accuracy import half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -259,7 +260,16 @@ class ProtectedTable(Result):
             HG153: the guarantee does not let the noise be told; HG157 for γ.
         """
         mechanism = self.certificate.mechanism if isinstance(self.certificate, Certificate) else None
-        reach = self.unit_value * half_width(mechanism, len(self), gamma)
+        plain = mechanism.half_width(len(self), gamma) if isinstance(mechanism, Single) else None
+        if plain is None:
+            raise ParameterError(
+                "HG153",
+                rule="The accuracy of a table follows from its certificate, where each cell has one number of plain "
+                "noise.",
+                finding="This table has none, or its noise may not be told.",
+                remedy='Ask for the intervals of its cells, or release it with guarantee="dp" and unit "row".',
+            )
+        reach = self.unit_value * plain
         if self.drawn is None or self.known_total is None:
             return reach
         # |Z_i − mean(Z)| ≤ (1 − 1/k)·h + (1 − 1/k)·h where every |Z| ≤ h.

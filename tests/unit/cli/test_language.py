@@ -35,7 +35,7 @@ IN_PYTHON_ONLY = (
         "testing",
     ),
     *(
-        "tables/accuracy.py",
+        "mechanisms/laws.py",
         "tables/bootstrap_dp/plan.py",
         "release/cells/margins.py",
         "release/publication/picture.py",

@@ -102,7 +102,7 @@ def test_the_fold_is_above_a_curve_known_in_closed_form(delta: float) -> None:
 def test_a_fold_without_its_infinity_or_rounded_down_would_be_below() -> None:
     """Sabotage: dropping what is trimmed, or moving mass to the lower grid point, understates the cost."""
     grid = LossGrid(-2, 0.1, np.array([0.05, 0.1, 0.3, 0.25, 0.2]), 0.1)
-    trimmed = total._trimmed(grid, 0.21)
+    trimmed = grid.trimmed(0.21)
     for epsilon in np.linspace(0.0, 0.5, 11):
         before = total._delta_upper(grid, 0.0, float(epsilon))
         assert total._delta_upper(trimmed, 0.0, float(epsilon)) >= before * (1 - 1e-12)

@@ -2,19 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from hedgerow.errors import ParameterError
-from hedgerow.tables.accuracy import (
+from reproduction.okeefe_charest.accuracy import (
     accuracy_gain_difference,
     accuracy_gain_ratio,
-    gaussian_half_width,
-    geometric_half_width,
-    geometric_probability,
     laplace_accuracy,
     laplace_half_width,
     laplace_probability,
 )
+from scipy import stats
+
+from hedgerow.errors import ParameterError
+from hedgerow.mechanisms.laws import gaussian_half_width, geometric_half_width, geometric_probability
 from hedgerow.testing.published import published_accuracy_probability
 
 

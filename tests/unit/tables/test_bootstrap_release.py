@@ -17,7 +17,7 @@ from hedgerow.errors import ForbiddenError, HedgerowError, LedgerError, Paramete
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
-from hedgerow.tables.accuracy import geometric_half_width
+from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.tables.bootstrap_dp import release as bootstrap_release
 from hedgerow.tables.bootstrap_dp.noise import choose_option, count_widths, draw, least_scale, total_widths
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table

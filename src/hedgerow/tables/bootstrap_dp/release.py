@@ -27,6 +27,7 @@ from hedgerow.errors import ParameterError, SpentError, VerificationError
 from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
+from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.cells.cells import TableCells
@@ -35,7 +36,6 @@ from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import apply_policy
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
-from hedgerow.tables.accuracy import geometric_half_width
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
 from hedgerow.tables.opened import Opened

@@ -8,22 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from hedgerow.accounting.calibrate import most_precise
-from hedgerow.accounting.compose import compose
-from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid
-from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile
-from hedgerow.accounting.terms import DiscreteLaplace, Gaussian, Pure
+from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.terms import Gaussian
 from hedgerow.errors import UncertifiedError
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.mechanism import ResampledGaussian, Single, SmoothedResample
-from hedgerow.mechanisms.resample import smoothed_curve
-from hedgerow.mechanisms.resampled import resampled_curve
+from hedgerow.mechanisms.mechanism import Single
 from hedgerow.testset.mechanisms.mechanism import Conditions
 
 _ROUND_UP = 1.0 + 1e-12
@@ -43,20 +35,7 @@ def all_looks(mechanism: Single, conditions: Conditions) -> Profile:
     >>> round(all_looks(GeometricCounts(8.0, 1), facts).epsilon_upper(0.0), 6)
     0.5
     """
-    looks, relation = conditions.n_looks, conditions.relation
-    if isinstance(mechanism, ResampledGaussian):
-        return resampled_curve(replace(mechanism, n_resamples=mechanism.n_resamples * looks), relation)
-    if isinstance(mechanism, SmoothedResample):
-        return CappedProfile(smoothed_curve(mechanism, relation, looks=looks), looks * mechanism.pure * _ROUND_UP)
-    (term,) = mechanism.terms(relation)
-    match term:
-        case Gaussian(mu=mu):
-            return GaussianProfile(mu * looks**0.5 * _ROUND_UP)
-        case DiscreteLaplace(scale=scale, times=times):
-            return _two_losses(_ROUND_UP / scale, times * looks)
-        case Pure(epsilon=epsilon):
-            return _two_losses(epsilon, looks)
-    return compose([term] * looks)
+    return mechanism.repeated(conditions.n_looks, conditions.relation)
 
 
 def fits(mechanism: Single, conditions: Conditions) -> bool:
@@ -121,11 +100,3 @@ def fit(build: Callable[[float], Single], conditions: Conditions, *, checked: bo
         finding=f"No amount of noise was found with which {conditions.n_looks:,} looks do.",
         remedy="Take the Gaussian mechanism, fewer looks or a larger epsilon.",
     )
-
-
-def _two_losses(epsilon: float, times: int) -> Profile:
-    """Return the curve of `times` pairs that lose ε or −ε: exact for geometric counts, a bound for whatever is pure."""
-    lose = 1.0 / (1.0 + np.exp(epsilon))
-    grid = LossGrid(-1, epsilon, np.array([lose, 0.0, 1.0 - lose]), 0.0)
-    folded = composed_curve([(grid, times)], relative=1e-15 * max(times, 3))
-    return CappedProfile(Curve(epsilon, folded), times * epsilon * _ROUND_UP)
