@@ -39,7 +39,7 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
 )
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
-from hedgerow.mechanisms.sparse_vector import SparseVectorRuns, sparse_vector
+from hedgerow.mechanisms.sparse_vector import Answers, SparseVectorRuns, sparse_vector
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
@@ -257,9 +257,7 @@ def test_the_count_table_of_a_calibration() -> None:
 
 def test_answers_of_a_sparse_vector() -> None:
     """100,000 answers, each after a yes."""
-    described = sparse_vector(
-        1.0, Relation.REPLACE_ONE, reach=1, positives=1, answer_moves=((1,),), answer_widths=(1.0,)
-    )
+    described = sparse_vector(1.0, Relation.REPLACE_ONE, reach=1, positives=1, answers=Answers(((1,),), (1.0,)))
     runs = SparseVectorRuns(described, SecureNoise(), 100_000)
     assert runs.ask(10**9).all()
     answers = runs.answer(np.zeros((100_000, 1), dtype=np.int64))

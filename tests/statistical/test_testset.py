@@ -28,7 +28,7 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
 )
 from hedgerow.mechanisms.moments import MomentsLayout
-from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.mechanisms.sparse_vector import Answers, sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram
@@ -189,7 +189,7 @@ def worst(looks: str) -> tuple[Mechanism, float]:
         "resample_gaussian": (thinned, 1e-2),
         "smoothed_resample": (SmoothedResample(6, 2, 2), 0.0),
         "thresholdout": (
-            sparse_vector(2.0, Relation.REPLACE_ONE, reach=1, positives=1, answer_moves=((1,),), answer_widths=(1.0,)),
+            sparse_vector(2.0, Relation.REPLACE_ONE, reach=1, positives=1, answers=Answers(((1,),), (1.0,))),
             1e-3,
         ),
     }[looks]

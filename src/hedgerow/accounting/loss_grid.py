@@ -88,44 +88,53 @@ class LossGrid:
         return f"LossGrid(step={self.step:.3g}, bins={self.mass.size}, infinity={self.infinity:.3g})"
 
 
-def spread(
-    p: Array, q: Array, low: Array, high: Array, *, step: float, infinity: float, negligible: float = 0.0
-) -> LossGrid:
-    r"""Put outcomes on the grid without lowering any δ(ε).
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Outcomes of a pair: their P-masses, Q-masses, and bounds of the loss on each; arrays of one shape.
 
-    An outcome of P-mass p and Q-mass q on which the loss lies in [low, high] is first spread over its two ends (the
-    share w at `high` solves p[(1 − w)e^{−low} + w e^{−high}] = q), then each end over the two grid losses around it.
-
-    Parameters
-    ----------
-    p, q, low, high : float arrays of one shape
-        Masses and bounds of the loss. A `q` that is too small, or underflows to 0, moves mass to `high`.
-    step : float
-        Width of the grid.
-    infinity : float
-        P-mass that the outcomes leave out.
-    negligible : float
-        Outcomes of at most this P-mass are left out, too, and their mass put at +∞.
-
-    Examples
-    --------
-    >>> one = np.array([0.5])
-    >>> grid = spread(one, one, -one, one, step=1.0, infinity=0.5)
-    >>> bool(abs(grid.mass.sum() - 0.5) < 1e-15)
-    True
+    A `q` that is too small, or underflows to 0, moves mass to `high`.
     """
-    lost = ~(high <= LOSS_CAP) | (p <= negligible)  # the first also where a loss is not a number
-    infinity = infinity + float(p[lost].sum())
-    p, q, low, high = p[~lost], q[~lost], low[~lost], high[~lost]
-    low = np.maximum(low, -LOSS_CAP)  # raising a loss never lowers δ
-    high = np.maximum(high, low)
-    gap = high - low
-    with np.errstate(divide="ignore", over="ignore"):
-        short = -np.expm1(np.log(q) - np.log(p) + low)
-    upper = np.clip(np.divide(short, -np.expm1(-gap), out=np.ones_like(gap), where=gap > 0.0), 0.0, 1.0)
-    losses = np.concatenate([low, high])
-    masses = np.concatenate([p * (1.0 - upper), p * upper])
-    return _on_grid(losses, masses, step=step, infinity=infinity)
+
+    p: Array
+    q: Array
+    low: Array
+    high: Array
+
+    def spread(self, step: float, *, infinity: float, negligible: float = 0.0) -> LossGrid:
+        r"""Put the outcomes on a grid without lowering any δ(ε).
+
+        An outcome of P-mass p and Q-mass q on which the loss lies in [low, high] is first spread over its two ends (the
+        share w at `high` solves p[(1 − w)e^{−low} + w e^{−high}] = q), then each end over the two grid losses around
+        it.
+
+        Parameters
+        ----------
+        step : float
+            Width of the grid.
+        infinity : float
+            P-mass that the outcomes leave out.
+        negligible : float
+            Outcomes of at most this P-mass are left out, too, and their mass put at +∞.
+
+        Examples
+        --------
+        >>> one = np.array([0.5])
+        >>> grid = Outcomes(one, one, -one, one).spread(1.0, infinity=0.5)
+        >>> bool(abs(grid.mass.sum() - 0.5) < 1e-15)
+        True
+        """
+        lost = ~(self.high <= LOSS_CAP) | (self.p <= negligible)  # the first also where a loss is not a number
+        infinity = infinity + float(self.p[lost].sum())
+        p, q, low, high = (numbers[~lost] for numbers in (self.p, self.q, self.low, self.high))
+        low = np.maximum(low, -LOSS_CAP)  # raising a loss never lowers δ
+        high = np.maximum(high, low)
+        gap = high - low
+        with np.errstate(divide="ignore", over="ignore"):
+            short = -np.expm1(np.log(q) - np.log(p) + low)
+        upper = np.clip(np.divide(short, -np.expm1(-gap), out=np.ones_like(gap), where=gap > 0.0), 0.0, 1.0)
+        losses = np.concatenate([low, high])
+        masses = np.concatenate([p * (1.0 - upper), p * upper])
+        return _on_grid(losses, masses, step=step, infinity=infinity)
 
 
 def _on_grid(losses: Array, masses: Array, *, step: float, infinity: float) -> LossGrid:

@@ -13,7 +13,7 @@ kind           P                                Q                           who 
 
 a is the bound on |φ| of the value (R/2 after centring at the midpoint), κ the weight of a count released beside it and
 C = √(a² + κ²). In each pair log dP/dQ is monotone in the first coordinate, so outcomes are cut into cells between whose
-ends the loss is known, and `loss_grid.spread` keeps every δ(ε) an upper bound.
+ends the loss is known, and `Outcomes.spread` keeps every δ(ε) an upper bound.
 
 What a discrete Gaussian on a lattice costs follows from the continuous one by post-processing: see `priced_noise_sd`.
 
@@ -44,7 +44,7 @@ from functools import lru_cache
 import numpy as np
 
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid, highest, joined, spread
+from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes, highest, joined
 from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import positive_number
@@ -268,8 +268,8 @@ def _grids(law: ResampledLaw, step: float | None) -> tuple[LossGrid, ...]:
         losses = part.losses(edges)
         low, high = losses[:-1], losses[1:]
         p, q = part.cell_masses(edges)
-        forward.append(spread(p, q, low, high, step=step, infinity=left_out, negligible=negligible))
+        forward.append(Outcomes(p, q, low, high).spread(step, infinity=left_out, negligible=negligible))
         if not law.symmetric:  # in a symmetric pair x → −x swaps P and Q
-            backward.append(spread(q, p, -high, -low, step=step, infinity=left_out, negligible=negligible))
+            backward.append(Outcomes(q, p, -high, -low).spread(step, infinity=left_out, negligible=negligible))
         left_out = 0.0
     return tuple(joined(grids) for grids in (forward, backward) if grids)

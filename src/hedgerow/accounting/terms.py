@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.loss_grid import Curve, LossGrid, spread
+from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes
 
 SMOOTHING = 2.0
 ROUND_UP = 1.0 + 1e-12
@@ -126,7 +126,7 @@ def _grid_of(term: Term, step: float) -> tuple[LossGrid, int]:
             z = np.arange(-math.ceil(_REACH * sd), math.ceil(_REACH * sd) + 2, dtype=np.float64)
             p, q = np.exp(-(z**2) / (2 * sd**2)), np.exp(-((z - 1) ** 2) / (2 * sd**2))
             losses = (1 - 2 * z) / (2 * sd**2)
-            return spread(p / p.sum(), q / p.sum(), losses, losses, step=step, infinity=_OUTSIDE), times
+            return Outcomes(p / p.sum(), q / p.sum(), losses, losses).spread(step, infinity=_OUTSIDE), times
         case DiscreteLaplace(scale=scale, times=times):
             one = 1.0 / scale * ROUND_UP
             return (two_losses(one, times, step), 1) if times <= _MOST_WAYS else (two_losses(one, 1, step), times)
@@ -148,7 +148,7 @@ def two_losses(epsilon: float, times: int, step: float) -> LossGrid:
         math.exp(-epsilon)
     )
     p, q = np.exp(log_ways - (times - wins) * epsilon), np.exp(log_ways - wins * epsilon)
-    return spread(p, q, losses, losses, step=step, infinity=0.0)
+    return Outcomes(p, q, losses, losses).spread(step, infinity=0.0)
 
 
 def _edges(low: float, high: float, step: float) -> NDArray[np.float64]:
@@ -167,7 +167,7 @@ def _gaussian(mu: float, step: float) -> LossGrid:
         side = np.where(ends[1:] > 0.0, -1.0, 1.0)
         return np.abs(np.asarray(ndtr(side * ends[1:]) - ndtr(side * ends[:-1]), dtype=np.float64))
 
-    return spread(between(x - mu), between(x), edges[:-1], edges[1:], step=step, infinity=_OUTSIDE)
+    return Outcomes(between(x - mu), between(x), edges[:-1], edges[1:]).spread(step, infinity=_OUTSIDE)
 
 
 def _laplace(epsilon: float, step: float) -> LossGrid:
@@ -178,6 +178,6 @@ def _laplace(epsilon: float, step: float) -> LossGrid:
     p = np.concatenate([[np.exp(-epsilon) / 2], np.exp((high - epsilon) / 2) * shares, [0.5]])
     q = np.concatenate([[0.5], np.exp((-epsilon - low) / 2) * shares, [np.exp(-epsilon) / 2]])
     below, above = np.array([-epsilon]), np.array([epsilon])
-    return spread(
-        p, q, np.concatenate([below, low, above]), np.concatenate([below, high, above]), step=step, infinity=0.0
+    return Outcomes(p, q, np.concatenate([below, low, above]), np.concatenate([below, high, above])).spread(
+        step, infinity=0.0
     )

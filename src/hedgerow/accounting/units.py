@@ -33,7 +33,7 @@ from functools import lru_cache
 import numpy as np
 
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid, highest, lower_hull, spread
+from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes, highest, lower_hull
 from hedgerow.accounting.resampled import Pair, PairKind
 from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.facts.relation import Relation
@@ -152,6 +152,6 @@ def _grids(law: ResampledLaw, step: float | None) -> tuple[LossGrid, LossGrid]:
     low, high = losses[:-1, 0], losses[1:, 0]
     p, q = p[:, 0], q[:, 0]
     negligible = 1e-3 * law.left_out / p.size
-    forward = spread(p, q, low, high, step=step, infinity=law.left_out, negligible=negligible)
-    backward = spread(q, p, -high, -low, step=step, infinity=law.left_out, negligible=negligible)
+    forward = Outcomes(p, q, low, high).spread(step, infinity=law.left_out, negligible=negligible)
+    backward = Outcomes(q, p, -high, -low).spread(step, infinity=law.left_out, negligible=negligible)
     return forward, backward

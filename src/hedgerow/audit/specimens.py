@@ -32,7 +32,7 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
 )
 from hedgerow.mechanisms.randomised_records import randomised_records
-from hedgerow.mechanisms.sparse_vector import sparse_vector
+from hedgerow.mechanisms.sparse_vector import Answers, sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.design import PublicFacts
@@ -129,7 +129,7 @@ def _thinned(relation: Relation) -> ResampledGaussian:
 def _answered(relation: Relation) -> SparseVector:
     """Return one positive, followed by a residual sum and a count."""
     moves = ((2, 1), (3, 0))
-    return sparse_vector(2.0, relation, reach=2, positives=1, answer_moves=moves, answer_widths=(2.0, 1.0))
+    return sparse_vector(2.0, relation, reach=2, positives=1, answers=Answers(moves, (2.0, 1.0)))
 
 
 def _rounds(relation: Relation) -> HistogramRounds:

@@ -157,6 +157,25 @@ class SparseVector(Single):
         return sparse_vector_ratio(self, float(record.index))
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What follows a yes: the movements of an answer, how wide its noise is, and what the answers take of ε.
+
+    Attributes
+    ----------
+    moves : tuple of tuples of int
+        `SparseVector.answer_moves`.
+    widths : tuple of float
+        How wide the noise of an answer's coordinates is relative to one another.
+    share : float
+        ε₃/ε, what the answers take.
+    """
+
+    moves: tuple[tuple[int, ...], ...]
+    widths: tuple[float, ...]
+    share: float = 0.5
+
+
 def sparse_vector(
     epsilon: float,
     relation: Relation,
@@ -164,9 +183,7 @@ def sparse_vector(
     reach: int,
     positives: int,
     monotone: bool = False,
-    answer_moves: tuple[tuple[int, ...], ...] = (),
-    answer_widths: tuple[float, ...] = (),
-    answer_share: float = 0.5,
+    answers: Answers | None = None,
 ) -> SparseVector:
     """Return the description that spends ε in the proportions of Lyu, Su & Li: ε₁ : ε₂ = 1 : (2c)^(2/3).
 
@@ -174,12 +191,10 @@ def sparse_vector(
     ----------
     epsilon : float
         Of the whole run, answers included.
-    relation, reach, positives, monotone, answer_moves
+    relation, reach, positives, monotone
         As in `SparseVector`. For monotone statistics the proportion is 1 : c^(2/3).
-    answer_widths : tuple of float
-        How wide the noise of an answer's coordinates is relative to one another.
-    answer_share : float
-        ε₃/ε, what the answers take; 0 is taken where there are none.
+    answers : Answers, optional
+        What follows each yes.
 
     Raises
     ------
@@ -189,27 +204,28 @@ def sparse_vector(
     Examples
     --------
     >>> near = Relation.ADD_REMOVE
-    >>> found = sparse_vector(1.0, near, reach=1, positives=4, answer_moves=((1,),), answer_widths=(1.0,))
+    >>> found = sparse_vector(1.0, near, reach=1, positives=4, answers=Answers(((1,),), (1.0,)))
     >>> round(found.threshold_scale, 9), round(found.question_scale, 9), round(found.answer_scales[0], 9)
     (10.00000001, 20.00000002, 8.000000008)
     >>> round(found.pure(), 6)
     1.0
     """
     epsilon = positive_number("epsilon", epsilon)
-    if answer_moves and not 0.0 < answer_share < 1.0:
+    if answers is not None and not 0.0 < answers.share < 1.0:
         raise ParameterError(
             "HG182",
             rule="The share of ε that pays for answers lies strictly between 0 and 1.",
-            finding=f"Found {answer_share!r}.",
+            finding=f"Found {answers.share!r}.",
             remedy="Leave it at 0.5.",
         )
-    third = epsilon * answer_share if answer_moves else 0.0
+    moves, widths, share = (answers.moves, answers.widths, answers.share) if answers else ((), (), 0.0)
+    third = epsilon * share
     shifts = (1 if monotone else 2) * positives
     ratio = shifts ** (2.0 / 3.0)
     first = (epsilon - third) / (1.0 + ratio)
     second = epsilon - third - first
-    unit = SparseVector(relation, reach, monotone, positives, 1.0, 1.0, answer_moves, answer_widths)
-    stretch = unit.answering_loss() / (third * _AIM) if answer_moves else 1.0
+    unit = SparseVector(relation, reach, monotone, positives, 1.0, 1.0, moves, widths)
+    stretch = unit.answering_loss() / (third * _AIM) if moves else 1.0
     return SparseVector(
         relation,
         reach,
@@ -217,8 +233,8 @@ def sparse_vector(
         positives,
         threshold_scale=reach / (first * _AIM),
         question_scale=shifts * reach / (second * _AIM),
-        answer_moves=answer_moves,
-        answer_scales=tuple(width * stretch for width in answer_widths),
+        answer_moves=moves,
+        answer_scales=tuple(width * stretch for width in widths),
     )
 
 
@@ -289,8 +305,7 @@ class SparseVectorRun:
     --------
     >>> from hedgerow.facts.relation import Relation
     >>> from hedgerow.testing.simulated import SimulatedNoise
-    >>> answered = {"answer_moves": ((1,),), "answer_widths": (1.0,)}
-    >>> described = sparse_vector(1.0, Relation.ADD_REMOVE, reach=1, positives=2, **answered)
+    >>> described = sparse_vector(1.0, Relation.ADD_REMOVE, reach=1, positives=2, answers=Answers(((1,),), (1.0,)))
     >>> run = SparseVectorRun(described, SimulatedNoise(1))
     >>> run.ask(5, threshold=1000), run.ask(2000, threshold=1000)
     (False, True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, LossGrid, highest, joined, spread
+from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, LossGrid, Outcomes, highest, joined
 from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ def gaussian_grid(mu: float, step: float) -> LossGrid:
     right = x[:-1] > mu
     p[right], q[right] = -np.diff(norm.sf(x - mu))[right], -np.diff(norm.sf(x))[right]
     loss = mu * x - mu**2 / 2
-    return spread(p, q, loss[:-1], loss[1:], step=step, infinity=float(2 * norm.sf(10.0)))
+    return Outcomes(p, q, loss[:-1], loss[1:]).spread(step, infinity=float(2 * norm.sf(10.0)))
 
 
 def naive(grid: LossGrid, epsilon: float) -> float:
@@ -40,7 +40,7 @@ def test_spreading_keeps_both_masses() -> None:
     low = np.sort(rng.normal(size=50))
     high = low + rng.uniform(0.0, 0.3, 50)
     q = p * np.exp(-rng.uniform(low, high))
-    grid = spread(p, q, low, high, step=0.13, infinity=0.0)
+    grid = Outcomes(p, q, low, high).spread(0.13, infinity=0.0)
     assert grid.mass.sum() == pytest.approx(1.0, abs=1e-14)
     assert grid.mass @ np.exp(-grid.losses()) == pytest.approx(q.sum(), rel=1e-13)
 
@@ -48,7 +48,7 @@ def test_spreading_keeps_both_masses() -> None:
 def test_spreading_counts_what_it_cannot_place_as_distinguished() -> None:
     p = np.array([0.2, 0.3, 0.1, 0.4])
     high = np.array([1.0, math.inf, math.nan, LOSS_CAP + 1])
-    grid = spread(p, np.array([0.2, 0.0, 0.0, 0.0]), np.zeros(4), high, step=0.5, infinity=0.0)
+    grid = Outcomes(p, np.array([0.2, 0.0, 0.0, 0.0]), np.zeros(4), high).spread(0.5, infinity=0.0)
     assert grid.infinity == pytest.approx(0.8)
     assert joined([grid, LossGrid(-3, 0.5, np.array([0.1]), 0.0)]).mass.sum() == pytest.approx(0.3)
 

@@ -12,7 +12,7 @@ from scipy.stats import norm, poisson
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid
+from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes
 from hedgerow.accounting.resampled import (
     Pair,
     PairKind,
@@ -156,12 +156,11 @@ def test_sabotage_a_log_ratio_without_its_poisson_tail_is_caught() -> None:
 
 
 def _curve(law: ResampledLaw, step: float) -> Curve:
-    from hedgerow.accounting.loss_grid import spread
 
     edges, _ = law.edges(step)
     losses = law.losses(edges)
     p, q = law.cell_masses(edges)
-    grid = spread(p, q, losses[:-1], losses[1:], step=step, infinity=law.left_out)
+    grid = Outcomes(p, q, losses[:-1], losses[1:]).spread(step, infinity=law.left_out)
     return Curve(step, composed_curve([(grid, 1)]))
 
 

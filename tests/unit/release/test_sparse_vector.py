@@ -16,6 +16,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.sparse_vector import (
+    Answers,
     Questions,
     RunState,
     SparseVector,
@@ -31,7 +32,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.testing.simulated import SimulatedNoise
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
-ANSWERED = {"answer_moves": ((1,),), "answer_widths": (1.0,)}
+ANSWERED = {"answers": Answers(((1,),), (1.0,))}
 
 
 @pytest.mark.parametrize("positives", [1, 2, 3])
@@ -91,7 +92,7 @@ def test_broken_sparse_vectors_are_rejected(name: str, reach: int) -> None:
 
 
 def test_scales_spend_the_budget_in_the_stated_proportions() -> None:
-    described = sparse_vector(0.7, FAR, reach=3, positives=5, answer_moves=((3, 1), (4, 0)), answer_widths=(3.0, 1.0))
+    described = sparse_vector(0.7, FAR, reach=3, positives=5, answers=Answers(((3, 1), (4, 0)), (3.0, 1.0)))
     first = 3 / described.threshold_scale
     assert (described.comparing_loss() - first) / first == pytest.approx(10 ** (2 / 3))
     assert described.answering_loss() == pytest.approx(0.35)
@@ -208,4 +209,4 @@ def test_impossible_budgets_are_refused() -> None:
     with pytest.raises(ParameterError, match="HG101"):
         sparse_vector(0.0, NEAR, reach=1, positives=1)
     with pytest.raises(ParameterError, match="HG182"):
-        sparse_vector(1.0, NEAR, reach=1, positives=1, answer_share=1.0, **ANSWERED)
+        sparse_vector(1.0, NEAR, reach=1, positives=1, answers=Answers(((1,),), (1.0,), share=1.0))

@@ -28,7 +28,7 @@ from hedgerow.facts.given import real, shown, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
-from hedgerow.mechanisms.sparse_vector import SparseVectorRun, sparse_vector
+from hedgerow.mechanisms.sparse_vector import Answers, SparseVectorRun, sparse_vector
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, exact_cells, patch_of, shrunk_step
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
 from hedgerow.multicalibration.model.model import Patch, Patches
@@ -89,14 +89,13 @@ class NumericSparse(CalibrationMechanism):
         """Return the run of questions that one model asks, at its share of ε."""
         same_cell = STEPS + widest_bucket(setting.n_buckets, STEPS)
         add_remove = setting.relation is Relation.ADD_REMOVE
+        moves = ((STEPS, 1),) if add_remove else ((STEPS, 1), (same_cell, 0))
         return sparse_vector(
             budget.epsilon / setting.models,
             setting.relation,
             reach=STEPS if add_remove else same_cell,
             positives=self.positives,
-            answer_moves=((STEPS, 1),) if add_remove else ((STEPS, 1), (same_cell, 0)),
-            answer_widths=(float(STEPS), 1.0),
-            answer_share=self.answer_share,
+            answers=Answers(moves, (float(STEPS), 1.0), self.answer_share),
         )
 
     def run(

@@ -23,14 +23,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
 from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation, parse_relation
+from hedgerow.keywords import takes
 from hedgerow.mechanisms.description import Quote
-from hedgerow.mechanisms.mechanism import PRICED, Mechanism, as_record
+from hedgerow.mechanisms.mechanism import PRICED, Mechanism, Single, as_record
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.request import N_DRAWS, parse_draws
 
@@ -72,19 +73,21 @@ class Price:
         }
 
 
-def price_of(
-    mechanism: str,
-    *,
-    relation: object,
-    rho: float | None = None,
-    mu: float | None = None,
-    noise_sd: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    n_resamples: int | None = None,
-    rate: float | None = None,
-    n_draws: int | None = None,
-) -> Price:
+class PriceOptions(TypedDict, total=False):
+    """The size of the noise, or the budget it must meet, and the options of some mechanisms; see `price_of`."""
+
+    rho: float | None
+    mu: float | None
+    noise_sd: float | None
+    epsilon: float | None
+    delta: float | None
+    n_resamples: int | None
+    rate: float | None
+    n_draws: int | None
+
+
+@takes(PriceOptions)
+def price_of(mechanism: str, *, relation: object, **options: Unpack[PriceOptions]) -> Price:
     """Return an upper bound on ε at δ for given noise, or the least noise that provably meets ε.
 
     Exactly one of `rho`, `mu`, `noise_sd`, `epsilon` is given. ``mu`` M means noise_sd = √k/M, k replicates or 1,
@@ -121,12 +124,10 @@ def price_of(
     from hedgerow.accounting.calibrate import least_noise
     from hedgerow.accounting.compose import profile_of
 
-    _check_mechanism(mechanism, n_resamples=n_resamples, rate=rate, n_draws=n_draws)
-    draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
-    k, rate = _resampling(mechanism, n_resamples, rate)
-    kind, protected = PRICED[mechanism], parse_relation(relation)
-    quote = Quote(protected, k, rate, draws)
-    _check_sizes(mechanism, rho=rho, mu=mu, noise_sd=noise_sd, epsilon=epsilon)
+    kind = _checked(mechanism, options)
+    epsilon, delta = options.get("epsilon"), options.get("delta")
+    protected = parse_relation(relation)
+    quote = _quote(protected, mechanism, options)
     budget = Budget(1.0 if epsilon is None else epsilon, DEFAULT_DELTA if delta is None else delta)
     if budget.delta == 0.0 and kind.sized_by_mu:
         raise ParameterError(
@@ -138,18 +139,17 @@ def price_of(
     if epsilon is not None:
         found = least_noise(lambda precision: kind.of_precision(precision, quote), protected, budget)
         return Price(found.mechanism, protected, budget.delta, found.epsilon_upper, found.mechanism.priced_sd)
-    built = kind.of_noise_sd(_given_sd(rho, mu, noise_sd, quote.n_resamples), quote)
+    built = kind.of_noise_sd(_given_sd(options, quote.n_resamples), quote)
     curve = profile_of(built, protected)
     return Price(built, protected, budget.delta, curve.epsilon_upper(budget.delta), built.priced_sd)
 
 
-def _given_sd(rho: float | None, mu: float | None, noise_sd: float | None, n_resamples: int) -> float:
+def _given_sd(options: PriceOptions, n_resamples: int) -> float:
+    rho, mu, noise_sd = (options.get(name) for name in ("rho", "mu", "noise_sd"))
     if noise_sd is not None:
         given = positive_number("noise_sd", noise_sd, code="HG109")
-    elif rho is not None:
-        given = math.sqrt(n_resamples) / Rho(rho).to_mu().mu
     else:
-        given = math.sqrt(n_resamples) / Mu(mu).mu  # type: ignore[arg-type]  # exactly one is given, as checked
+        given = math.sqrt(n_resamples) / (Mu(mu) if rho is None else Rho(rho).to_mu()).mu  # type: ignore[arg-type]
     low, high = _NOISE_SD
     if not low <= given <= high:
         raise ParameterError(
@@ -161,9 +161,8 @@ def _given_sd(rho: float | None, mu: float | None, noise_sd: float | None, n_res
     return given
 
 
-def _check_mechanism(
-    mechanism: str, *, n_resamples: int | None, rate: float | None, n_draws: int | None = None
-) -> None:
+def _checked(mechanism: str, options: PriceOptions) -> type[Single]:
+    """Return the kind of mechanism; refuse an unknown one, options of another, and not exactly one size."""
     if mechanism not in PRICED:
         raise ParameterError(
             "HG124",
@@ -171,27 +170,22 @@ def _check_mechanism(
             finding=f"Found {shown(mechanism)}.",
             remedy="For one number with Gaussian noise, gaussian.",
         )
-    if mechanism != "bootstrap" and (n_resamples is not None or rate is not None):
+    kind = PRICED[mechanism]
+    if mechanism != "bootstrap" and (options.get("n_resamples"), options.get("rate")) != (None, None):
         raise ParameterError(
             "HG124",
             rule="The number of replicates and their rate belong to the bootstrap.",
             finding=f"They were given with {mechanism!r}.",
             remedy="Leave them out.",
         )
-    if mechanism != AVERAGED_LAPLACE and n_draws is not None:
+    if mechanism != AVERAGED_LAPLACE and options.get("n_draws") is not None:
         raise ParameterError(
             "HG124",
             rule="The number of draws belongs to averaged Laplace noise.",
             finding=f"It was given with {mechanism!r}.",
             remedy="Leave it out.",
         )
-
-
-def _check_sizes(
-    mechanism: str, *, rho: float | None, mu: float | None, noise_sd: float | None, epsilon: float | None
-) -> None:
-    sizes = {"rho": rho, "mu": mu, "noise_sd": noise_sd, "epsilon": epsilon}
-    given = [name for name, value in sizes.items() if value is not None]
+    given = [name for name in ("rho", "mu", "noise_sd", "epsilon") if options.get(name) is not None]
     if len(given) != 1:
         raise ParameterError(
             "HG109",
@@ -199,19 +193,21 @@ def _check_sizes(
             finding="Found none." if not given else "Found " + " and ".join(given) + ".",
             remedy="With epsilon the least noise is found; with one of the others, the price.",
         )
-    if given[0] in ("rho", "mu") and not PRICED[mechanism].sized_by_mu:
+    if given[0] in ("rho", "mu") and not kind.sized_by_mu:
         raise ParameterError(
             "HG124",
             rule="ρ and μ are sizes of Gaussian noise.",
             finding=f"{given[0]} was given with {mechanism!r}.",
             remedy="Give noise_sd, which is √2 × scale for Laplace noise, or epsilon.",
         )
+    return kind
 
 
-def _resampling(mechanism: str, n_resamples: int | None, rate: float | None) -> tuple[int, float]:
-    """Return k and λ; 1 and 1 for what is not resampled."""
+def _quote(relation: Relation, mechanism: str, options: PriceOptions) -> Quote:
+    n_resamples, rate, n_draws = (options.get(name) for name in ("n_resamples", "rate", "n_draws"))
+    draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
     if mechanism != "bootstrap":
-        return 1, _RATE
+        return Quote(relation, n_draws=draws)
     k = _N_RESAMPLES if n_resamples is None else whole(n_resamples)
     if k is None or not 1 <= k <= LADDER[-1]:
         raise ParameterError(
@@ -220,7 +216,7 @@ def _resampling(mechanism: str, n_resamples: int | None, rate: float | None) -> 
             finding=f"Found {shown(n_resamples)}.",
             remedy="50 is the default.",
         )
-    return k, _RATE if rate is None else positive_number("rate", rate, code="HG124")
+    return Quote(relation, k, _RATE if rate is None else positive_number("rate", rate, code="HG124"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from hedgerow.facts.given import real, shown, whole
 from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Single, SparseVector
-from hedgerow.mechanisms.sparse_vector import RunState, SparseVectorRun, sparse_vector
+from hedgerow.mechanisms.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
@@ -79,8 +79,7 @@ class ThresholdoutLook(LookMechanism):
             conditions.relation,
             reach=reach,
             positives=options.n_answers,
-            answer_moves=((reach,),),
-            answer_widths=(1.0,),
+            answers=Answers(((reach,),), (1.0,)),
         )
         return cls(conditions, described, options.threshold)
 
