@@ -9,7 +9,7 @@ perturbed at all, and features by so little that the sex of one person costs an 
 (private_multicalibration.md). Here a record shows one cell, classes × bucket of the score × label, as random bits, and
 p is read as the middle of its bucket.
 
-Nobody needs to be trusted with the records, and the cost of that is accuracy. At ε = 1 a count over all n records has
+Nobody needs to be trusted with the records, but the error is larger. At ε = 1 a count over all n records has
 an error of 1.9·√n, where ``table`` has 1.4 for any n: with 30,000 records only everybody together can be calibrated,
 and groups need tens of millions.
 """
