@@ -57,52 +57,50 @@ class RecordColumns:
         """
         try:
             if hasattr(self.records, "tocsr"):
-                found = np.asarray(self.records[:, [int(name)]].todense()).ravel()
+                cells = np.asarray(self.records[:, [int(name)]].todense()).ravel()
             elif isinstance(self.records, np.ndarray):
-                found = np.asarray(self.records[:, int(name)])
+                cells = np.asarray(self.records[:, int(name)])
             else:
-                found = cells_of(self.records[name])
-        except (KeyError, IndexError, TypeError, ValueError):
-            found = None
-        except Exception:  # a frame library's own error for a missing name
-            found = None
-        if found is None or found.ndim != 1:
+                cells = cells_of(self.records[name])
+        except Exception:  # each frame library has its own error for a missing name
+            cells = None
+        if cells is None or cells.ndim != 1:
             raise DataError(
                 "HG166",
-                rule="A column of groups or of scores is in the records: by name in a frame, by place in an array.",
+                rule="A column of groups or of scores is in the records: by name in a frame, by position in an array.",
                 finding=f"{name!r} is not.",
-                remedy="Compare the spelling; an array has places 0, 1, … instead of names.",
+                remedy="Compare the spelling; the columns of an array have numbers 0, 1, … instead of names.",
             )
-        return found
+        return cells
 
     def empty(self) -> RecordColumns:
         """Return the same columns without records, on which a family is tried before anything is read."""
         return RecordColumns(self._rows(0, 0), one_at_a_time=True)
 
     def flags(self, predicate: Callable[[Any], Any]) -> NDArray[np.bool_]:
-        """Return what a predicate says of each record."""
-        if not self.one_at_a_time:
-            said = as_flags(predicate(self._shown(self.records))).ravel()
-            if len(said) != len(self):
-                raise DataError(
-                    "HG166",
-                    rule="A predicate says yes or no of each record that it is given.",
-                    finding="It returned another number of answers.",
-                )
-            return said
-        with silence():
-            said_alone = (quietly(partial(self._says, predicate, place)) for place in range(len(self)))
-            return np.fromiter((bool(yes) for yes in said_alone), dtype=bool, count=len(self))
+        """Return the answer of a predicate for each record."""
+        if self.one_at_a_time:
+            with silence():
+                alone = (quietly(partial(self._answer, predicate, row)) for row in range(len(self)))
+                return np.fromiter(map(bool, alone), dtype=bool, count=len(self))
+        answers = as_flags(predicate(self._argument(self.records))).ravel()
+        if len(answers) != len(self):
+            raise DataError(
+                "HG166",
+                rule="A predicate answers yes or no for each record that it gets.",
+                finding="It returned another number of answers.",
+            )
+        return answers
 
     def slice(self, start: int, end: int) -> Any:
         """Return the records from `start` to before `end` as they were given, a list as an array."""
         return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
 
-    def _says(self, predicate: Callable[[Any], Any], place: int) -> bool:
-        said = np.asarray(predicate(self._shown(self._rows(place, place + 1)))).ravel()
-        return bool(said.size == 1 and said[0] == 1)
+    def _answer(self, predicate: Callable[[Any], Any], row: int) -> bool:
+        answer = np.asarray(predicate(self._argument(self._rows(row, row + 1)))).ravel()
+        return bool(answer.size == 1 and answer[0] == 1)
 
-    def _shown(self, rows: Any) -> Any:
+    def _argument(self, rows: Any) -> Any:
         return np.asarray(rows.tolist()) if self.listed else rows
 
     def _rows(self, start: int, end: int) -> Any:
@@ -122,7 +120,7 @@ def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns
     [2.0, 4.0]
     """
     if hasattr(records, "tocsc"):
-        # A sparse matrix of any layout: this one gives columns and slices.
+        # A sparse matrix of any layout: only this layout has columns and slices.
         records = records.tocsr()  # type: ignore[attr-defined]  # whatever has the one has the other
     known = isinstance(records, (np.ndarray, Mapping)) or hasattr(records, "columns") or hasattr(records, "shape")
     return RecordColumns(records if known else as_entries(records), one_at_a_time, not known)
@@ -134,12 +132,12 @@ def as_flags(values: object) -> NDArray[np.bool_]:
     >>> as_flags([1, 0, True]).tolist()
     [True, False, True]
     """
-    found = np.asanyarray(values)
-    if found.dtype.kind not in "biufO":
+    flags = np.asanyarray(values)
+    if flags.dtype.kind not in "biufO":
         raise DataError(
             "HG166",
             rule="A mask holds yes or no for each record.",
             finding="It holds something else.",
             remedy="Give booleans. In a metric, groups declared by the values of columns need the records too: X=….",
         )
-    return np.asarray(places_of(found.ravel(), (1,)).reshape(found.shape) == 0)
+    return np.asarray(places_of(flags.ravel(), (1,)).reshape(flags.shape) == 0)
