@@ -1,11 +1,11 @@
-"""Code of the user's own, run silently: whatever it prints, warns of, logs or raises would tell of the data.
+"""Runs a user's code silently: what it prints, logs, warns of or raises could reveal private data.
 
-A metric, a feature, a predicate or a model sees private values and may say something about them by other ways than its
-result. `quietly` shuts those that Python has: both standard streams, warnings, logging, NumPy's floating-point reports
-and every exception, `SystemExit` and the like included. What it cannot shut (files, sockets, the time that it takes,
-what compiled code writes by itself) is a known hole: code of people whom you do not trust is not run on private data.
+A metric, a feature, a predicate or a model sees private values, and its result is not its only output. `quietly` closes
+the other outputs that Python has: both standard streams, warnings, logging, NumPy's floating-point reports and every
+exception, `SystemExit` and the like included. It cannot close files, sockets, the running time, and what compiled code
+writes directly. This is a known hole: do not run code of people whom you do not trust on private data.
 
-Code that takes many records at once and fails for one of them fails for all, and that failure would tell of the one.
+Code that takes many records at once and fails for one of them fails for all: the failure would reveal that one.
 `one_by_one` halves the records for which it fails until the failing ones stand alone. Where the result of a record
 depends on that record alone, which is what the certificate assumes, this gives the results of asking record by record.
 """

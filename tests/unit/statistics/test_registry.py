@@ -140,3 +140,13 @@ def test_a_statistic_is_added_by_its_entry(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(entries(), "spread", added)
     assert Facts(statistics=("spread",)).statistics == ("spread",)
     assert added.option == "--spread" and added.from_record({"statistic": "spread", "column": "age"}) == spread("age")
+
+
+def test_the_page_on_statistics_lists_each_as_its_entry_says() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how_to" / "statistics.md").read_text(encoding="utf-8")
+    for kind, entry in entries().items():
+        assert f"`hg.{kind}(" in page
+        if entry.in_files:
+            fields = ", ".join(f"`{name}`" for name in (*entry.needs, *entry.takes))
+            option = f"{entry.option} {entry.metavar}".strip()
+            assert f"| `{option}` | {fields}".rstrip() in page
