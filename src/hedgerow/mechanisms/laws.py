@@ -25,13 +25,15 @@ from hedgerow.accounting import terms
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, twice
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import shown, whole
 from hedgerow.mechanisms.description import Floats, Score
 from hedgerow.noise.source import NoiseSource
 
 Integers = NDArray[np.int64]
 MOST_DRAWS = 500
 """More would be as normal and no more private; binomial coefficients of up to twice this many still fit a double."""
+N_DRAWS = 10
+"""With ten draws or more, a sample of a hundred looks normal (Brawner & Honaker, Figure 3)."""
 _AT_ONCE = 2**22
 _TABLE = 20_000
 
@@ -204,6 +206,23 @@ class AveragedLaplace(Laplace):
 
 Law = Gaussian | Laplace
 GAUSSIAN, LAPLACE = Gaussian(), Laplace()
+
+
+def parse_draws(n_draws: object) -> int:
+    """Return a number of draws (HG187).
+
+    >>> parse_draws(20)
+    20
+    """
+    number = whole(n_draws)
+    if number is None or not 1 <= number <= MOST_DRAWS:
+        raise ParameterError(
+            "HG187",
+            rule=f"`n_draws` is a whole number from 1 to {MOST_DRAWS}.",
+            finding=f"Found {shown(n_draws)}.",
+            remedy=f"{N_DRAWS} is the default; 1 is plain Laplace noise.",
+        )
+    return number
 
 
 def require_draws(draws: int) -> None:

@@ -14,14 +14,12 @@ from hedgerow.facts.declared import Facts
 from hedgerow.facts.given import kind_of, real, shown, whole
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import takes
-from hedgerow.mechanisms.laws import MOST_DRAWS
+from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
 from hedgerow.release.options import AVERAGED_LAPLACE, ESTIMATORS, NOISES, PLAIN, PlanOptions, with_estimator
 from hedgerow.release.resolve import Resolver
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
 
-N_DRAWS = 10
-"""With ten draws or more, a sample of a hundred looks normal (Brawner & Honaker, Figure 3)."""
 MOST_RESAMPLES = 10_000
 # A cell is a line of the result: with more the result would not fit into memory, after the price was paid.
 MOST_CELLS = 100_000
@@ -228,23 +226,6 @@ def _draws(n_draws: object, noise: str, resampled: bool, *, units: bool) -> int 
             remedy="Leave `noise` out.",
         )
     return N_DRAWS if n_draws is None else parse_draws(n_draws)
-
-
-def parse_draws(n_draws: object) -> int:
-    """Return a number of draws (HG187).
-
-    >>> parse_draws(20)
-    20
-    """
-    number = whole(n_draws)
-    if number is None or not 1 <= number <= MOST_DRAWS:
-        raise ParameterError(
-            "HG187",
-            rule=f"`n_draws` is a whole number from 1 to {MOST_DRAWS}.",
-            finding=f"Found {shown(n_draws)}.",
-            remedy=f"{N_DRAWS} is the default; 1 is plain Laplace noise.",
-        )
-    return number
 
 
 def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None:

@@ -14,11 +14,12 @@ from hedgerow.facts.columns import Category, Grid
 from hedgerow.facts.given import exact, real, whole
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimate import parse_level
+from hedgerow.mechanisms.laws import parse_draws
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.release.forecast.guess import Guess, parse_guesses
 from hedgerow.release.forecast.price import price_of
-from hedgerow.release.request import parse_draws, parse_n_resamples
+from hedgerow.release.request import parse_n_resamples
 from hedgerow.reports.release_page import report_html
 from hedgerow.statistics.quantile import quantile
 

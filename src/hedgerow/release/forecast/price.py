@@ -31,9 +31,9 @@ from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.description import Quote
+from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
 from hedgerow.mechanisms.mechanism import PRICED, Mechanism, Single, as_record
 from hedgerow.release.options import AVERAGED_LAPLACE
-from hedgerow.release.request import N_DRAWS, parse_draws
 
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
 _NOISE_SD = (1e-4, 1e9)
