@@ -62,6 +62,18 @@ ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 RequestName = Annotated[str | None, typer.Option(metavar="NAME", help="One [[release]] of the facts, by its name.")]
 
+# The size of the noise of a mechanism, or the budget that it must meet: for `price` and `audit`.
+OfRelation = Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")]
+Rho = Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")]
+Mu = Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")]
+NoiseSd = Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")]
+EpsilonToMeet = Annotated[float | None, typer.Option(metavar="E", help="ε to be met by the least noise.")]
+DeltaOfPrice = Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")]
+Rate = Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")]
+DrawsOfMechanism = Annotated[
+    int | None, typer.Option("--n-draws", metavar="K", help="Draws to a number, for averaged Laplace noise.")
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

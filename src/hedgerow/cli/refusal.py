@@ -1,4 +1,8 @@
-"""From an exception to what the user reads and the exit code: rule, finding, remedy, never a traceback."""
+"""From an exception to what the user reads and the exit code: rule, finding, remedy, never a traceback.
+
+Refusals are written once, with the names of parameters; `in_shell` renders them, since what is a keyword in Python is
+an option here. Where names alone do not carry over, an error brings its remedy for the shell along.
+"""
 
 from __future__ import annotations
 

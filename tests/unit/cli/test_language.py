@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer.main
-from hedgerow.cli.shell import OPTIONS, in_shell
 from typer.testing import CliRunner
 
 import hedgerow
 from hedgerow.cli.main import app
+from hedgerow.cli.refusal import OPTIONS, in_shell
 from hedgerow.interrupts import interrupted, nothing_is_spent, price_is_spent, speak_json
 
 SOURCE = Path(hedgerow.__file__).parent

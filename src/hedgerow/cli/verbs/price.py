@@ -21,19 +21,15 @@ def price(
         str | None,
         typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace, averaged-laplace or geometric."),
     ] = None,
-    relation: Annotated[
-        str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")
-    ] = None,
-    rho: Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")] = None,
-    mu: Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")] = None,
-    noise_sd: Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")] = None,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε to be met by the least noise.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")] = None,
-    n_resamples: Annotated[int | None, typer.Option(metavar="K", help="Replicates, for the bootstrap.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")] = None,
-    n_draws: Annotated[
-        int | None, typer.Option(metavar="K", help="Draws to a number, for averaged Laplace noise.")
-    ] = None,
+    relation: options.OfRelation = None,
+    rho: options.Rho = None,
+    mu: options.Mu = None,
+    noise_sd: options.NoiseSd = None,
+    epsilon: options.EpsilonToMeet = None,
+    delta: options.DeltaOfPrice = None,
+    n_resamples: options.Replicates = None,
+    rate: options.Rate = None,
+    n_draws: options.DrawsOfMechanism = None,
     table: Annotated[bool, typer.Option("--table", help="The price of standard errors against k.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
