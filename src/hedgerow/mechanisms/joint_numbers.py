@@ -112,7 +112,7 @@ class PartitionBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointReading:
-    """What a release says of Σ f^e: moments = constant + matrix @ released, with noise of the stated covariance.
+    """What a release says of Σ f^e: moments = constant + matrix @ released, the noise on them mixing @ z.
 
     Attributes
     ----------
@@ -120,14 +120,23 @@ class JointReading:
         Which moments, in powers of the features f ∈ [−1, 1]; ``()`` is the number of records.
     matrix : float array, (moments, released)
     constant : float array, (moments,)
-    covariance : float array, (moments, moments)
-        matrix @ Σ @ matrix.T, Σ the (diagonal) covariance of the noise of the released numbers.
+    mixing : float array, (moments, released)
+        The z are independent, of variance 1 and the law of the noise.
     """
 
     moments: tuple[Monomial, ...]
     matrix: Floats
     constant: Floats
-    covariance: Floats
+    mixing: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the noise on the moments, (moments, moments)."""
+        return self.mixing @ self.mixing.T
+
+    def values(self, released: Floats) -> Floats:
+        """Return the moments of each cell, (cells, moments), from the released numbers, (cells, released)."""
+        return self.constant + released @ self.matrix.T
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +222,7 @@ class JointNumbers:
         constant = -matrix @ count
         if n is not None:
             constant[[row == given for row in rows]] = n
-        covariance = (matrix * sds**2) @ matrix.T
-        return JointReading(wanted, matrix, constant, covariance)
+        return JointReading(wanted, matrix, constant, matrix * sds)
 
     def _in_features(self, polynomial: Polynomial) -> dict[Monomial, float]:
         """Return a polynomial in t as one in f, t = m(1 + f)/2."""

@@ -192,9 +192,9 @@ def test_a_reading_is_unbiased_and_its_covariance_that_of_the_noise(law: Law) ->
         sum(y for y in f[1] if y is not None),
         sum(x * y for x, y in zip(*f, strict=True) if y is not None),
     ]
-    assert reading.constant + reading.matrix @ exact.astype(float) == pytest.approx(truth, abs=1e-9)
+    assert reading.values(exact.astype(float)) == pytest.approx(truth, abs=1e-9)
     drawn = joint.noisy(np.tile(exact, (4_000, 1)), SimulatedNoise(5), cells=({},)).values
-    read = drawn @ reading.matrix.T + reading.constant
+    read = reading.values(drawn)
     scale = np.sqrt(np.diag(reading.covariance))
     assert np.abs(read.mean(axis=0) - truth).max() < (6.0 * scale / math.sqrt(4_000)).max()
     assert np.abs(np.cov(read.T) - reading.covariance).max() < 0.12 * scale.max() ** 2

@@ -1,0 +1,69 @@
+"""The noise of means and ratios of joint moments, by the plan's own choice, beside the plain mechanisms.
+
+Run ``python benchmarks/joint_noise.py``. One row a question: the noise sd in units of range/n, at the centre
+of the range, half way to a bound and at a bound; the choice and the runner-up. It reads no data.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.release.designs.joint_choice import Asked, JointChoice, choose_joint, mean_of, ratio_of
+
+__all__ = ["QUESTIONS", "main", "noise_of"]
+
+FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
+N = 1000.0
+
+
+def noise_of(choice: JointChoice, asked: Asked, guess: float) -> float:
+    """Return the noise sd of the first function in units of range/n, where every feature has the mean `guess`."""
+    d = len(asked.layout.features)
+    moments = [(), *(((i, 1),) for i in range(d))]
+    noise = choice.mechanism.reading(moments, n=asked.n if asked.known else None).covariance
+    slopes = asked.functions[0](asked.n * np.array([1.0, *[guess] * d]))
+    return float(math.sqrt(slopes @ noise @ slopes) * asked.n / 2.0)
+
+
+def asked(means: int, relation: Relation, *, steps: int = 2**20, cells: int = 1, ratio: bool = False) -> Asked:
+    """Return a question: some means, or the ratio of two features."""
+    known = relation is FAR and cells == 1
+    layout = JointLayout((JointFeature(steps),) * means, "public" if known else "private", cells)
+    functions = (ratio_of(0, 1),) if ratio else tuple(mean_of(i) for i in range(means))
+    return Asked(layout, functions, N, known)
+
+
+QUESTIONS = {
+    "one mean, n public": (asked(1, FAR), FAR),
+    "one mean, add-remove": (asked(1, NEAR), NEAR),
+    "one mean by cell, replace-one": (asked(1, FAR, cells=4), FAR),
+    "3 means, n public": (asked(3, FAR), FAR),
+    "10 means, n public": (asked(10, FAR), FAR),
+    "10 means, add-remove": (asked(10, NEAR), NEAR),
+    "a ratio, n public": (asked(2, FAR, ratio=True), FAR),
+    "a ratio, add-remove, 100 steps": (asked(2, NEAR, steps=100, ratio=True), NEAR),
+}
+
+
+def main() -> None:
+    """Print the table."""
+    for epsilon in (0.1, 1.0, 3.0):
+        budget = Budget(epsilon, 1e-6)
+        print(
+            f"epsilon {epsilon:g}: one plain Laplace number {math.sqrt(2.0) / epsilon:.3f}, "
+            f"one plain Gaussian {1.0 / gaussian_mu(budget):.3f}"
+        )
+        for name, (question, relation) in QUESTIONS.items():
+            choice = choose_joint(question, budget, relation)
+            noises = " ".join(f"{noise_of(choice, question, guess):8.3f}" for guess in (0.0, 0.5, 1.0))
+            print(f"  {name:32s} {noises}  {choice.name}; then {choice.runner_up}")
+
+
+if __name__ == "__main__":
+    main()
