@@ -1,6 +1,6 @@
-"""`python -m hedgerow`, and the console script, are `hedgerow`.
+"""`python -m hedgerow` and the console script run the command line.
 
-This module imports next to nothing, so that a signal which comes while the rest is imported ends the process quietly.
+This module imports almost nothing, so that a signal that arrives during the other imports ends the process quietly.
 """
 
 import sys

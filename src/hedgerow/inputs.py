@@ -1,7 +1,7 @@
-"""What no output may replace: every file that this process has read, and every ledger, secret and facts file.
+"""The files that no output may replace: those that this process has read, and all ledgers, secrets and facts files.
 
-The one rule for all that hedgerow writes. A file is known however it is named: by a link, a relative path, another
-case. Whoever opens data, facts or a ledger notes it by `note_input`; whoever writes asks `why_kept` first.
+This one rule holds for everything that hedgerow writes. A file is recognised under any name: a link, a relative path,
+another case. Code that opens data, facts or a ledger calls `note_input`; code that writes calls `why_kept` first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _MOST_BYTES = 8 * 2**20
 
 
 def note_input(*paths: str | os.PathLike[str] | None) -> None:
-    """Note files that are read or kept, so that no output replaces them while this process runs."""
+    """Note files that are read, so that no output replaces them while this process runs."""
     for path in paths:
         if path is not None and "\0" not in os.fspath(path):
             _READ.add(Path(os.path.realpath(path)))
 
 
 def why_kept(place: str | os.PathLike[str]) -> str | None:
-    """Return what a file is that must not be written over, in a few words; None where it may be, or is not there.
+    """Return in a few words why a file must not be overwritten; None if it may be, or does not exist.
 
     >>> import tempfile
     >>> facts = Path(tempfile.mkdtemp()) / "hedgerow.toml"
@@ -37,7 +37,7 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
     try:
         ordinary = Path(place).is_file()  # a pipe would be waited for
     except (OSError, ValueError):
-        # A path that none can have: whoever writes there says so.
+        # An impossible path: the code that writes there reports it.
         return None
     if not ordinary:
         return None
@@ -49,7 +49,7 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
         with Path(place).open("rb") as opened:
             start = opened.read(_MOST_BYTES)
     except (OSError, ValueError):
-        # What cannot be looked at cannot be told to be harmless.
+        # A file that cannot be read may be one of these.
         return "a file that may not be read"
     if _SECRET in start[:200]:
         return "the secret of a test set"
@@ -58,7 +58,7 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
 
 
 def _holds_facts(content: bytes) -> bool:
-    """Return whether a file under another name holds public facts: no output of hedgerow is TOML."""
+    """Return whether a file of any name holds public facts: no output of hedgerow is TOML."""
     try:
         return not _FACTS.isdisjoint(tomllib.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError):

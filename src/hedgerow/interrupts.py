@@ -1,11 +1,11 @@
-"""Ctrl-C and the signals that end a process, on the command line: at any moment nothing is left behind or left unsaid.
+"""How the command line ends on Ctrl-C and other signals: files are cleaned up, and the user learns what was spent.
 
 A signal ends the process at once: what was registered by `undone` is cleaned up, one message says whether a price was
 spent, and the exit code is 128 + the signal's number (130 for Ctrl-C, 143 for SIGTERM). No exception is raised, since
-compiled code between the signal and its handler may swallow one. Where the process must not end, as between a
-reservation and the note that it was made, `held_back` lets the signal wait.
+compiled code between the signal and its handler may swallow it. Where the process must not end, for example between a
+reservation and the note that it was made, `held_back` makes the signal wait.
 
-In Python nothing of this is installed: Ctrl-C raises KeyboardInterrupt, as ever.
+None of this is installed when hedgerow is used from Python: there Ctrl-C raises KeyboardInterrupt, as usual.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _State:
 
 
 def end_on_signals() -> None:
-    """From now on a signal ends this process as said above; one that is ignored, as under nohup, stays ignored."""
+    """Install the handlers described above; a signal that is ignored, as under nohup, stays ignored."""
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda received, _: _end(received))
@@ -42,7 +42,7 @@ def end_on_signals() -> None:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Let signals wait until the block ends.
+    """Make signals wait until the block ends.
 
     >>> with held_back():
     ...     pass
@@ -58,9 +58,9 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def undone(clean: Callable[[], object]) -> Iterator[None]:
-    """Run `clean` when the block ends, however it ends, a signal included.
+    """Run `clean` when the block ends, also if an exception or a signal ends it.
 
-    It is registered before anything is made, so it must bear that nothing is there yet.
+    It is registered before anything is made, so it must not fail if nothing is there yet.
 
     >>> with undone(lambda: print("cleaned")):
     ...     print("made")
@@ -82,22 +82,22 @@ def nothing_is_spent() -> None:
 
 
 def price_is_spent() -> None:
-    """Note that a price was reserved: from here on it is spent, whatever happens."""
+    """Note that a price was reserved: from now on it is spent, even if the command fails."""
     _State.spent = True
 
 
 def speak_json(wanted: bool) -> None:
-    """From now on what is said on standard error is JSON, an object a line; or it is words."""
+    """Choose the form of messages on standard error: JSON, one object a line, or plain text."""
     _State.as_json = wanted
 
 
 def speaks_json() -> bool:
-    """Whether what is said on standard error is JSON."""
+    """Whether messages on standard error are JSON."""
     return _State.as_json
 
 
 def interrupted(code: int) -> str:
-    """Return what whoever interrupted the command must know, `code` being that with which it ends.
+    """Return the message for a command that was interrupted and ends with the exit code `code`.
 
     >>> nothing_is_spent(), speak_json(False)
     (None, None)

@@ -1,4 +1,4 @@
-"""The campaign: every specimen attacked, every law tested, neighbours replayed, every mutant let loose.
+"""The campaign: every specimen is attacked, every law tested, neighbours are replayed, and every mutant is tried.
 
 False alarms. Each statistical test (an audit of a specimen, a test of a law) rejects a true claim with probability at
 most α = 1e-6. A campaign has under a hundred of them, so by the union bound a correct library fails it with probability
@@ -37,7 +37,7 @@ _LAWS: tuple[tuple[Law, float], ...] = (
     ("geometric", 1.0),
 )
 Progress = Callable[[str, float], None]
-"""Told what is going on and how much of the campaign is done, from 0 to 1."""
+"""Called with the current step, and how much of the campaign is done, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Campaign:
     laws : tuple of LawTest
         Of both sources, and of one against the other.
     off_lattice : int
-        Released numbers that are no multiple of their public step.
+        How many released numbers are not a multiple of their public step.
     replay : Replay or None
         Neighbours compared from inside.
     caught : tuple of Caught
@@ -67,7 +67,7 @@ class Campaign:
     false_alarm : float
         Upper bound on the probability that a correct library fails this campaign.
     left_out : tuple of text
-        What the time limit cut off; a campaign that is not complete does not pass.
+        The steps that the time limit left out; an incomplete campaign does not pass.
     seconds : float
     """
 
@@ -161,7 +161,7 @@ def run_campaign(
 
 
 def run_mutants(seed: int) -> tuple[Caught, ...]:
-    """Let every mutant loose on its layer, which draws as many outputs as it needs: some seconds in all."""
+    """Try every mutant on its layer; some seconds in all."""
     return tuple(Caught(mutant, mutant.run(seed)) for mutant in mutants())
 
 

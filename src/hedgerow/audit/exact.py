@@ -1,7 +1,7 @@
 """δ(ε) by enumeration, where the output space is small: integer counts. No sampling, no confidence level.
 
-The sum of (p − e^ε q)₊ over any part of the outputs is a lower bound on δ(ε), so cutting the far tails off is on the
-honest side; 1e-12 is taken off for the rounding of the sum.
+The sum of (p − e^ε q)₊ over any part of the outputs is a lower bound on δ(ε), so the far tails may be left out. 1e-12
+is subtracted for the rounding of the sum.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Mutant:
     layer : str
         Which layer must reject it.
     run : callable
-        ``run(seed)`` lets its layer at it, with as many outputs as that layer needs.
+        ``run(seed)`` tries it on its layer, with as many outputs as that layer needs.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Grey-box replay: the same randomness on neighbours, and nothing but the noisy numbers may differ.
+"""Grey-box replay: a release runs on two neighbours with the same seed, and only the noisy numbers may differ.
 
-For each pair of neighbours and each public function the release runs on both with one seed. Compared are: every
-question to the engine and the shape of its answer, every draw of noise (law, width, number), log records, prints and
-warnings, the lines of code that ran between data and noisy table, and how it ended, word for word. Then both run
-without noise: the exact tables may not differ by more than the sensitivity that was declared and priced.
+For each pair of neighbours and each public function these are compared: every question to the engine and the shape of
+its answer, every draw of noise (law, width, number), log records, prints and warnings, the lines of code that ran
+between the data and the noisy table, and the text of the error if there is one. Then both run without noise: the exact
+tables may not differ by more than the sensitivity that was declared and priced.
 
 Neighbours are small data sets that differ in one record: extremes, values out of bounds, NaN, ±inf, missing values, and
 groups that were not declared.
@@ -139,9 +139,9 @@ class Replay:
     pairs, functions, replays : int
         Neighbours, functions, and how many runs were compared.
     divergences : tuple of text
-        What told neighbours apart; none is what is promised.
+        The differences between neighbours; there should be none.
     largest_excess : float
-        Largest movement of an exact table in units of the declared sensitivity; at most 1 is what is promised.
+        The largest difference of exact tables, in units of the declared sensitivity; it should be at most 1.
     """
 
     pairs: int
@@ -200,7 +200,7 @@ def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], 
     csv_every : int
         One pair in so many goes through a CSV file; 0 for none where frames can be read.
     go_on : callable, optional
-        Told how many pairs are done before each; False stops.
+        Called with the number of finished pairs before each pair; False stops.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], 
 
 
 def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tuple[list[str], float]:
-    """Return what tells two sources apart under one seed, and the movement in units of the declared sensitivity."""
+    """Return the differences between two sources under one seed, and that of exact tables in declared sensitivities."""
     traces: list[Trace] = []
     answers: list[dict[Query, Histogram]] = []
     for source in (first, second):
@@ -262,7 +262,7 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
 
 
 def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.float64]) -> float:
-    """Return by how much exact tables of neighbours differ, in units of what was declared: at most 1, or it is a fault.
+    """Return how much exact tables of neighbours differ, in declared sensitivities: more than 1 is a fault.
 
     >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> excess(GeometricCounts(1.0, cells=2), Relation.ADD_REMOVE, np.array([[1.0], [-1.0]]))

@@ -1,6 +1,6 @@
-"""What one run of a release does, as seen from inside: recorded so that two runs can be compared step by step.
+"""A record of one run of a release from inside, so that two runs can be compared step by step.
 
-The recorders stand where the source of data and the source of noise stand; nothing of the release knows of them.
+The recorders take the place of the source of data and the source of noise. The code of the release is unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOME = Path(hedgerow.__file__).parent
 # Reading a noisy table is post-processing: it may branch on noise. Everything else between data and table may not.
 _TRACED = ("engines", "resampling", "noise", "mechanisms")
 _TRACED_FILES = ("execute.py", "design.py")
-# Empty cells and an empty histogram are multiplied by no weights: work saved, seen by a clock alone (a known hole).
+# Empty cells and empty histograms skip the weights. Only the running time shows it, which is a known hole.
 _EXEMPT = ("replicates.py",)
 
 
@@ -53,7 +53,7 @@ class Trace:
     ending: str = "done"
 
     def differences(self, other: Trace) -> list[str]:
-        """Return what tells two traces apart; empty where nothing does."""
+        """Return the differences between two traces; empty if there are none."""
         found = []
         if self.ending != other.ending:
             found.append(f"ending: {self.ending} | {other.ending}")

@@ -79,7 +79,7 @@ class Verdict:
 
     @property
     def gap(self) -> float:
-        """``epsilon_upper`` − ``epsilon_lower``: what no attack here reached."""
+        """``epsilon_upper`` − ``epsilon_lower``: the part of ε that no attack reached."""
         return self.epsilon_upper - self.epsilon_lower
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def audit_mechanism(
     noise : NoiseSource, optional
         The seeded stand-in by default; `SecureNoise` for a smaller audit of what is released.
     advance : callable, optional
-        Told how many outputs were drawn.
+        Called with the number of outputs of each chunk that was drawn.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A synthetic household survey: 20,000 records drawn from laws whose true values are computed, not estimated.
+"""A synthetic household survey: 20,000 records drawn from known laws, so that true values are computed exactly.
 
 ===============  =====================================================================================
 ``sex``          0 or 1
@@ -9,8 +9,8 @@
 ``employed``     0 or 1, by age and sex
 ===============  =====================================================================================
 
-True values are those of the law, of variables clamped to the bounds that the demonstration declares, as an interval for
-the population promises to cover. The seed fixes the survey, never the noise of a release.
+True values are those of the law, of variables clamped to the bounds that the demonstration declares: what an interval
+for the population covers. The seed fixes the survey, never the noise of a release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RECORDS = 20_000
-# It fixes the sample, and so how far the sample lies from its law: unremarkably, with this one.
+# The sample of this seed is about as far from its law as most samples are.
 SEED = 3
 SEXES = (0, 1)
 REGIONS = ("North", "East", "South", "West", "Centre")
@@ -80,7 +80,7 @@ def draw_survey(records: int = RECORDS, *, seed: int = SEED) -> Survey:
 def true_value(
     statistic: str, column: str | None, cell: Mapping[str, object], *, bounds: tuple[float, float] | None = None
 ) -> float:
-    """Return the true value that an interval for the population is about.
+    """Return the true value that an interval for the population should cover.
 
     Parameters
     ----------

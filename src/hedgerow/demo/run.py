@@ -1,4 +1,4 @@
-"""The main job on the embedded population: three releases, their true values beside them, everything in one folder."""
+"""The demonstration: three releases of the embedded population, shown beside the true values, in one folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CALLS: tuple[tuple[Sequence[Statistic], Mapping[str, Sequence[Any]] | None, floa
 def run_demo(out: str | Path = "hedgerow-demo") -> str:
     """Write the survey, release statistics of it, write the results, and return the page to be printed.
 
-    Its own folder from an earlier run is taken again.
+    A folder that an earlier run made is used again.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def run_demo(out: str | Path = "hedgerow-demo") -> str:
 
 
 def _holds(file: Path, text: str) -> bool:
-    """Return whether a file is the demo's own: somebody's survey of the same name is not to be replaced."""
+    """Return whether the demonstration made this file: another file of the same name must not be replaced."""
     try:
         return file.is_file() and file.read_text(encoding="utf-8") == text
     except (OSError, UnicodeDecodeError):

@@ -1,8 +1,8 @@
 """Test sets: scores with error bars, looks counted in a ledger.
 
-A test set that is looked at too often is learnt. `TestSet` answers each look through a mechanism whose price is exact,
-counts looks, and refuses the one too many; every score comes with its error and says whether it can be told from the
-best before. See ``docs/methods/testset.md``.
+Models fit a test set that is used too often. `TestSet` answers each look by a mechanism whose price is exact, counts
+looks, and refuses more looks than were declared. Every score comes with its error, and with whether it differs from the
+best score before by more than both errors explain. See ``docs/methods/testset.md``.
 """
 
 from hedgerow.testset.mechanisms.choose import MECHANISMS, Compared, compare

@@ -1,17 +1,17 @@
 r"""Whether two scores of one test set differ by more than their errors explain, over all pairs of all looks at once.
 
 The difference of two noisy scores has noise of variance p₁² + p₂² (drawn independently) and a sampling error of sd at
-most s₁ + s₂, whatever the two models have in common: no model's errors on single records are told, so nothing better is
-known of their correlation. Two scores are distinguishable where they differ by more than
+most s₁ + s₂, whatever the two models have in common. The errors of a model on single records are not released, so no
+better bound on their correlation is known. Two scores are distinguishable if they differ by more than
 
     z·√((s₁ + s₂)² + p₁² + p₂²),   z = Φ⁻¹(1 − α/(n_looks·(n_looks − 1))),   α = 0.05.
 
-Laplace noise has heavier tails than that, the more so the farther out: there the bound is the same quantile of a normal
-number of sd s₁ + s₂ plus the difference of two Laplace ones.
+Laplace noise has heavier tails. There the bound is the same quantile of the sum of a normal variable of sd s₁ + s₂ and
+the difference of two Laplace variables.
 
-With this all statements about any two of the n_looks scores hold together with probability 1 − α (Bonferroni), so it
-does not matter that the best one is looked for. What it cannot account for is a model that was fitted to the answers:
-its expected score on new records may be lower than on this test set. Privacy is what keeps that gap small.
+With this bound, all statements about any two of the n_looks scores hold together with probability 1 − α (Bonferroni),
+also when the best score is selected. It does not account for a model that was fitted to the answers: its expected score
+on new records may be lower than on this test set. Privacy keeps that gap small.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hedgerow.testset.mechanisms.mechanism import Conditions
 from hedgerow.testset.score import LEVEL, Score
 
 _POWER = 0.8
-_LAPLACE = ("laplace", "thresholdout")  # whose answers have noise of Laplace's tails
+_LAPLACE = ("laplace", "thresholdout")  # mechanisms with Laplace noise
 
 
 def critical_value(n_looks: int, level: float = LEVEL) -> float:
@@ -47,9 +47,9 @@ def critical_difference(
     Parameters
     ----------
     n_looks : int
-        How many scores there may be, all pairs of which are compared.
+        How many scores there may be; all pairs of them are compared.
     mechanism : str
-        Whose noise it is.
+        Which mechanism draws the noise.
     sampling : float
         The sd of the sampling error of the difference.
     noise : (float, float)
@@ -64,14 +64,14 @@ def critical_difference(
     """
     if mechanism not in _LAPLACE:
         return critical_value(n_looks, level) * math.hypot(sampling, *noise)
-    # Of two scales the larger one is taken for both: more noise makes no tail lighter.
+    # The larger of two scales is taken for both: more noise never makes a tail lighter.
     spread = np.array([math.sqrt(2.0) * max(noise)])
     each = 1.0 - (1.0 - level) / max(1, n_looks * (n_looks - 1) // 2)
     return float(quantiles_of(averaged_law(2), each, np.array([sampling]), spread)[0])
 
 
 def distinguishable(one: Score, other: Score) -> bool | None:
-    """Return whether two scores differ by more than both errors explain; None where an error is not known."""
+    """Return whether two scores differ by more than both errors explain; None if an error is not known."""
     errors = [one.sampling_error, other.sampling_error, one.privacy_error, other.privacy_error]
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
@@ -81,7 +81,7 @@ def distinguishable(one: Score, other: Score) -> bool | None:
 
 
 def best_of(scores: tuple[Score, ...]) -> Score | None:
-    """Return the best of some scores, by its noisy value; None of none."""
+    """Return the score with the best noisy value; None if there are no scores."""
     return max(scores, key=lambda score: score.value if score.greater_is_better else -score.value, default=None)
 
 
@@ -106,12 +106,12 @@ def minimum_detectable_difference(
         return None
     sampling = 2.0 * conditions.half_range / math.sqrt(conditions.n)
     explained = critical_difference(conditions.n_looks, mechanism, sampling, (privacy_error, privacy_error))
-    # A Laplace number stays within .84 of its sd more often than a normal one: the same power serves.
+    # A Laplace variable stays within .84 of its sd more often than a normal one, so the power is at least the same.
     return explained + NormalDist().inv_cdf(_POWER) * math.hypot(sampling, math.sqrt(2.0) * privacy_error)
 
 
 def said_of_differences(least: float, conditions: Conditions) -> str:
-    """Return what is said of the minimum detectable difference before the first look.
+    """Return the sentence about the minimum detectable difference that is shown before the first look.
 
     >>> from hedgerow.facts.budget import Budget
     >>> from hedgerow.facts.columns import Grid

@@ -33,7 +33,7 @@ _PLAIN = frozenset((bool, int, float, np.bool_, np.float64, np.int64, Decimal, F
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """Numbers, NaN where an entry is none; texts, "" where an entry is none; and which entries are texts."""
+    """One column: numbers (NaN if an entry is not a number), texts ("" if not a text), and which entries are texts."""
 
     numbers: Floats
     texts: NDArray[np.object_]
@@ -67,11 +67,11 @@ class Entries:
         return np.asarray(found)
 
     def only(self, kept: NDArray[np.bool_]) -> Entries:
-        """Return the same entries, of which those not kept are missing."""
+        """Return the same entries; those that are not kept become missing."""
         return Entries(np.where(kept, self.numbers, np.nan), np.where(kept, self.texts, ""), self.is_text & kept)
 
     def taken(self, places: NDArray[np.int64]) -> Entries:
-        """Return the entries at some places; a place below 0 gives a missing one.
+        """Return the entries at some positions; a position below 0 gives a missing entry.
 
         >>> entries_of([5, "x"]).taken(np.array([1, -1, 0])).missing.tolist()
         [False, True, False]
@@ -82,7 +82,7 @@ class Entries:
         return found.only(places >= 0)
 
     def read_as_numbers(self) -> Entries:
-        """Return the same entries, in which a text that reads as a number is that number, as in a CSV file."""
+        """Return the same entries; a text that reads as a number becomes that number, as in a CSV file."""
         numbers = self.numbers.copy()
         numbers[self.is_text] = [number_in(text) for text in self.texts[self.is_text].tolist()]
         return Entries(numbers, self.texts, self.is_text & np.isnan(numbers))
@@ -103,12 +103,12 @@ class Entries:
 
 
 def entries_of(values: Any) -> Entries:
-    """Return one column, whatever holds it, as entries.
+    """Return one column of any library as entries.
 
     Raises
     ------
     TypeError
-        It is no column: its type, or the shape that goes with it, says so.
+        It is not one column, by its type or shape.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def entries_of(values: Any) -> Entries:
 
 
 def number_in(text: str) -> float:
-    """Return the number that a text reads as, NaN where it reads as none.
+    """Return the number that a text reads as; NaN if it is not a number.
 
     >>> number_in("1e3"), number_in("1_000"), number_in("x")
     (1000.0, nan, nan)

@@ -65,7 +65,7 @@ class FileColumns:
         positive: Scalar | None,
         key: str | None = None,
     ) -> FileColumns:
-        """Check what is declared (HG171 the metric; HG177 labels or a positive label that are not)."""
+        """Return the columns as declared (HG171 for the metric; HG177 if labels or a positive label are missing)."""
         found = parse_metric(metric, positive=positive)
         if found.needs == "chances":
             if positive is None:
@@ -101,11 +101,11 @@ class FileColumns:
         return codes, keys
 
     def read_keys(self, opened: OrderedSource) -> list[str]:
-        """Return the keys alone: where they are public, they are read before anything is paid, and no label is."""
+        """Return the keys alone: public keys are read before anything is paid; labels are not."""
         return [] if self.key is None else [_as_key(cell) for cell in opened.in_order([self.key])[0]]
 
     def read_predictions(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
-        """Return the predictions as what `measured` compares, and their keys (HG170 chances that are none)."""
+        """Return the predictions as what `measured` compares, and their keys (HG170 for invalid chances)."""
         cells, keys = self._read(opened, self.prediction)
         if self.metric.needs == "chances":
             return checked_kind(self.metric, (), cells.read_as_numbers()), keys
@@ -113,7 +113,7 @@ class FileColumns:
 
     @property
     def measured(self) -> Metric:
-        """The metric of what is read: labels are places in the declared list, or whether they are the positive one."""
+        """The metric of what is read: labels are positions in the declared list, or 1 for the positive one."""
         return replace(self.metric, positive=1) if self.metric.needs == "chances" else self.metric
 
     def record(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class FileColumns:
             )
 
     def _codes(self, cells: Entries, column: str, kind: str) -> Entries:
-        """Return each cell's place in the declared list, missing where it is none of them."""
+        """Return each cell's position in the declared list; missing if it is not in the list."""
         read, codes = cells.read_as_numbers(), np.full(len(cells), np.nan)
         for place, value in enumerate(comparables(Category.declared(column, self.labels), kind)):
             number = isinstance(self.labels[place], (int, float))
@@ -155,9 +155,9 @@ class FileColumns:
 
 
 def _as_key(cell: Any) -> str:
-    """Return a key as text, "" where there is none: 7 in a Parquet file is "7" in a CSV file.
+    """Return a key as text, "" if it is missing: 7 in a Parquet file is "7" in a CSV file.
 
-    Not by way of a double: identifiers of 18 digits, of which a double keeps 16, would become one.
+    A whole number is never made a double, which keeps 16 digits: two identifiers of 18 digits would become one.
 
     >>> [_as_key(cell) for cell in (2**53 + 1, 7.0, Decimal("7.00"), "007", None, float("nan"), 0.5)]
     ['9007199254740993', '7', '7', '007', '', '', '0.5']
@@ -190,7 +190,7 @@ def require_key(relation: Relation, key: str | None) -> None:
 
 
 def check_distinct(keys: Sequence[str], *, whose: str) -> None:
-    """Refuse keys of which one is missing or there twice (HG437)."""
+    """Refuse keys if one is missing or repeated (HG437)."""
     if len(set(keys)) < len(keys) or "" in keys:
         raise ParameterError(
             "HG437",
@@ -213,7 +213,7 @@ def check_covered(wanted: Sequence[str], given: Sequence[str]) -> None:
 
 
 def joined(records: Sequence[str], predictions: Entries, keys: Sequence[str]) -> Entries:
-    """Return each record's prediction by its key, missing where it has none.
+    """Return each record's prediction by its key; missing if there is none.
 
     >>> from hedgerow.testset.entries import entries_of
     >>> joined(["b", "a", "c"], entries_of([1, 2]), ["a", "b"]).numbers.tolist()

@@ -1,8 +1,8 @@
 """`FileTestSet`: a test set kept as a file, scored from files of predictions alone. For gates of CI.
 
-The label column stays with the custodian: the ledger remembers where it lies, as a path, and a keyed digest of the
-file's bytes, which is compared with that same file and with nothing that a submitter sends. Labels are read once a look
-is paid, and what a submitter sends is never compared with them other than by the score.
+The label column stays with the custodian. The ledger holds the path of that file and a keyed digest of its bytes. The
+digest is compared with the same file only, never with anything that a submitter sends. Labels are read after a look is
+paid, and only the score compares predictions with them.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class FileTestSet(CountedTestSet):
         options: Options | None = None,
         **terms: Unpack[LookOptions],
     ) -> FileTestSet:
-        """Make the ledger of a test set; its records are counted once, and nothing is told or spent.
+        """Make the ledger of a test set: its records are counted once, and nothing is released or spent.
 
         Parameters
         ----------
         source : path
-            The custodian's file of labels. It is found again at this path, told from where the ledger lies.
+            The custodian's file of labels. Its path is kept relative to the ledger, so that both may move together.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class FileTestSet(CountedTestSet):
         training_score, request_id
             As `hedgerow.testset.TestSet.score`; the same predictions under the same id take no second look.
         labels : path, optional
-            Where the custodian's labels lie now, instead of where `create` found them. They are compared with nothing.
+            Where the custodian's labels are now, if not where `create` found them. Their digest is not compared.
 
         Raises
         ------
@@ -265,7 +265,7 @@ def known_settings(looks: LedgerLooks) -> Iterator[None]:
 
 
 def _told_from(ledger: Path, labels: Path) -> str:
-    """Return the path of the labels as told from the ledger, so that both may move together."""
+    """Return the path of the labels relative to the ledger, so that both may move together."""
     try:
         return os.path.relpath(labels.absolute(), ledger.absolute().parent)
     except ValueError:  # on another drive

@@ -46,7 +46,7 @@ def secret_path(ledger: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """The key, and the noise on the threshold where there is one."""
+    """The key of the digests, and the noise on the threshold if there is one."""
 
     key: bytes
     threshold_noise: int | None = None
@@ -57,7 +57,7 @@ class Secret:
         return cls(secrets.token_bytes(32), threshold_noise)
 
     def write(self, path: Path) -> None:
-        """Write it where nothing is, for the owner alone (HG433)."""
+        """Write a new file that the owner alone can read (HG433)."""
         text = json.dumps({"format": "hedgerow-testset-1", "key": self.key.hex(), "threshold": self.threshold_noise})
         failed = remedy = ""
         try:
@@ -107,7 +107,7 @@ FIRST = "testset"
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What was looked at before: ids in order, and the scores that were recorded under them."""
+    """The earlier looks: their ids in order, and the scores that were recorded under them."""
 
     ids: tuple[str, ...]
     scores: Mapping[str, Score]
@@ -123,7 +123,7 @@ class Past:
         return tuple(self.scores[name] for name in self.ids if name in self.scores)
 
     def answered(self, *, but: str = "") -> int:
-        """Return how many looks were answered by the test set; one whose end is not known counts as answered."""
+        """Return how many looks the test set answered; a look without a record counts as answered."""
         return sum(name != but and (name not in self.scores or self.scores[name].paid) for name in self.ids)
 
 
@@ -136,7 +136,7 @@ class Looks(Protocol):
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return what one look is taken in, from counting to recording."""
+        """Return the context in which one look is taken, from counting to recording."""
         ...
 
     def past(self) -> Past:
@@ -153,7 +153,7 @@ class Looks(Protocol):
 
 
 class LooksInMemory:
-    """Looks that this object counts, and nobody remembers."""
+    """Looks that this object counts; the count is lost with the object."""
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
@@ -216,7 +216,7 @@ class _InMemory:
 
 
 class LedgerLooks:
-    """Looks in a ledger, which is kept open, so that a look costs one more composition and not all of them."""
+    """Looks in a ledger. It is kept open, so that each look composes one more entry instead of all entries again."""
 
     def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Any]) -> None:
         self.secret = secret
@@ -254,7 +254,7 @@ class LedgerLooks:
 
     @classmethod
     def open(cls, path: Path) -> LedgerLooks:
-        """Open the ledger of a test set (HG301 to HG308 where it is none, HG433 where it is another's)."""
+        """Open the ledger of a test set (HG301 to HG308 if it is not a ledger, HG433 if it is not of a test set)."""
         if not path.exists():
             raise LedgerError(
                 "HG301",
@@ -277,7 +277,7 @@ class LedgerLooks:
         return cls(ledger, Secret.read(secret_path(path)), settings)
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return nothing to wait for: the ledger itself decides between threads and processes."""
+        """Return an empty context: the ledger itself locks out other threads and processes."""
         return nullcontext()
 
     def past(self) -> Past:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.given import real, shown
+from hedgerow.keywords import takes
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.user_code import one_by_one, quietly
@@ -176,25 +177,32 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
     return Metric("log-loss", Grid.from_bounds("log-loss", (0, top)), False, "chances", positive, least)
 
 
+class MetricReading(TypedDict, total=False):
+    """How a metric of a function is read; see `Metric`."""
+
+    greater_is_better: bool
+    needs: Needs
+    positive: Any
+
+
+@takes(MetricReading, greater_is_better=False, needs="labels", positive=1)
 def from_function(
     name: str,
     function: Callable[[Any, Any], Any],
     *,
     bounds: tuple[float, float],
     step: float | None = None,
-    greater_is_better: bool = False,
-    needs: Needs = "labels",
-    positive: Any = 1,
+    **reading: Unpack[MetricReading],
 ) -> Metric:
     """Return the mean of ``function(labels, predictions)``, one number a record, clamped to `bounds`.
 
-    The price rests on each record's number depending on that record alone: a function that looks across records (a
-    rank, a median) is not covered, and the certificate says so.
+    The price is valid only if the number of each record depends on that record alone. A function that compares records
+    (a rank, a median) is not covered, and the certificate says so.
 
     Parameters
     ----------
     name, function
-        What it is called, and what computes it from two arrays of n.
+        The name of the metric, and the function of two arrays of n entries that computes it.
     bounds, step
         Declared bounds of one record's number and, optionally, a step that divides them; 1,024 steps otherwise.
     greater_is_better, needs, positive
@@ -210,6 +218,7 @@ def from_function(
     >>> from_function("absolute error", lambda y, p: abs(y - p), bounds=(0, 10), step=0.01)
     Metric('absolute error', bounds=(0, 10), steps=1000)
     """
+    needs = reading.get("needs", "labels")
     if not isinstance(name, str) or not name or not callable(function) or needs not in ("labels", "chances"):
         raise ParameterError(
             "HG171",
@@ -218,7 +227,8 @@ def from_function(
             remedy='For example from_function("absolute error", f, bounds=(0, 10)).',
         )
     grid = Grid.from_bounds(name, bounds, step)
-    return Metric(name, grid, bool(greater_is_better), needs, positive, 0.0, function)
+    better = bool(reading.get("greater_is_better", False))
+    return Metric(name, grid, better, needs, reading.get("positive", 1), 0.0, function)
 
 
 _BY_NAME: dict[str, Callable[[], Metric]] = {
@@ -262,7 +272,7 @@ def losses_of(metric: Metric, labels: Entries, predictions: Entries) -> Histogra
 
 
 def own_losses(function: Function, labels: Entries, predictions: Entries) -> Floats:
-    """Return what a function makes of each record, NaN where it makes no number of it.
+    """Return the loss of each record by a function; NaN if the function returns no number for it.
 
     >>> own_losses(lambda y, p: 1 / abs(y - p), entries_of([3, "x", 2]), entries_of([1, 1, None])).tolist()
     [0.5, nan, nan]
@@ -280,7 +290,7 @@ def own_losses(function: Function, labels: Entries, predictions: Entries) -> Flo
 
 
 def rehearse(function: Function, needs: str, labels: Sequence[Any]) -> None:
-    """Refuse a function that makes no number of any made-up record (HG178); no label is read."""
+    """Refuse a function that returns no number for any made-up record (HG178); no label is read."""
     declared = list(labels) or None
     tried: list[tuple[list[Any], bool]] = [([0.0, 1.0], False), ([0.0, 1.0], True), (["a", "b"], False)]
     tried = [(declared, False), (declared, True), *tried] if declared else tried

@@ -27,7 +27,7 @@ _ROUNDING = 1e-6  # chances of 32 bits may exceed 1 by their last digit
 
 
 def labels_of(y: object) -> Entries:
-    """Return the labels as entries, of which none depends on another (HG170 where they are no column).
+    """Return the labels as entries, none of which depends on another (HG170 if they are not one column).
 
     >>> labels_of([1, "x"]).is_text.tolist()
     [False, True]
@@ -39,7 +39,7 @@ def labels_of(y: object) -> Entries:
 
 
 def checked_length(x: object, n: int) -> None:
-    """Refuse features of which the number of rows can be told, and is another than n (HG170)."""
+    """Refuse features whose number of rows is known and differs from n (HG170)."""
     shape = getattr(x, "shape", None)
     rows = shape[0] if isinstance(shape, tuple) and shape else len(x) if isinstance(x, list) else n
     if rows != n:
@@ -49,7 +49,7 @@ def checked_length(x: object, n: int) -> None:
 def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
     """Return predictions as entries, as they were sent.
 
-    Where the number of records is not `public`, another number of predictions is not refused, which would tell it.
+    If the number of records is not `public`, another number of predictions is not refused: a refusal would reveal it.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
     2
     """
     if isinstance(predictions, np.ndarray) and predictions.dtype.kind not in "biufOUST":
-        # Dates and the like: told from numbers, so that a metric of chances refuses them.
+        # Dates and the like become texts, so that a metric of chances refuses them.
         predictions = predictions.astype(str)
     found = _column(predictions)
     rows = predictions if isinstance(predictions, (list, tuple)) else ()
@@ -77,9 +77,9 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
 
 
 def one_a_record(sent: Entries, n: int) -> Entries:
-    """Return predictions as one a record: a record without one has none, and those beyond the last are ignored.
+    """Return one prediction for each record: missing if there are too few; those beyond the last record are ignored.
 
-    Only what is paid for may see this: where n is private, a check or a digest of it would tell n.
+    Call it only after a look is paid: if n is private, a check or a digest of the result would reveal n.
 
     >>> one_a_record(as_predictions([1, 0], 3, public=False), 3).missing.tolist()
     [False, False, True]
@@ -101,7 +101,7 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
     Raises
     ------
     ParameterError
-        HG177: they are no list of two or more different numbers or texts. HG171: the positive label is none of them.
+        HG177: they are not a list of two or more different numbers or texts. HG171: the positive label is not listed.
     """
     if labels is None:
         return ()
@@ -131,8 +131,8 @@ def checked_kind(metric: Metric, labels: Sequence[Any], predictions: Entries) ->
     Raises
     ------
     ParameterError
-        HG170: chances that are no numbers from 0 to 1; labels of another kind than those declared; fractions where
-        labels are whole numbers, as they are unless others are declared.
+        HG170: chances that are not numbers from 0 to 1; labels of another kind than those declared; fractions, unless
+        fractions were declared as labels.
 
     Examples
     --------
@@ -191,26 +191,26 @@ def is_model(given: object) -> bool:
 
 
 def told_of_model(model: object) -> str:
-    """Return what a replay compares of a model: its class. What it predicts depends on records."""
+    """Return the class of a model, which a replay compares; its predictions depend on records."""
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def predicted(
     model: Any, x: object, n: int, metric: Metric, check: Callable[[Entries], Entries], *, public: bool
 ) -> Entries:
-    """Return a model's predictions, missing where it fails.
+    """Return a model's predictions; missing for records for which it fails.
 
     Parameters
     ----------
     model, x, n
-        What predicts, and the features of n records; None where there are none.
+        What predicts, and the features of n records; None if there are none.
     metric : Metric
         Whether labels or chances are asked for.
     check : callable
         Refuses predictions that the metric cannot read; called on those for made-up rows.
     public : bool
-        Whether n is. Where it is not, a model without features is not refused for another number of predictions, which
-        would tell n: they are returned as they are.
+        Whether n is public. If it is not, a model without features may return another number of predictions: a refusal
+        would reveal n, so they are returned as they are.
 
     Raises
     ------
@@ -230,13 +230,13 @@ def predicted(
 
     def asked(rows: object) -> NDArray[Any]:
         found = method(rows)
-        # Of a list NumPy would make texts of all numbers for the sake of one.
+        # From a list with one text, NumPy would make texts of all numbers.
         found = found if isinstance(found, np.ndarray) else np.asarray(found, dtype=object)
         return _chosen(found, classes, metric) if metric.needs == "chances" else found
 
     made_up, rows = (None, n if public else None) if x is None else (_made_up(x), 2)
     if x is None or made_up is not None:
-        # Without features a model sees nothing of the records: whatever it does may be told.
+        # Without features a model sees no record, so its failures may be reported.
         tried = quietly(lambda: one_result_each(asked(made_up), rows))
         if tried is None:
             raise _cannot_predict(
@@ -253,7 +253,7 @@ def predicted(
 
 
 def one_result_each(results: NDArray[Any], n: int | None) -> NDArray[Any]:
-    """Return results as one column of n, or of whatever length where n is None; or fail."""
+    """Return results as one column of n entries, of any length if n is None; raises ValueError otherwise."""
     n = results.shape[0] if n is None else n
     if results.shape not in ((n,), (n, 1)):
         raise ValueError("one result a record")
@@ -285,7 +285,7 @@ def _rows(x: Any, start: int, end: int, n: int) -> object:
 
 
 def _made_up(x: Any) -> object:
-    """Return two rows of zeros like those of x, from its type alone; None where that does not say enough."""
+    """Return two rows of zeros of the type of x; None if the type alone does not determine them."""
     if isinstance(x, np.ndarray):
         return np.zeros((2, *x.shape[1:]), dtype=x.dtype) if x.dtype.kind in "biuf" else None
     if not hasattr(x, "iloc") or not hasattr(x, "dtypes"):

@@ -31,18 +31,18 @@ class Score:
         The best value of the looks before, and which one that was; None at the first.
     distinguishable : bool or None
         Whether this score differs from that best one by more than both errors explain: see
-        `hedgerow.testset.distinct`. None at the first look, and where one of the two has no standard error.
+        `hedgerow.testset.distinct`. None at the first look, and if one of the two has no standard error.
     paid : bool
         Whether the test set answered; False where `thresholdout` returned the training score.
     request_id : str
     certificate : Certificate or None
-        The price of this look alone; None where it was simulated.
+        The price of this look alone; None if it was simulated.
     ledger_head : str or None
         The head of the ledger after this look.
     replayed : bool
         Whether it was read from its record, at no price.
     unrecorded : bool
-        Whether the ledger holds the look alone, since its score could not be written there (HG606).
+        Whether the ledger holds only the look, because its score could not be written there (HG606).
     """
 
     estimate: Estimate
@@ -67,7 +67,7 @@ class Score:
 
     @property
     def standard_error(self) -> float | None:
-        """The root of the sum of the squares of its parts; None where only an interval is known."""
+        """The root of the sum of the squares of its parts; None if only an interval is known."""
         return self.estimate.standard_error
 
     @property
@@ -83,9 +83,9 @@ class Score:
 
     @property
     def half_width(self) -> float:
-        """How far the 95 % interval reaches from the value, on its longer side.
+        """The distance from the value to the farther end of the 95 % interval.
 
-        Near an end of what is possible the interval is cut there, or wider on one side: value ± half-width covers it.
+        Near the smallest or largest possible score the interval is not symmetric; value ± half-width covers it.
         """
         interval = self.confidence_interval()
         return max(interval.high - self.value, self.value - interval.low)
@@ -103,7 +103,7 @@ class Score:
     def confidence_interval(self, level: float = LEVEL) -> Interval:
         """Return an interval for the expected score on records drawn as the test set was.
 
-        It counts sampling and privacy noise of this one look; what a model learnt from earlier answers is not in it.
+        It includes sampling error and privacy noise of this look alone, not what a model learnt from earlier looks.
 
         Raises
         ------

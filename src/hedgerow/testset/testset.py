@@ -64,15 +64,15 @@ class TestSet(CountedTestSet):
     """A test set whose scores, all together, are (ε, δ)-private for each of its records.
 
     Guarantee   everything that `score` returns, over all `n_looks` looks, is (ε, δ)-differentially private for the
-    relation, one row the unit; each look is reserved in the ledger before labels are read. In consequence no sequence
-    of looks, however clever, learns much about any one record: the test set stays fit for judging.
+    relation, with one row as the unit. Each look is reserved in the ledger before labels are read. So no sequence of
+    looks learns much about any one record, and the test set stays fit to judge models.
 
     Parameters
     ----------
     X_test : table or None
         Features: what a model's ``predict`` takes. None where only predictions will be scored.
     y_test : array
-        Labels, one a row: numbers, truth values or texts. Anything else is missing, and counts as wrong.
+        Labels, one for each row: numbers, truth values or texts. Anything else is missing, and counts as wrong.
     metric : str or Metric
         ``"accuracy"``, ``"zero-one"``, ``"brier"``, ``"log-loss"``, or one of `hedgerow.testset.metric`.
     relation : {"replace-one", "add-remove"}
@@ -82,14 +82,15 @@ class TestSet(CountedTestSet):
     n_looks : int
         How often the test set may be looked at, ever.
     ledger : path, optional
-        Where looks are counted: made if nothing is there, else opened and compared by its settings, which are public.
-        Whether labels and features are those of before is NOT compared, since the answer would tell of them: give
-        `name`, and keep one ledger a test set. Without a ledger this object counts, and forgets; it cannot be copied.
+        Where looks are counted. It is made if nothing is there; else it is opened, and its settings, which are public,
+        must be the same. Labels and features are NOT compared with those of before, since the answer would tell of
+        them: give `name`, and keep one ledger for each test set. Without a ledger this object alone counts; it cannot
+        be copied, and the count is lost with it.
     mechanism : str
         ``"auto"`` takes the one of least expected error, see `comparison`; else one of `choose.MECHANISMS`.
     labels : list, optional
-        All labels that there are. Predictions of another kind are then refused before a look is taken, and a label
-        outside counts as missing. They are declared, never read off the data.
+        All possible labels. Predictions of another kind are then refused before a look is taken, and any other label
+        counts as missing. They are declared, never read off the data.
     name : str, optional
         What the custodian calls this test set, public: a ledger is not opened under another name.
     thinning, threshold, n_answers
@@ -105,9 +106,9 @@ class TestSet(CountedTestSet):
     ParameterError
         HG101 to HG103 for the budget and the relation, HG170 to HG173, HG177 and HG178 for the rest.
     LedgerError
-        HG301 to HG308, HG433: the ledger is none, or was made under other settings or another name.
+        HG301 to HG308, HG433: the file is not a ledger, or it was made under other settings or another name.
     UncertifiedError
-        HG401, HG403, HG431: the mechanism does not serve.
+        HG401, HG403, HG431: the mechanism cannot be used under these conditions.
 
     Examples
     --------
@@ -184,7 +185,8 @@ class TestSet(CountedTestSet):
             The same metric on the training set; needed by `thresholdout`, ignored by the rest.
         request_id : str, optional
             The same predictions, in the same order, under the same id are answered from the record, and take no look.
-            Of a model its class is compared, not what it predicts, which depends on records: one id, one model.
+            For a model, its class is compared, not what it predicts, which depends on records: give each model an id
+            of its own.
 
         Raises
         ------
@@ -192,7 +194,7 @@ class TestSet(CountedTestSet):
             HG430: no looks are left. Nothing was read.
         ParameterError
             HG170 predictions of another shape or kind, HG174 a model that cannot predict, HG176 no training score,
-            HG179 in the child of a fork without a ledger, HG314 an id that is no text. No look was taken.
+            HG179 in the child of a fork without a ledger, HG314 an invalid id. No look was taken.
         LedgerError, SpentError
             HG311, HG312 for the id; HG601, HG606: the look counts as taken.
         """
@@ -219,7 +221,7 @@ class TestSet(CountedTestSet):
     def as_objective(self, *, maximise: bool = True) -> Callable[[object], float]:
         """Return a function from a model or predictions to a number that a tuning loop may maximise (or minimise).
 
-        Every call takes a look. It is not a scorer of cross-validation, which would hand it training folds.
+        Every call takes a look. It is not a scorer for cross-validation, which would give it training folds.
         """
         sign = 1.0 if self._metric.greater_is_better is maximise else -1.0
         return lambda model_or_predictions: sign * self(model_or_predictions)

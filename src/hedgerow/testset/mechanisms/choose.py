@@ -1,4 +1,4 @@
-"""Which mechanism: all of them side by side at one budget, from public facts, and the one of least expected error."""
+"""The registry of mechanisms of a test set: compared at one budget from public facts, and the best one chosen."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ class Compared:
     ----------
     name : str
     standard_error : float or None
-        The sd of one look about the test set's own score, at a score in the middle of its range, where resampling errs
-        most; under add-remove in records instead, since n is private. None where the mechanism does not serve.
+        The sd of one look about the test set's own score, at a score in the middle of its range, where the error of
+        resampling is largest; under add-remove it is in records, since n is private. None if the mechanism cannot be
+        used.
     times_best : float or None
-        That, over the least that `auto` may take.
+        That error, over the least error of the mechanisms that `auto` may take.
     note : str
-        Why it does not serve, or what else must be known.
+        Why it cannot be used, or what else must be known.
     """
 
     name: str
@@ -106,7 +107,7 @@ def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism
     ParameterError
         HG172: no mechanism of this name.
     UncertifiedError
-        HG401, HG403, HG431: it does not serve under these conditions.
+        HG401, HG403, HG431: it cannot be used under these conditions.
     """
     if name != "auto":
         return _kind(name).fitted(conditions, options)

@@ -89,7 +89,7 @@ class GaussianLook(LookMechanism):
         return self.described.noise.total.in_units
 
     def _ratio(self, count: float, total: float) -> Estimate:
-        """Read (N, Σ u), equally noisy, as the numbers of 1s and 0s, whose noises are independent."""
+        """Read (N, Σ u), with noise of one width, as the numbers of 1s and 0s, whose noises are independent."""
         halves = np.array([[(count + total) / 2.0, (count - total) / 2.0]])
         spread = np.full(2, self._width / math.sqrt(2.0))
         table = AdditiveTable(({},), ("equal", "different"), halves, spread, "gaussian")

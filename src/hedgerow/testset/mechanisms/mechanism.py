@@ -36,7 +36,7 @@ MOST_LOOKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Who is protected, how much in all, for how many looks, of how many records, by what losses.
+    """The public facts of all looks at one test set: the noise and the expected errors follow from these alone.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Conditions:
     Raises
     ------
     ParameterError
-        HG173: the number of looks or records is no whole number in range.
+        HG173: the number of looks or records is not a whole number in range.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Conditions:
 
 
 def replace_one_only(name: str, conditions: Conditions) -> int:
-    """Return n, or refuse a mechanism whose size shows it (HG431)."""
+    """Return n, or refuse a mechanism whose number of draws reveals it (HG431)."""
     if conditions.n is not None:
         return conditions.n
     raise UncertifiedError(
@@ -110,7 +110,7 @@ def replace_one_only(name: str, conditions: Conditions) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What may be asked of single mechanisms beside the conditions.
+    """The options of single mechanisms.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def checked_options(thinning: float, threshold: float, n_answers: int) -> Option
     """
     number = real(thinning)
     if number is not None and number > 0.0:
-        # What is no number stays what it is: `thresholdout` alone asks for these two, and refuses it.
+        # Invalid values of these two stay as they are: only `thresholdout` uses them, and refuses them.
         bar, answers = real(threshold), whole(n_answers)
         return Options(number, threshold if bar is None else bar, n_answers if answers is None else answers)
     raise ParameterError(

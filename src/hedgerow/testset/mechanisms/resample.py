@@ -1,6 +1,6 @@
 """`resample`: the score of ⌈n/Z⌉ records drawn with replacement, as Mount & Zumel published it. Asked for by name only.
 
-It hides a record only by not drawing it. What is drawn is told as it is, so the certificate is (0, δ) with
+It protects a record only by not drawing it. Drawn records are used without noise, so the certificate is (0, δ) with
 δ = 1 − (1 − 1/n)^⌈n/Z⌉, about 1/Z, and no ε holds for a smaller δ (docs/methods/testset.md). Looks add up to 1 − (1 −
 1/n)^(looks·m).
 """
@@ -31,7 +31,7 @@ class ResampleLook(LookMechanism):
 
     @classmethod
     def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:
-        """Return the resample of size ⌈n/Z⌉, whose price nothing can lower but a larger Z.
+        """Return the resample of size ⌈n/Z⌉; only a larger Z lowers its price.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class ResampleLook(LookMechanism):
         return f"all looks cost δ = {needed:.4g}"
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Draw records, and average what they say."""
+        """Draw records, and average their losses."""
         draws, steps = self.described.draws, self.conditions.grid.steps
         total = int(drawn_losses(question.histogram, draws, noise.generator())[0])
         once = 1.0 / draws

@@ -2,8 +2,8 @@
 
 What makes the resample of Mount & Zumel sound (docs/methods/testset.md): every record is drawn r ~ Poisson(1/Z) times
 on its own, losses are centred at the midpoint of their bounds, noise is added, and the PUBLIC n/Z divides. It is priced
-as one replicate of the private bootstrap at rate 1/Z. The resample hides hardly anything that the noise does not hide
-already, and adds an error of its own, R/2·√(Z/n) at its largest.
+as one replicate of the private bootstrap at rate 1/Z. The resample adds almost no privacy to that of the noise, and has
+an error of its own, at most R/2·√(Z/n).
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 With a made-up successes and a made-up failures one record moves the chance of success of a draw between
 (s + a)/(n + 2a) and (s + 1 + a)/(n + 2a), so m draws are m·ln((a + 1)/a)-private (docs/methods/testset.md). At δ > 0
-the draws of all looks are composed, and then the more made-up outcomes and the more draws, the better: the error falls
-to that of Gaussian noise times √(1 + n/2a), from above. So a is taken large: what hides a record is the noise of
-counting draws.
+the draws of all looks are composed. Then the error falls as the made-up outcomes and the draws become more, to that of
+Gaussian noise times √(1 + n/2a). So a is taken large: the noise of counting draws protects a record.
 """
 
 from __future__ import annotations

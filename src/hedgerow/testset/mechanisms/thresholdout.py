@@ -2,8 +2,8 @@
 
 The reusable holdout of Dwork, Feldman, Hardt, Pitassi, Reingold & Roth (2015), on a corrected sparse vector (Lyu, Su &
 Li 2017): noise on the threshold once for all looks, noise on every comparison, and every answer from the test set paid
-for beside them. Looks at which training and test score agree cost nothing more, however many they are; after the last
-answer nothing is told. The whole ε is spent with the first look.
+for in addition. Looks at which training and test score agree cost nothing more, however many they are. After the last
+answer there are no more looks. The whole ε is spent with the first look.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def checked_training(training: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """What "no" says: |training − test| < threshold + ρ − ν, with Laplace ρ and ν of known scales.
+    """The interval that the answer "no" gives: |training − test| < threshold + ρ − ν, Laplace ρ and ν of known scales.
 
     Half of the error goes to sampling, at its largest, the other half to ρ and ν, a quarter each: P(ρ > b·ln(2/α)) is
     α/4.
