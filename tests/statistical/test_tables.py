@@ -58,10 +58,12 @@ def exact_coverage(sd: float, law: str, *, of: str = "count", margin: float | No
         p = np.exp(-np.abs(z) * 2 * np.arcsinh(1 / (np.sqrt(2) * sd)))
     else:
         p = np.exp(-(z**2) / (2 * sd**2))
-    options = {"n": 4000, "census": True, "noise_law": law, "method": "test", "noise_sd": sd}
+    options = {"census": True, "noise_law": law, "method": "test", "noise_sd": sd}
     counted = of == "count"
     read = (
-        counts_with_errors(1000.0 + z, **options) if counted else proportions_with_errors(1000.0 + z, None, **options)
+        counts_with_errors(1000.0 + z, n=4000, **options)
+        if counted
+        else proportions_with_errors(1000.0 + z, 4000.0, **options)
     )
     basis, truth = read.basis, 1000.0 if counted else 0.25
     if margin is not None:

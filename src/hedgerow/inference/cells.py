@@ -104,15 +104,11 @@ class Cells(Sequence[Estimate]):
         basis: IntervalArrays,
         *,
         reliable: NDArray[np.bool_] | None = None,
-        known: NDArray[np.bool_] | None = None,
     ) -> Cells:
-        """Return numbers without a bootstrap, with (sampling, privacy) errors; no errors where they are not known."""
-        every = np.ones(len(estimate), dtype=bool)
-        parts = (errors[0], np.zeros(len(estimate)), errors[1])
-        sampling, bootstrap, privacy = (np.where(every if known is None else known, part, math.nan) for part in parts)
-        return cls(
-            subject, labels, estimate, sampling, bootstrap, privacy, every if reliable is None else reliable, basis
-        )
+        """Return numbers without a bootstrap, with (sampling, privacy) errors: NaN where they are not given."""
+        clear = np.ones(len(estimate), dtype=bool) if reliable is None else reliable
+        bootstrap = np.where(np.isnan(errors[0]), math.nan, 0.0)
+        return cls(subject, labels, estimate, errors[0], bootstrap, errors[1], clear, basis)
 
     def __len__(self) -> int:
         return len(self.estimate)

@@ -35,7 +35,7 @@ class NumbersWithErrors:
 def exact_count(n: int) -> ScoreBasis:
     """Return the interval's numbers of a public n: an interval of one point."""
     none, count = Quadratic(), np.array([float(n)])
-    return ScoreArrays(count, 1.0, 0.0, none, none, 0.0, math.inf, math.inf, "gaussian", True, "public").row(0)
+    return ScoreArrays(count, none, none, 0.0, math.inf, "gaussian", "public").row(0)
 
 
 def counts_with_errors(
@@ -57,15 +57,11 @@ def counts_with_errors(
     inside = np.minimum(np.maximum(noisy, 0.0), most)
     basis = ScoreArrays(
         a=noisy,
-        b=1.0,
-        shift=0.0,
         sampling=sampling,
         noise=Quadratic(constant=noise_sd**2),
         low=0.0,
         high=most,
-        freedom=math.inf,
         noise_law=noise_law,
-        reliable=True,
         method=method,
         margin=WHOLE_NUMBERS,
     )
@@ -76,27 +72,21 @@ def counts_with_errors(
 
 
 def proportions_with_errors(
-    successes: Floats,
-    others: Floats | None,
-    *,
-    noise_sd: float,
-    n: int | None,
-    census: bool,
-    noise_law: str,
-    method: str,
+    successes: Floats, total: Floats | float, *, noise_sd: float, census: bool, noise_law: str, method: str
 ) -> NumbersWithErrors:
-    """Return successes/(successes + others), or successes/n where n is public, with its errors, cell by cell.
+    """Return successes/total with its errors, cell by cell; the total is an array of noisy counts, or a public number.
 
-    Private denominator: A − θN = (1 − θ)·n₁ − θ·n₀ has noise variance s²((1 − θ)² + θ²), sampling variance Nθ(1 − θ).
-    Half a record is added at both ends of an interval, as to that of a count.
+    Private denominator N, the successes n₁ and the others n₀ added up: A − θN = (1 − θ)·n₁ − θ·n₀ has noise variance
+    s²((1 − θ)² + θ²), sampling variance Nθ(1 − θ). Half a record is added at both ends of an interval, as to that of a
+    count.
 
-    >>> options = {"n": None, "census": False, "noise_law": "gaussian", "method": "gaussian"}
-    >>> answer = proportions_with_errors(np.array([30.0]), np.array([70.0]), noise_sd=1.0, **options)
+    >>> options = {"census": False, "noise_law": "gaussian", "method": "gaussian"}
+    >>> answer = proportions_with_errors(np.array([30.0]), np.array([100.0]), noise_sd=1.0, **options)
     >>> [column.round(4).tolist() for column in (answer.value, answer.sampling_error, answer.privacy_error)]
     [[0.3], [0.0458], [0.0076]]
     """
-    public = others is None
-    total = np.full_like(successes, float(n or 0)) if others is None else successes + others
+    public = np.ndim(total) == 0
+    total = np.broadcast_to(np.asarray(total, dtype=np.float64), successes.shape)
     variance = noise_sd**2
     noise = Quadratic(variance) if public else Quadratic(variance, -2.0 * variance, 2.0 * variance)
     total_sd = 0.0 if public else math.sqrt(2.0) * noise_sd
@@ -108,12 +98,10 @@ def proportions_with_errors(
     basis = ScoreArrays(
         a=successes,
         b=total,
-        shift=0.0,
         sampling=Quadratic(linear=spread, square=-spread),
         noise=noise,
         low=0.0,
         high=1.0,
-        freedom=math.inf,
         noise_law=noise_law,
         reliable=reliable,
         method=method,

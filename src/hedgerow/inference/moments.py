@@ -96,14 +96,14 @@ def mean_errors(moments: NoisyMoments) -> MeanErrors:
 def mean_interval_basis(
     moments: NoisyMoments,
     errors: MeanErrors,
+    span: tuple[float, float],
     *,
-    centre: float,
-    reach: float,
     noise_law: str,
     method: str,
     margin: float = 0.0,
 ) -> ScoreArrays:
-    """Return the intervals' numbers for centre + H·Σu/N."""
+    """Return the intervals' numbers for centre + H·Σu/N; the span is (centre, H)."""
+    centre, reach = span
     spread = np.where(moments.reliable, errors.variance_upper, 0.0)
     skew = mean_skewness(errors, spread > 0.0, reach)
     return ScoreArrays(
@@ -161,33 +161,3 @@ def sum_skewness(
     least, most = np.minimum(low, 0.0), np.maximum(high, 0.0)
     mean = np.minimum(np.maximum(moments.total / records, least), most)
     return skewness_range(mean, variance / records, least, most)
-
-
-def sum_interval_basis(
-    total: Floats,
-    *,
-    sampling_variance: Floats,
-    noise_sd: Floats | float,
-    low: Floats | float,
-    high: Floats | float,
-    freedom: Floats | float,
-    noise_law: str,
-    method: str,
-    skew: tuple[Floats | float, Floats | float] = (0.0, 0.0),
-) -> ScoreArrays:
-    """Return the intervals' numbers for noisy totals with known variances, in the column's unit."""
-    return ScoreArrays(
-        a=total,
-        b=1.0,
-        shift=0.0,
-        sampling=Quadratic(constant=sampling_variance),
-        noise=Quadratic(constant=noise_sd**2),
-        low=low,
-        high=high,
-        freedom=freedom,
-        noise_law=noise_law,
-        reliable=True,
-        method=method,
-        skew=skew[0],
-        skew_unsure=skew[1],
-    )

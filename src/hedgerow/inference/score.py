@@ -26,6 +26,7 @@ its range many.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -129,16 +130,16 @@ class ScoreArrays:
     """
 
     a: Floats
-    b: Floats | float
-    shift: float
     sampling: Quadratic
     noise: Quadratic
     low: Floats | float
     high: Floats | float
-    freedom: Floats | float
     noise_law: str
-    reliable: NDArray[np.bool_] | bool
     method: str
+    b: Floats | float = 1.0
+    shift: float = 0.0
+    freedom: Floats | float = math.inf
+    reliable: NDArray[np.bool_] | bool = True
     margin: Floats | float = 0.0
     skew: Floats | float = 0.0
     skew_unsure: Floats | float = 0.0

@@ -43,15 +43,11 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
     low, high = first.basis.low, first.basis.high
     basis = ScoreArrays.single(
         value,
-        b=1.0,
-        shift=0.0,
         sampling=Quadratic(sampling**2),
         noise=Quadratic(privacy**2 + bootstrap**2),
         low=low,
         high=high,
-        freedom=math.inf,
         noise_law="gaussian",
-        reliable=True,
         method="combined",
     )
     return Estimate(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -14,9 +12,7 @@ from hedgerow.inference.score import Quadratic, ScoreArrays
 def test_an_impossible_estimate_is_read_as_the_possible_one_nearest_to_it(a: float, nearest: float) -> None:
     def interval(value: float) -> tuple[float, float]:
         one = np.array([value])
-        arrays = ScoreArrays(
-            one, 1.0, 0.0, Quadratic(), Quadratic(4.0), 0.0, 20.0, math.inf, "gaussian", True, "gaussian"
-        )
+        arrays = ScoreArrays(one, Quadratic(), Quadratic(4.0), 0.0, 20.0, "gaussian", "gaussian")
         return arrays.row(0).interval(0.95, "gaussian")
 
     low, high = interval(a)

@@ -229,7 +229,7 @@ def _noisy_moments(function: Mean, cells: SideBySide) -> NoisyMoments | None:
 def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent, moments: NoisyMoments) -> JointEstimates:
     errors, half = mean_errors(moments), function.x.half
     basis = mean_interval_basis(
-        moments, errors, centre=function.x.centre, reach=half, noise_law=cells.blocks[0].law, method="moments"
+        moments, errors, (function.x.centre, half), noise_law=cells.blocks[0].law, method="moments"
     )
     return JointEstimates(
         function,

@@ -19,7 +19,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.inference.cells import Cells, IntervalArrays, Subject
 from hedgerow.inference.counts import counts_with_errors
 from hedgerow.inference.estimate import Estimate, IntervalBasis, parse_level
-from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_interval_basis, sum_variance
+from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_variance
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.shape import TableShape
@@ -34,7 +34,7 @@ WITHHELD = (
 )
 _NO_SUBJECT = Subject("", None, "table", "")
 # Stands for a basis that follows from the other fields.
-FOLLOWS = ScoreArrays(np.zeros(0), 1.0, 0.0, Quadratic(), Quadratic(), 0.0, 0.0, math.inf, "gaussian", False, "table")
+FOLLOWS = ScoreArrays(np.zeros(0), Quadratic(), Quadratic(), 0.0, 0.0, "gaussian", "table")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -418,18 +418,19 @@ class TableCells(Cells):
         """Return what intervals come from, by the formulas of every release; where errors are withheld, no interval."""
         noise_sd = np.sqrt(self._told(0.0))
         if not self.counted or self.withheld:
-            found = sum_interval_basis(
+            return ScoreArrays(
                 self.values,
-                sampling_variance=np.zeros(self.shape.size) if self.withheld else self.upper_variance,
-                noise_sd=noise_sd,
+                sampling=Quadratic(np.zeros(self.shape.size) if self.withheld else self.upper_variance),
+                noise=Quadratic(noise_sd**2),
                 low=self.low,
                 high=self.high,
                 freedom=self.freedom,
                 noise_law=self.noise_law,
                 method=self.subject.method,
-                skew=self.skew,
+                reliable=not self.withheld,
+                skew=self.skew[0],
+                skew_unsure=self.skew[1],
             )
-            return replace(found, reliable=not self.withheld)
         found = counts_with_errors(
             self.values,
             noise_sd=noise_sd,

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.inference.cells import Cells, Subject
-from hedgerow.inference.moments import NoisyMoments, sum_interval_basis, sum_skewness, sum_variance
+from hedgerow.inference.moments import NoisyMoments, sum_skewness, sum_variance
+from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.mechanisms.cell_totals import BoundedCells, CellKind, CellTotals
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.lattice import lattice_noise
@@ -129,16 +130,16 @@ class CellTotalsDesign:
         noise_sd = unit * np.asarray(moments.total_sd)
         low, high = unit * np.minimum(self.limits[:, 0], 0), unit * np.maximum(self.limits[:, 1], 0)
         skew, unsure = sum_skewness(moments, variance, n, *np.transpose(self.limits).astype(np.float64))
-        basis = sum_interval_basis(
+        basis = ScoreArrays(
             unit * moments.total,
-            sampling_variance=upper * unit**2,
-            noise_sd=noise_sd,
+            sampling=Quadratic(upper * unit**2),
+            noise=Quadratic(noise_sd**2),
             low=_possible(low, n),
             high=_possible(high, n),
-            freedom=math.inf,
             noise_law=table.noise_law,
             method=self.method,
-            skew=(unit * skew, unit * unsure),
+            skew=unit * skew,
+            skew_unsure=unit * unsure,
         )
         subject = Subject(
             self.statistic.name,

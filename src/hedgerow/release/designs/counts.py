@@ -100,8 +100,9 @@ class CountsDesign:
             covers(self.statistic, self.facts),
             SMALL_COUNT if counted else NOT_RELIABLE,
         )
-        errors, known = (read.sampling_error, read.privacy_error), None if counted else read.reliable
-        return Cells.plain(subject, table.cells, read.value, errors, read.basis, reliable=read.reliable, known=known)
+        known = counted | read.reliable
+        sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))
+        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), read.basis, reliable=read.reliable)
 
     def _counts(self, table: AdditiveTable) -> NumbersWithErrors:
         return counts_with_errors(
@@ -114,11 +115,11 @@ class CountsDesign:
         )
 
     def _proportions(self, table: AdditiveTable) -> NumbersWithErrors:
+        equal = table.column("equal")
         return proportions_with_errors(
-            table.column("equal"),
-            None if self.denominator_is_public else table.column("different"),
+            equal,
+            float(self.facts.n or 0) if self.denominator_is_public else equal + table.column("different"),
             noise_sd=table.sd("equal"),
-            n=self.facts.n,
             census=self.facts.census,
             noise_law=table.noise_law,
             method=self.method,

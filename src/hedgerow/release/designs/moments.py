@@ -27,11 +27,10 @@ from hedgerow.inference.moments import (
     mean_errors,
     mean_interval_basis,
     mean_skewness,
-    sum_interval_basis,
     sum_skewness,
     sum_variance,
 )
-from hedgerow.inference.score import ScoreArrays
+from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceMoments,
@@ -55,18 +54,12 @@ def read_means(design: MomentsDesign, table: AdditiveTable) -> Cells:
     grid = design.statistic.grid
     moments = noisy_moments_of(design, table)
     errors = mean_errors(moments)
-    basis = mean_interval_basis(
-        moments,
-        errors,
-        centre=grid.centre,
-        reach=grid.half_range,
-        noise_law=table.noise_law,
-        method=design.method,
-        margin=grid.rounding,
-    )
+    span, law = (grid.centre, grid.half_range), table.noise_law
+    basis = mean_interval_basis(moments, errors, span, noise_law=law, method=design.method, margin=grid.rounding)
     value = grid.centre + grid.half_range * errors.mean
-    spread = (grid.half_range * errors.sampling_error, grid.half_range * errors.privacy_error)
-    return _cells(design, table, value, spread, basis, moments.reliable)
+    parts = (errors.sampling_error, errors.privacy_error)
+    sampling, privacy = (np.where(moments.reliable, grid.half_range * part, math.nan) for part in parts)
+    return _cells(design, table, value, (sampling, privacy), basis, moments.reliable)
 
 
 def read_sums(design: MomentsDesign, table: AdditiveTable) -> Cells:
@@ -93,16 +86,17 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Cells:
             freedom = np.where(moments.reliable, records - 1.0, math.inf)
     noise_sd = unit * moments.total_sd
     low, high = grid.as_bounds()
-    basis = sum_interval_basis(
+    basis = ScoreArrays(
         value,
-        sampling_variance=upper * unit**2,
-        noise_sd=noise_sd,
+        sampling=Quadratic(upper * unit**2),
+        noise=Quadratic(noise_sd**2),
         low=_possible_sum(min(low, 0.0 if design.about_zero else low), records),
         high=_possible_sum(max(high, 0.0 if design.about_zero else high), records),
         freedom=freedom,
         noise_law=table.noise_law,
         method=design.method,
-        skew=skew,
+        skew=skew[0],
+        skew_unsure=skew[1],
     )
     inside = np.minimum(np.maximum(value, basis.low), basis.high)
     spread = (unit * np.sqrt(variance), np.full_like(value, noise_sd))
@@ -137,7 +131,7 @@ def _cells(
     value: Floats,
     errors: tuple[Floats, Floats],
     basis: ScoreArrays,
-    known: NDArray[np.bool_] | None = None,
+    reliable: NDArray[np.bool_] | None = None,
 ) -> Cells:
     subject = Subject(
         design.statistic.name,
@@ -147,7 +141,7 @@ def _cells(
         NOT_RELIABLE,
         MIDPOINT if design.missing is Missing.MIDPOINT else None,
     )
-    return Cells.plain(subject, table.cells, value, errors, basis, reliable=known, known=known)
+    return Cells.plain(subject, table.cells, value, errors, basis, reliable=reliable)
 
 
 # (κ, ω) by situation; None is not released.

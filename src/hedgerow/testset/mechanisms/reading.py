@@ -73,15 +73,12 @@ def estimate_of_mean(
     low, high = conditions.grid.as_bounds()
     basis = ScoreArrays.single(
         half * u,
-        b=1.0,
         shift=centre,
         sampling=sampling,
         noise=other,
         low=low,
         high=high,
-        freedom=math.inf,
         noise_law=noise_law,
-        reliable=True,
         method=mechanism,
         margin=conditions.grid.rounding,
     )
