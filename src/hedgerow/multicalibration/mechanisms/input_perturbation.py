@@ -22,15 +22,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import shown
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, RandomisedRecords, Single
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
 from hedgerow.multicalibration.groups.family import Block
 from hedgerow.multicalibration.mechanisms.cells import UNRELEASED, NoisyCells, patch_of, shifts_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
 from hedgerow.multicalibration.model.model import Patches
 from hedgerow.multicalibration.model.records import HIGH, LOW, Records, bucket_of
 from hedgerow.noise.source import NoiseSource
@@ -69,13 +68,13 @@ class InputPerturbation(CalibrationMechanism):
     noise: ClassVar[tuple[type, ...]] = (RandomisedRecords,)
 
     def __post_init__(self) -> None:
-        if self.everybody is not None and not 0.0 < self.everybody <= 1.0:
-            raise ParameterError(
-                "HG182",
-                rule="The share of records that show no classes lies in (0, 1].",
-                finding=f"Found {shown(self.everybody)}.",
-                remedy="Leave it out.",
-            )
+        check_parameter(
+            self.everybody is None or 0.0 < self.everybody <= 1.0,
+            "The share of records that show no classes lies in (0, 1].",
+            self.everybody,
+            code="HG182",
+            remedy="Leave it out.",
+        )
 
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
         """Return the randomiser of one model, at its share of ε.

@@ -51,6 +51,12 @@ MECHANISMS = {
 }
 
 
+def check_parameter(fits: bool, rule: str, *values: object, code: str = "HG165", remedy: str = "") -> None:
+    """Raise a `ParameterError` that shows the values, unless they fit the rule."""
+    if not fits:
+        raise ParameterError(code, rule=rule, finding=f"Found {' and '.join(map(shown, values))}.", remedy=remedy)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Everything that may be known before data are read.
@@ -80,14 +86,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         buckets, alpha = whole(self.n_buckets), real(self.alpha)
-        if buckets is None or not 1 <= buckets <= 1000:
-            raise ParameterError(
-                "HG165",
-                rule="`n_buckets` is a whole number from 1 to 1,000.",
-                finding=f"Found {shown(self.n_buckets)}.",
-            )
-        if alpha is None or not 0.0 < alpha <= 1.0:
-            raise ParameterError("HG165", rule="`alpha` lies in (0, 1].", finding=f"Found {shown(self.alpha)}.")
+        fits = buckets is not None and 1 <= buckets <= 1000
+        check_parameter(fits, "`n_buckets` is a whole number from 1 to 1,000.", self.n_buckets)
+        check_parameter(alpha is not None and 0.0 < alpha <= 1.0, "`alpha` lies in (0, 1].", self.alpha)
         object.__setattr__(self, "n_buckets", buckets)
         object.__setattr__(self, "alpha", alpha)
 

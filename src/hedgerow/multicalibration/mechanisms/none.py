@@ -16,10 +16,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import shown
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
 from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of, from_grid
 from hedgerow.noise.source import NoiseSource
@@ -47,12 +45,8 @@ class NoPrivacy(CalibrationMechanism):
     name: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.low < self.high <= 1.0:
-            raise ParameterError(
-                "HG165",
-                rule="The range of the output lies in [0, 1].",
-                finding=f"Found {shown(self.low)} to {shown(self.high)}.",
-            )
+        fits = 0.0 <= self.low < self.high <= 1.0
+        check_parameter(fits, "The range of the output lies in [0, 1].", self.low, self.high)
 
     def describe(self, setting: Setting, budget: Budget) -> None:
         """Return None: nothing here is private."""

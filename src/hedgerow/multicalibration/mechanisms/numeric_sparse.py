@@ -22,15 +22,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import real, shown, whole
+from hedgerow.facts.given import real, whole
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
 from hedgerow.mechanisms.sparse_vector import Answers, SparseVectorRun, sparse_vector
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, exact_cells, patch_of, shrunk_step
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting
+from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
 from hedgerow.multicalibration.model.model import Patch, Patches
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records
 from hedgerow.noise.source import NoiseSource
@@ -75,13 +74,14 @@ class NumericSparse(CalibrationMechanism):
 
     def __post_init__(self) -> None:
         positives, threshold = whole(self.positives), real(self.threshold)
-        if positives is None or not 1 <= positives <= 100_000 or threshold is None or threshold < 0.0:
-            raise ParameterError(
-                "HG184",
-                rule="`positives` is a whole number from 1, and `threshold` is a number from 0.",
-                finding=f"Found {shown(self.positives)} and {shown(self.threshold)}.",
-                remedy="Leave them at their defaults.",
-            )
+        check_parameter(
+            positives is not None and 1 <= positives <= 100_000 and threshold is not None and threshold >= 0.0,
+            "`positives` is a whole number from 1, and `threshold` is a number from 0.",
+            self.positives,
+            self.threshold,
+            code="HG184",
+            remedy="Leave them at their defaults.",
+        )
         object.__setattr__(self, "positives", positives)
         object.__setattr__(self, "threshold", threshold)
 

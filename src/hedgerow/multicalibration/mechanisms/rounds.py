@@ -19,12 +19,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.given import real, shown, whole
+from hedgerow.facts.given import real, whole
 from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, NoisyCells, exact_cells, patch_of, shifts_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, least_noise_for
+from hedgerow.multicalibration.mechanisms.mechanism import (
+    CalibrationMechanism,
+    Fitted,
+    Setting,
+    check_parameter,
+    least_noise_for,
+)
 from hedgerow.multicalibration.model.model import WRITTEN, Model, Patch, Patches, Residuals
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records
 from hedgerow.noise.lattice import lattice_noise
@@ -69,20 +75,15 @@ class Rounds(CalibrationMechanism):
 
     def __post_init__(self) -> None:
         rounds, share = whole(self.rounds), real(self.residual_share)
-        if rounds is None or not 1 <= rounds <= 1000:
-            raise ParameterError(
-                "HG184",
-                rule="There are from 1 to 1,000 rounds.",
-                finding=f"Found {shown(self.rounds)}.",
-                remedy="Try 2.",
-            )
-        if share is None or not 0.0 < share < 1.0:
-            raise ParameterError(
-                "HG182",
-                rule="The share of the budget that pays for residual sums lies strictly between 0 and 1.",
-                finding=f"Found {shown(self.residual_share)}.",
-                remedy="Leave it at its default.",
-            )
+        fits = rounds is not None and 1 <= rounds <= 1000
+        check_parameter(fits, "There are from 1 to 1,000 rounds.", self.rounds, code="HG184", remedy="Try 2.")
+        check_parameter(
+            share is not None and 0.0 < share < 1.0,
+            "The share of the budget that pays for residual sums lies strictly between 0 and 1.",
+            self.residual_share,
+            code="HG182",
+            remedy="Leave it at its default.",
+        )
         object.__setattr__(self, "rounds", rounds)
         object.__setattr__(self, "residual_share", share)
 

@@ -36,12 +36,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import shown
 from hedgerow.mechanisms.mechanism import Composition, Counts, GeometricCounts, Single
 from hedgerow.multicalibration.groups.family import Family, members_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, least_noise_for
+from hedgerow.multicalibration.mechanisms.mechanism import (
+    CalibrationMechanism,
+    Fitted,
+    Setting,
+    check_parameter,
+    least_noise_for,
+)
 from hedgerow.multicalibration.model.model import WRITTEN, Loss, Model, Residuals, Shifts
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, ScoreBins, score_bucket
 from hedgerow.noise.source import NoiseSource
@@ -88,18 +93,11 @@ class Table(CalibrationMechanism):
     noise: ClassVar[tuple[type, ...]] = (GeometricCounts, GeometricCounts)
 
     def __post_init__(self) -> None:
-        if self.bins is not None and not (isinstance(self.bins, int) and 2 <= self.bins <= 1000):
-            raise ParameterError(
-                "HG165", rule="A table has from 2 to 1,000 score bins.", finding=f"Found {shown(self.bins)}."
-            )
-        if not self.z >= 0.0:
-            raise ParameterError("HG165", rule="`z` of a table is not negative.", finding=f"Found {shown(self.z)}.")
-        if not 0.0 < self.place_share < 1.0:
-            raise ParameterError(
-                "HG165",
-                rule="`place_share` of a table lies between 0 and 1.",
-                finding=f"Found {shown(self.place_share)}.",
-            )
+        bins_fit = self.bins is None or (isinstance(self.bins, int) and 2 <= self.bins <= 1000)
+        check_parameter(bins_fit, "A table has from 2 to 1,000 score bins.", self.bins)
+        check_parameter(self.z >= 0.0, "`z` of a table is not negative.", self.z)
+        share_fits = 0.0 < self.place_share < 1.0
+        check_parameter(share_fits, "`place_share` of a table lies between 0 and 1.", self.place_share)
 
     def score_bins(self, family: Family) -> ScoreBins:
         """Return the bins for a family: a public choice."""
