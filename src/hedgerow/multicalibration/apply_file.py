@@ -79,7 +79,7 @@ def apply_to_file(
     ParameterError, DataError
         HG166 for columns that do not fit, HG168 where `out` cannot be written, HG2xx for a file that cannot be read.
     """
-    file, place = source_file(source), Path(out)
+    file, target = source_file(source), Path(out)
     if file.format not in ("csv", "parquet"):
         raise DataError(
             "HG166",
@@ -87,21 +87,21 @@ def apply_to_file(
             finding=f"{file.name!r} is neither.",
             remedy="Write the table to one, or score in Python: model.calibrated(columns, scores).",
         )
-    if place.exists() and place.samefile(file.path):
+    if target.exists() and target.samefile(file.path):
         raise ParameterError("HG166", rule="Scores are written to another file.", finding="It is the one read.")
-    if place.suffix.lower() in (".csv", ".parquet") and place.suffix.lower() != f".{file.format}":
+    if target.suffix.lower() in (".csv", ".parquet") and target.suffix.lower() != f".{file.format}":
         raise ParameterError(
             "HG166",
             rule="Scored rows are written as a file of the kind that was read.",
-            finding=f"{file.name!r} is {file.format}, and {place.name!r} is not.",
-            remedy=f"Name it {place.stem}.{file.format}.",
+            finding=f"{file.name!r} is {file.format}, and {target.name!r} is not.",
+            remedy=f"Name it {target.stem}.{file.format}.",
         )
-    check_destination(place)
-    if is_model(place):
+    check_destination(target)
+    if is_model(target):
         raise DataError(
             "HG168",
             rule="Scored rows do not replace a model.",
-            finding=f"{place.name!r} holds one.",
+            finding=f"{target.name!r} holds one.",
             remedy="Name another file.",
         )
     kinds = open_source(source).columns
@@ -110,7 +110,7 @@ def apply_to_file(
     scoring = _Scoring(replace(model, family=_typed(model.family, kinds)), str(named), column)
     write: Callable[[SourceFile, Path, _Scoring], int] = _csv if file.format == "csv" else _parquet
     try:
-        with written_whole(place) as passing:
+        with written_whole(target) as passing:
             return write(file, passing, scoring)
     except HedgerowError:
         raise
@@ -120,33 +120,36 @@ def apply_to_file(
     raise DataError(
         "HG168",
         rule="Scored rows are written beside those that were read.",
-        finding=f"{file.name!r} could not be read to its end, or {place.name!r} not written.",
+        finding=f"{file.name!r} could not be read to its end, or {target.name!r} not written.",
         remedy="Check that the folder can be written and has room.",
     )
 
 
-def scored_before(place: Path, *, source: str | Path, column: str) -> bool:
+def scored_before(target: Path, *, source: str | Path, column: str) -> bool:
     """Return whether a file has the columns that scoring `source` gives, so that scoring again may replace it."""
     try:
         # Not opened as a source: it would count as an input, which may not be replaced.
-        return list(open_file(place, table=None).columns) == [*open_source(source).columns, column]
+        return list(open_file(target, table=None).columns) == [*open_source(source).columns, column]
     except HedgerowError:
         return False
 
 
-def _csv(file: SourceFile, place: Path, scoring: _Scoring) -> int:
+def _csv(file: SourceFile, target: Path, scoring: _Scoring) -> int:
     header, written = read_header(file), 0
-    width, at = len(header.names), {name: header.names.index(name) for name in scoring.needed}
-    with place.open("w", encoding="utf-8", errors="surrogateescape", newline="") as made:
-        writer = csv.writer(made, delimiter=header.delimiter, lineterminator="\n")
+    width, positions = len(header.names), {name: header.names.index(name) for name in scoring.needed}
+    with target.open("w", encoding="utf-8", errors="surrogateescape", newline="") as output:
+        writer = csv.writer(output, delimiter=header.delimiter, lineterminator="\n")
         writer.writerow([*header.names, scoring.column])
         for rows in _blocks(file.path, header.delimiter):
-            whole = [[*row[:width], *[""] * (width - len(row))] for row in rows]
-            texts = {name: np.array([row[i].strip(BLANKS) for row in whole], dtype=object) for name, i in at.items()}
+            full = [[*row[:width], *[""] * (width - len(row))] for row in rows]
+            texts = {
+                name: np.array([row[index].strip(BLANKS) for row in full], dtype=object)
+                for name, index in positions.items()
+            }
             values = scoring.values(texts)
             cells = ("" if np.isnan(value) else f"{value:.9g}" for value in values)
-            writer.writerows([*row, cell] for row, cell in zip(whole, cells, strict=True))
-            written += len(whole)
+            writer.writerows([*row, cell] for row, cell in zip(full, cells, strict=True))
+            written += len(full)
     return written
 
 
@@ -163,7 +166,7 @@ def _blocks(path: str, delimiter: str) -> Iterator[list[list[str]]]:
         csv.field_size_limit(limit)
 
 
-def _parquet(file: SourceFile, place: Path, scoring: _Scoring) -> int:
+def _parquet(file: SourceFile, target: Path, scoring: _Scoring) -> int:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -174,11 +177,11 @@ def _parquet(file: SourceFile, place: Path, scoring: _Scoring) -> int:
     written = 0
     with parquet.ParquetFile(file.path) as read:
         schema = read.schema_arrow.append(pyarrow.field(scoring.column, pyarrow.float64()))
-        with parquet.ParquetWriter(place, schema) as made:
+        with parquet.ParquetWriter(target, schema) as output:
             for batch in read.iter_batches(_BLOCK):
                 columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in scoring.needed}
                 values = pyarrow.array(scoring.values(columns), from_pandas=True)
-                made.write_batch(pyarrow.record_batch([*batch.columns, values], schema=schema))
+                output.write_batch(pyarrow.record_batch([*batch.columns, values], schema=schema))
                 written += batch.num_rows
     return written
 

@@ -90,8 +90,8 @@ class Fit:
             assumptions=[*assumptions, *self.notes],
         )
 
-    def request(self, described: Single | Composition, word: str) -> dict[str, Any]:
-        """Return what is asked for, all of it public; `word` tells this fit from any other."""
+    def request(self, described: Single | Composition, fit_id: str) -> dict[str, Any]:
+        """Return what is asked for, all of it public; `fit_id` distinguishes this fit from any other."""
         own_base = self.base in (BaseOrigin.APART, BaseOrigin.UNPROTECTED)
         return {
             "multicalibrate": self.mechanism.name,
@@ -102,7 +102,7 @@ class Fit:
             "groups": family_record(self.setting.family),
             "n_buckets": self.setting.n_buckets,
             "classes": list(self.classes),
-            "fit": word,
+            "fit": fit_id,
             **({"base": self.base.name} if own_base else {}),
         }
 

@@ -164,9 +164,9 @@ def _masks(groups: Any) -> dict[str, NDArray[np.bool_]]:
     if isinstance(groups, Mapping):
         return {str(name): as_flags(mask).ravel() for name, mask in groups.items()}
     if isinstance(groups, np.ndarray) and groups.ndim == 2:
-        return {f"group {place + 1}": as_flags(mask) for place, mask in enumerate(groups.T)}
+        return {f"group {number}": as_flags(mask) for number, mask in enumerate(groups.T, start=1)}
     if isinstance(groups, Sequence) and not isinstance(groups, (str, bytes)):
-        return {f"group {place + 1}": as_flags(mask).ravel() for place, mask in enumerate(groups)}
+        return {f"group {number}": as_flags(mask).ravel() for number, mask in enumerate(groups, start=1)}
     raise ParameterError(
         "HG165",
         rule="Groups are masks, or are declared and come with the records `X`.",

@@ -303,7 +303,7 @@ def _cells(residuals: Residuals, level: float) -> list[CellReading]:
     z = normal_quantile(level)
     k = residuals.count.shape[1]
     score = _scores(residuals)
-    found = []
+    cells = []
     for g, group in enumerate(residuals.groups):
         for b in range(k):
             n, p = float(residuals.count[g, b]), float(score[g, b])
@@ -312,8 +312,8 @@ def _cells(residuals: Residuals, level: float) -> list[CellReading]:
             noise = float(residuals.residual_sd[g, b]), float(residuals.count_sd[g, b])
             half = z * math.sqrt(_spread(n, p, mean, *noise)) / n if known else math.inf
             ends = max(mean - half, -p), min(mean + half, 1.0 - p)
-            found.append(CellReading(group, b / k, (b + 1) / k, n, p, p + mean, mean, *ends, known))
-    return found
+            cells.append(CellReading(group, b / k, (b + 1) / k, n, p, p + mean, mean, *ends, known))
+    return cells
 
 
 def _spread(n: float, p: float, mean: float, residual_sd: float, count_sd: float) -> float:

@@ -58,14 +58,14 @@ class Block:
         """How many groups there are."""
         return math.prod(self.classes)
 
-    def place(self, patterns: Integers) -> Integers:
+    def group_of(self, patterns: Integers) -> Integers:
         """Return the index of the block's group that each pattern is in, −1 where it is in none."""
-        place = np.zeros(len(patterns), dtype=np.int64)
+        group = np.zeros(len(patterns), dtype=np.int64)
         declared = np.ones(len(patterns), dtype=bool)
         for attribute, size in zip(self.attributes, self.classes, strict=True):
-            place = place * size + patterns[:, attribute]
+            group = group * size + patterns[:, attribute]
             declared &= patterns[:, attribute] < size
-        return np.where(declared, place + self.start, -1)
+        return np.where(declared, group + self.start, -1)
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ class Family:
         """Return which groups records of these classes are in, (records, groups)."""
         inside = np.zeros((len(classes), len(self.groups)), dtype=bool)
         for block in self.blocks:
-            place = block.place(classes)
-            rows = np.flatnonzero(place >= 0)
-            inside[rows, place[rows]] = True
+            group = block.group_of(classes)
+            rows = np.flatnonzero(group >= 0)
+            inside[rows, group[rows]] = True
         return inside
 
     def atom_codes(self, classes: Integers) -> Integers:
@@ -196,7 +196,7 @@ def sum_by_group(family: Family, patterns: Integers, table: Integers) -> Integer
     # A bincount adds doubles: exact while sums are below 2^53, which nine billion records do not exceed.
     weight = table[row, column].astype(np.float64)
     for block in family.blocks:
-        at = block.place(patterns)[row]
+        at = block.group_of(patterns)[row]
         inside = at >= 0
         cell = ((at - block.start) * width + column)[inside]
         total = np.bincount(cell, weights=weight[inside], minlength=block.size * width)
@@ -214,9 +214,9 @@ def members_of(family: Family, patterns: Integers) -> list[Integers]:
     """
     members: list[Integers] = []
     for block in family.blocks:
-        place = block.place(patterns)
-        order = np.argsort(place, kind="stable")
-        edges = np.searchsorted(place[order], np.arange(block.start, block.start + block.size + 1))
+        group = block.group_of(patterns)
+        order = np.argsort(group, kind="stable")
+        edges = np.searchsorted(group[order], np.arange(block.start, block.start + block.size + 1))
         members.extend(np.split(order, edges)[1:-1])
     return members
 
@@ -227,7 +227,7 @@ def spread_to_patterns(family: Family, patterns: Integers, table: Floats) -> Flo
     for block in family.blocks:
         rows = table[block.start : block.start + block.size]
         if rows.any():
-            at = block.place(patterns) - block.start
+            at = block.group_of(patterns) - block.start
             spread[at >= 0] += rows[at[at >= 0]]
     return spread
 

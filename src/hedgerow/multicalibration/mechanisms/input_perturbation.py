@@ -111,7 +111,7 @@ class InputPerturbation(CalibrationMechanism):
         k, groups = setting.n_buckets, len(setting.family.groups)
         row = np.repeat(np.arange(len(records.count)), records.count.astype(np.int64))
         # A record that was left out (no label, no score) is in no cell and shows random bits too: otherwise the number
-        # of randomised records would tell how many are complete.
+        # of randomised records would reveal how many are complete.
         absent = (len(row) if setting.n is None else setting.n) - len(row)
         if absent < 0:
             raise ValueError("more records than are public")
@@ -122,9 +122,9 @@ class InputPerturbation(CalibrationMechanism):
         for view, block in enumerate(_columns(setting)[: len(described.views)]):
             mine = row[shown[: len(row)] == view]
             nowhere = np.full(int((shown[len(row) :] == view).sum()), NOWHERE)
-            place = block.place(records.patterns)[records.pattern[mine]]
-            inner = ((place - block.start) * k + bucket[mine]) * 2 + records.label[mine]
-            lies = np.concatenate([np.where(place >= 0, inner, NOWHERE), nowhere])
+            group = block.group_of(records.patterns)[records.pattern[mine]]
+            inner = ((group - block.start) * k + bucket[mine]) * 2 + records.label[mine]
+            lies = np.concatenate([np.where(group >= 0, inner, NOWHERE), nowhere])
             counts = described.debiased(described.count_ones(view, lies, noise), len(lies))
             table = _estimates(setting, described, view, block, counts, len(lies))
             released.append(table)

@@ -164,8 +164,8 @@ def mechanism_class(name: str) -> type[CalibrationMechanism] | None:
     """Return the mechanism of that name, None where there is none."""
     if name not in MECHANISMS:
         return None
-    found: type[CalibrationMechanism] = getattr(import_module(f"{__package__}.{name}"), MECHANISMS[name])
-    return found
+    mechanism: type[CalibrationMechanism] = getattr(import_module(f"{__package__}.{name}"), MECHANISMS[name])
+    return mechanism
 
 
 def mechanism_named(mechanism: object) -> CalibrationMechanism:
@@ -181,9 +181,9 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism:
     >>> mechanism_named("table").name
     'table'
     """
-    found = mechanism_class(mechanism) if isinstance(mechanism, str) else None
-    if found is not None:
-        return found()
+    named = mechanism_class(mechanism) if isinstance(mechanism, str) else None
+    if named is not None:
+        return named()
     if not isinstance(mechanism, (str, type)) and all(hasattr(mechanism, part) for part in ("name", "describe", "run")):
         return mechanism  # type: ignore[return-value]  # the three parts of the interface were looked for
     raise ParameterError(
@@ -211,7 +211,7 @@ def least_noise_for(
     >>> 2.0 <= described.scale <= 2.003
     True
     """
-    found = least_noise(
+    least = least_noise(
         lambda precision: Composition(parts_of(build(precision)) * setting.models), setting.relation, budget
     )
-    return build(found.precision)
+    return build(least.precision)

@@ -110,10 +110,10 @@ class NumericSparse(CalibrationMechanism):
         first = 0
         while asked.remaining:
             order = np.roll(np.arange(state.cells), -first)
-            found = asked.first_positive(np.abs(state.residual[order]), threshold)
-            if found is None:
+            positive = asked.first_positive(np.abs(state.residual[order]), threshold)
+            if positive is None:
                 break
-            cell = int(order[found])
+            cell = int(order[positive])
             state.move(cell, asked.answer(int(state.residual[cell]), int(state.count[cell])), z=self.z)
             first = (cell + 1) % state.cells
         model = Patches(setting.n_buckets, tuple(state.patches), LOW, HIGH)

@@ -193,14 +193,14 @@ def write_model(model: Model, path: str | Path) -> None:
             finding="One of the groups is.",
             remedy='Make the group a column, for example masks("young"), and fit by that.',
         )
-    place, failed = Path(path), False
+    target, failed = Path(path), False
     try:
-        with written_whole(place) as passing:
+        with written_whole(target) as passing:
             passing.write_text(model_text(model), encoding="utf-8")
     except OSError:
         failed = True
     if failed:
-        raise DataError("HG168", rule="A model is written to a file.", finding=f"{place.name!r} cannot be written.")
+        raise DataError("HG168", rule="A model is written to a file.", finding=f"{target.name!r} cannot be written.")
 
 
 def check_destination(
@@ -219,27 +219,27 @@ def check_destination(
     earlier : callable, optional
         Recognises a file that the same command wrote before, which is replaced without `force`.
     """
-    place = Path(path)
-    if not can_be_written(place):
+    target = Path(path)
+    if not can_be_written(target):
         raise DataError(
             "HG168",
             rule="A file is written to a folder that is there.",
-            finding=f"{place.name!r} cannot be written.",
+            finding=f"{target.name!r} cannot be written.",
             remedy="Create the folder first.",
         )
     note_input(*apart)
-    if why_kept(place) is not None:
+    if why_kept(target) is not None:
         raise DataError(
             "HG168",
             rule="Neither data nor facts, nor a ledger or a model that is read, is written over.",
-            finding=f"{place.name!r} is one of them.",
+            finding=f"{target.name!r} is one of them.",
             remedy="Name another file. Nothing was read or spent.",
         )
-    if not force and place.exists() and not (earlier is not None and earlier(place)):
+    if not force and target.exists() and not (earlier is not None and earlier(target)):
         raise DataError(
             "HG168",
             rule="A file that this command did not write is replaced only by `force`.",
-            finding=f"{place.name!r} is there already.",
+            finding=f"{target.name!r} is there already.",
             remedy="Name another file, or give `force`.",
         )
 
