@@ -102,7 +102,7 @@ def test_a_mean_is_read_as_everywhere_else(law: str, counted: bool) -> None:
         totals.count, totals.sums[:, 0], totals.products[:, 0, 0], 6.0 if counted else 0.0, 6.0, 6.0, 0.0
     )
     errors = mean_errors(moments)
-    basis = mean_interval_basis(moments, errors, centre=50.0, reach=50.0, noise_law=law, method="moments")
+    basis = mean_interval_basis(moments, errors, (50.0, 50.0), noise_law=law, method="moments")
     made = read(Mean(X), totals)
     assert made.value.tolist() == (50 + 50 * errors.mean).tolist()
     assert made.standard_error.tolist() == np.hypot(50 * errors.sampling_error, 50 * errors.privacy_error).tolist()
