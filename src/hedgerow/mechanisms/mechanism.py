@@ -27,8 +27,8 @@ behaviour is a new class. ``type`` is its name in JSON.
 
 To add a mechanism, write `mechanisms/<name>.py` with one frozen dataclass that extends `Single`: its parameters, its
 ``type``, and the methods `terms` (its price), `worst_pairs`, `outputs` and `change` (its audit), beside the method that
-draws it. Then import it here and put it into `KINDS`. Certificates, ledgers, calibration, audits and ``hedgerow
-verify`` then know it. With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price`` and ``audit`` do too.
+draws it. `kinds` finds it by its file; certificates, ledgers, calibration, audits and ``hedgerow verify`` then know it.
+With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price`` and ``audit`` do too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Literal
 
+from hedgerow import mechanisms
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import CellTotals
@@ -119,30 +122,29 @@ class Composition(Mechanism):
         return tuple(term for part in self.parts for term in part.terms(relation))
 
 
-KINDS: tuple[type[Single], ...] = (
-    GeometricCounts,
-    GaussianCounts,
-    AveragedLaplaceCounts,
-    MomentsGaussian,
-    MomentsGeometric,
-    AveragedLaplaceMoments,
-    CellTotals,
-    JointMoments,
-    ResampledGaussian,
-    ResampledUnits,
-    Resample,
-    SmoothedResample,
-    GaussianNoise,
-    LaplaceNoise,
-    AveragedLaplaceNoise,
-    SparseVector,
-    HistogramRounds,
-    RandomisedRecords,
-)
-REGISTRY: dict[str, type[Single]] = {str(kind.__dataclass_fields__["type"].default): kind for kind in KINDS}
-"""Every single mechanism by its ``type`` in JSON."""
-PRICED: dict[str, type[Single]] = {kind.price_name: kind for kind in KINDS if kind.price_name is not None}
-"""The mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own."""
+@cache
+def kinds() -> dict[str, type[Single]]:
+    """Return every single mechanism by its ``type`` in JSON, from the files of this folder.
+
+    >>> kinds()["geometric"].__name__
+    'GeometricCounts'
+    """
+    modules = [import_module(f"{mechanisms.__name__}.{one.name}") for one in iter_modules(mechanisms.__path__)]
+    found = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
+    listed = [
+        kind for kind in found if issubclass(kind, Single) and "type" in getattr(kind, "__dataclass_fields__", ())
+    ]
+    return {str(kind.__dataclass_fields__["type"].default): kind for kind in listed}
+
+
+@cache
+def priced() -> dict[str, type[Single]]:
+    """Return the mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own.
+
+    >>> ", ".join(priced())
+    'averaged-laplace, bootstrap, gaussian, geometric, joint-moments, laplace, moments'
+    """
+    return dict(sorted((kind.price_name, kind) for kind in kinds().values() if kind.price_name is not None))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Single, ...]:
@@ -187,7 +189,7 @@ def from_record(record: object) -> Mechanism:
 
 def _single(record: object) -> Single:
     name = record.get("type") if isinstance(record, dict) else None
-    if not isinstance(name, str) or name not in REGISTRY:
+    if not isinstance(name, str) or name not in kinds():
         raise ValueError("no mechanism has this type")
     mechanism: Single = _adapter(name).validate_python(record)
     return mechanism
@@ -197,7 +199,7 @@ def _single(record: object) -> Single:
 def _adapter(name: str) -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(REGISTRY[name])
+    return TypeAdapter(kinds()[name])
 
 
 def _as_lists(value: Any) -> Any:

@@ -38,13 +38,13 @@ def price(
     One of --rho, --mu, --noise-sd gives the noise and asks for ε; --epsilon asks for the least noise that meets it.
     """
     from hedgerow.mechanisms.certificate import round_up
-    from hedgerow.mechanisms.mechanism import PRICED
+    from hedgerow.mechanisms.mechanism import priced
     from hedgerow.release.forecast.price import price_of
 
     if mechanism is None:
         raise ParameterError(
             "HG124",
-            rule="`--mechanism` must be one of " + ", ".join(PRICED) + ".",
+            rule="`--mechanism` must be one of " + ", ".join(priced()) + ".",
             finding="It was not given.",
             remedy="For example --mechanism gaussian.",
         )

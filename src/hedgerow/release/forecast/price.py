@@ -32,7 +32,7 @@ from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.description import Quote
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
-from hedgerow.mechanisms.mechanism import PRICED, Mechanism, Single, as_record
+from hedgerow.mechanisms.mechanism import Mechanism, Single, as_record, priced
 from hedgerow.release.options import AVERAGED_LAPLACE
 
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
@@ -163,14 +163,14 @@ def _given_sd(options: PriceOptions, n_resamples: int) -> float:
 
 def _checked(mechanism: str, options: PriceOptions) -> type[Single]:
     """Return the kind of mechanism; refuse an unknown one, options of another, and not exactly one size."""
-    if mechanism not in PRICED:
+    if mechanism not in priced():
         raise ParameterError(
             "HG124",
-            rule="`mechanism` must be one of " + ", ".join(PRICED) + ".",
+            rule="`mechanism` must be one of " + ", ".join(priced()) + ".",
             finding=f"Found {shown(mechanism)}.",
             remedy="For one number with Gaussian noise, gaussian.",
         )
-    kind = PRICED[mechanism]
+    kind = priced()[mechanism]
     if mechanism != "bootstrap" and (options.get("n_resamples"), options.get("rate")) != (None, None):
         raise ParameterError(
             "HG124",
