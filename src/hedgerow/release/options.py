@@ -15,8 +15,8 @@ from hedgerow.facts.columns import Scalar
 
 By = Mapping[str, Sequence[Scalar] | None] | Sequence[str]
 ESTIMATORS = ("auto", "moments", "bootstrap")
-# What `method="gaussian"` asked for: Gaussian noise, and no second moment beside a total.
-PLAIN = "plain"
+# What the old method="gaussian" asked for: Gaussian noise, and no second moment beside a total. No call names it.
+PLAIN = "old method gaussian"
 AVERAGED_LAPLACE = "averaged-laplace"
 NOISES = ("auto", "laplace", "gaussian", AVERAGED_LAPLACE)
 # What each old method asks for.

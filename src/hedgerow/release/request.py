@@ -77,6 +77,11 @@ class Request:
             return self.estimator
         return {"laplace": "geometric", "gaussian": "gaussian"}.get(self.noise, "auto")
 
+    @property
+    def estimator_as_written(self) -> str:
+        """The estimator as a call names it."""
+        return 'method="gaussian"' if self.estimator == PLAIN else f'estimator="{self.estimator}"'
+
     def public_record(self) -> dict[str, Any]:
         """Return the options as plain JSON data, by which a repeated request is recognised."""
         # A request that the old names could express is written as it always was.

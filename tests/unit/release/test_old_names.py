@@ -114,3 +114,12 @@ def test_the_shell_says_the_new_name_on_standard_error_alone(tmp_path: Path) -> 
 
 def test_an_unknown_method_is_left_to_the_refusal() -> None:
     assert with_estimator({"method": ["auto"]}) == {"estimator": ["auto"]}
+
+
+def test_the_old_gaussian_is_refused_in_the_words_that_were_used() -> None:
+    for asked, options in ((AGE, {}), (RATE, {}), (COUNT, {"unit": ("sex", 2)})):
+        with pytest.raises(hg.ParameterError) as refused, pytest.warns(DeprecationWarning):
+            survey(**options).plan([asked], epsilon=1.0, method="gaussian")  # type: ignore[call-arg]
+        assert refused.value.code == "HG108" and 'method="gaussian" does not serve' in refused.value.finding
+    with pytest.raises(hg.ParameterError, match="HG108"):
+        survey().plan([COUNT], epsilon=1.0, estimator="plain")

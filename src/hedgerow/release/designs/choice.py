@@ -83,7 +83,7 @@ def choose_design(
         return None
     if request.estimator == "bootstrap" or statistic.family == "function":
         if request.estimator in ("moments", PLAIN):
-            raise _unserved(f'estimator="{request.estimator}"', statistic, 'estimator="bootstrap" or "auto"')
+            raise _unserved(request.estimator_as_written, statistic, 'estimator="bootstrap" or "auto"')
         if request.noise == "laplace":
             raise _unserved('noise="laplace"', statistic, 'noise="gaussian" or "auto": a bootstrap has Gaussian noise')
         return _bootstrap(statistic, request, facts, share, missing)
@@ -104,7 +104,7 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
     pure = request.budget.delta == 0.0 or request.noise == "laplace"
     if request.estimator == PLAIN and not facts.census:
         better = 'estimator="moments": its second moment, and so its error bar, costs nothing extra'
-        raise _unserved('method="gaussian"', statistic, better)
+        raise _unserved(request.estimator_as_written, statistic, better)
     law: NoiseLaw = "geometric" if pure else "gaussian"
     # Without a second moment a vector of moments is a plain Gaussian release, and was always called so.
     plain = facts.census and request.noise == "gaussian" and request.estimator != "moments"
