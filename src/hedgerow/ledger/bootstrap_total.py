@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from hedgerow.mechanisms.bootstrap_statement import BootstrapNoise
+from hedgerow.ledger.bootstrap_statement import BootstrapNoise
 from hedgerow.mechanisms.certificate import round_up
 
 

@@ -16,12 +16,12 @@ from typing import Any
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
 from hedgerow.ledger.bootstrap_total import BootstrapTotal
 from hedgerow.ledger.entry import Entry, Head, canonical, digest, is_settings
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, noise_from_record, noise_record
 from hedgerow.ledger.request import checked_family
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapStatement
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.bootstrap_statement import BootstrapNoise
+from hedgerow.ledger.bootstrap_statement import BootstrapNoise
 from hedgerow.mechanisms.mechanism import Mechanism
 
 _HEAD = re.compile(r"(\d{1,12}):([0-9a-f]{64})")

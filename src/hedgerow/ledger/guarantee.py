@@ -13,11 +13,11 @@ from typing import Any
 from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
 from hedgerow.ledger.bootstrap_total import BootstrapTotal
 from hedgerow.ledger.entry import canonical
 from hedgerow.ledger.request import other_protection
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
 from hedgerow.mechanisms.certificate import Certificate, mechanism_from_record
 from hedgerow.mechanisms.mechanism import Mechanism, as_record
 

@@ -38,15 +38,19 @@ class Counts(Single):
     __slots__ = ()
     cells: int
 
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        raise NotImplementedError
+
     @property
     def noise_law(self) -> Law:
         """The law of the noise."""
-        raise NotImplementedError
+        return self.drawn()[0]
 
     @property
     def width(self) -> float:
         """The width of one draw of noise."""
-        raise NotImplementedError
+        return self.drawn()[1]
 
     @property
     def noise_sd(self) -> float:
@@ -129,15 +133,9 @@ class GeometricCounts(Counts):
         """Return one count with noise of scale 1/precision: its sd vanishes far faster, the price follows the scale."""
         return cls(1.0 / precision, 1)
 
-    @property
-    def noise_law(self) -> Law:
-        """Discrete Laplace."""
-        return LAPLACE
-
-    @property
-    def width(self) -> float:
-        """`scale`."""
-        return self.scale
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        return LAPLACE, self.scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +149,9 @@ class GaussianCounts(Counts):
     def __post_init__(self) -> None:
         require_positive(sd=self.sd, cells=self.cells)
 
-    @property
-    def noise_law(self) -> Law:
-        """Discrete Gaussian."""
-        return GAUSSIAN
-
-    @property
-    def width(self) -> float:
-        """`sd`."""
-        return self.sd
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        return GAUSSIAN, self.sd
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +168,6 @@ class AveragedLaplaceCounts(Counts):
         require_drawable(self.scale)
         require_draws(self.draws)
 
-    @property
-    def noise_law(self) -> Law:
-        """A sum of `draws` discrete Laplace numbers."""
-        return AveragedLaplace(self.draws)
-
-    @property
-    def width(self) -> float:
-        """`scale`."""
-        return self.scale
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        return AveragedLaplace(self.draws), self.scale

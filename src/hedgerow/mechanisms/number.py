@@ -25,15 +25,19 @@ class Number(Single):
     __slots__ = ()
     sensitivity: float
 
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        raise NotImplementedError
+
     @property
     def noise_law(self) -> Law:
         """The law of the noise, here on the line."""
-        raise NotImplementedError
+        return self.drawn()[0]
 
     @property
     def width(self) -> float:
         """The width of one draw of noise."""
-        raise NotImplementedError
+        return self.drawn()[1]
 
     @property
     def priced_sd(self) -> float:
@@ -84,34 +88,13 @@ class GaussianNoise(Number):
     def __post_init__(self) -> None:
         require_positive(noise_sd=self.noise_sd, sensitivity=self.sensitivity)
 
-    @property
-    def noise_law(self) -> Law:
-        """Gaussian."""
-        return GAUSSIAN
-
-    @property
-    def width(self) -> float:
-        """`noise_sd`."""
-        return self.noise_sd
-
-
-class _LaplaceNumber(Number):
-    __slots__ = ()
-    scale: float
-
-    @property
-    def width(self) -> float:
-        """`scale`."""
-        return self.scale
-
-    @property
-    def noise_sd(self) -> float:
-        """√(2k) × scale, k the number of draws."""
-        return self.noise_law.sd(self.scale)
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        return GAUSSIAN, self.noise_sd
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceNoise(_LaplaceNumber):
+class LaplaceNoise(Number):
     """One number of the stated sensitivity plus Laplace noise of the stated scale. For prices."""
 
     scale: float
@@ -127,14 +110,18 @@ class LaplaceNoise(_LaplaceNumber):
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, sensitivity=self.sensitivity)
 
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        return LAPLACE, self.scale
+
     @property
-    def noise_law(self) -> Law:
-        """Laplace."""
-        return LAPLACE
+    def noise_sd(self) -> float:
+        """√(2k) × scale, k the number of draws."""
+        return self.priced_sd
 
 
 @dataclass(frozen=True, slots=True)
-class AveragedLaplaceNoise(_LaplaceNumber):
+class AveragedLaplaceNoise(Number):
     """One number of the stated sensitivity plus the sum of `draws` Laplace numbers of the stated scale. For prices."""
 
     scale: float
@@ -152,10 +139,14 @@ class AveragedLaplaceNoise(_LaplaceNumber):
         require_positive(scale=self.scale, sensitivity=self.sensitivity)
         require_draws(self.draws)
 
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        return AveragedLaplace(self.draws), self.scale
+
     @property
-    def noise_law(self) -> Law:
-        """A sum of `draws` Laplace numbers."""
-        return AveragedLaplace(self.draws)
+    def noise_sd(self) -> float:
+        """√(2k) × scale, k the number of draws."""
+        return self.priced_sd
 
 
 def gaussian_mu(budget: Budget) -> float:

@@ -23,10 +23,10 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.given import check_texts
 from hedgerow.interrupts import held_back, price_is_spent
+from hedgerow.ledger.bootstrap_statement import BootstrapStatement
 from hedgerow.ledger.entry import Head, Replay, fingerprint_of
 from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
 from hedgerow.mechanisms.certificate import Certificate, round_up
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.plan import Plan

@@ -9,10 +9,10 @@ import pytest
 from hedgerow.errors import BudgetExceeded, LedgerError, ParameterError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.ledger.bootstrap_statement import UNPROTECTED, BootstrapNoise, BootstrapStatement
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.guarantee import with_one_more
 from hedgerow.ledger.store import Ledger
-from hedgerow.mechanisms.bootstrap_statement import UNPROTECTED, BootstrapNoise, BootstrapStatement
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import GeometricCounts
 

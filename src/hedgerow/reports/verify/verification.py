@@ -16,7 +16,7 @@ from typing import Any
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
 from hedgerow.facts.columns import MAX_STEPS
-from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, BootstrapStatement
+from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
 from hedgerow.mechanisms.certificate import Certificate, Point, check_numbers, holds, record_of, unreadable_record
 from hedgerow.mechanisms.mechanism import (
     Moments,

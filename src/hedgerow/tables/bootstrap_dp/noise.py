@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.mechanisms.bootstrap_statement import Option
+from hedgerow.ledger.bootstrap_statement import Option
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (

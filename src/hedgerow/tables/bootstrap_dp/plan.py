@@ -9,7 +9,7 @@ from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
+from hedgerow.ledger.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
 from hedgerow.release.designs.design import LEFT_OUT
 from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.statistics.statistic import Asked, Statistic

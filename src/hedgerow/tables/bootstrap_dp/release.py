@@ -26,7 +26,7 @@ from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, SpentError, VerificationError
 from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import parse_level
-from hedgerow.mechanisms.bootstrap_statement import BootstrapStatement
+from hedgerow.ledger.bootstrap_statement import BootstrapStatement
 from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
