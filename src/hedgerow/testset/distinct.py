@@ -110,14 +110,14 @@ def minimum_detectable_difference(
     return explained + NormalDist().inv_cdf(_POWER) * math.hypot(sampling, math.sqrt(2.0) * privacy_error)
 
 
-def said_of_differences(least: float, conditions: Conditions) -> str:
+def describe_difference(least: float, conditions: Conditions) -> str:
     """Return the sentence about the minimum detectable difference that is shown before the first look.
 
     >>> from hedgerow.facts.budget import Budget
     >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 200, 100, Grid.from_bounds("accuracy", (0, 1), 1))
-    >>> said_of_differences(0.07, facts), said_of_differences(1.4, facts)
+    >>> describe_difference(0.07, facts), describe_difference(1.4, facts)
     ('differences from 0.07 on are detected', 'NO difference is detected: take fewer looks, more records or a larger ε')
     """
     if least >= 2.0 * conditions.half_range:

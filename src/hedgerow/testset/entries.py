@@ -87,10 +87,10 @@ class Entries:
         numbers[self.is_text] = [number_in(text) for text in self.texts[self.is_text].tolist()]
         return Entries(numbers, self.texts, self.is_text & np.isnan(numbers))
 
-    def told(self) -> list[str]:
+    def kinds_and_values(self) -> list[str]:
         """Return each entry as text that begins with its kind, for a digest: 1, 1.0 and True are one, "1" another.
 
-        >>> entries_of([True, "1", None]).told()
+        >>> entries_of([True, "1", None]).kinds_and_values()
         ['n1.0', 't1', '']
         """
         numbers = [f"n{value + 0.0!r}" for value in self.numbers.tolist()]
@@ -118,7 +118,7 @@ def entries_of(values: Any) -> Entries:
     if isinstance(values, Entries):
         return values
     if isinstance(values, (list, tuple)):
-        return _of_cells([_inside(value) for value in values])
+        return _of_cells([_unwrapped(value) for value in values])
     if hasattr(values, "get_column") and getattr(values, "width", 0) == 1:  # a polars frame of one column
         values = values.to_series()
     if getattr(values, "num_columns", 0) == 1 and hasattr(values, "column"):  # an Arrow table of one column
@@ -157,7 +157,7 @@ def _of_array(array: NDArray[Any]) -> Entries:
         try:
             return _of_cells(array.tolist())
         except Exception:  # a text holds a code that no letter has
-            return _of_cells([_plainly(array[place : place + 1].tolist) for place in range(len(array))])
+            return _of_cells([_cell_or_none(array[place : place + 1].tolist) for place in range(len(array))])
     return _nothing(len(array))
 
 
@@ -180,17 +180,17 @@ def _number(cell: Any) -> float:
             return float(cell)
         except (OverflowError, ValueError):  # beyond every double; a signalling NaN
             return float("nan")
-    # A type of somebody else's is asked silently: it may print or leave.
-    told = quietly(lambda: float(cell)) if issubclass(kind, _NUMBERS) else None
-    return float("nan") if told is None else told
+    # The code of a foreign type runs silently: it may print, or end the process.
+    number = quietly(lambda: float(cell)) if issubclass(kind, _NUMBERS) else None
+    return float("nan") if number is None else number
 
 
-def _inside(value: Any) -> Any:
+def _unwrapped(value: Any) -> Any:
     """Return the only item of a row of one, as of a column that is given as a list of rows."""
     return value[0] if type(value) in (list, tuple) and len(value) == 1 else value
 
 
-def _plainly(listed: Callable[[], list[Any]]) -> Any:
+def _cell_or_none(listed: Callable[[], list[Any]]) -> Any:
     try:
         return listed()[0]
     except Exception:
@@ -215,8 +215,8 @@ def digest_of(key: bytes, *columns: Entries) -> str:
     """
     hashed = hashlib.blake2b(key=key, digest_size=16)
     for column in columns:
-        for told in column.told():
-            text = told.encode("utf-8", "surrogatepass")
+        for value in column.kinds_and_values():
+            text = value.encode("utf-8", "surrogatepass")
             hashed.update(len(text).to_bytes(8, "little") + text)
         hashed.update(b"\xff" * 8)
     return hashed.hexdigest()

@@ -69,10 +69,12 @@ class FileColumns:
         found = parse_metric(metric, positive=positive)
         if found.needs == "chances":
             if positive is None:
-                raise _undeclared("A metric of chances needs the label whose chance is predicted.", "--positive 1")
+                raise _missing_declaration(
+                    "A metric of chances needs the label whose chance is predicted.", "--positive 1"
+                )
             labels = (positive,)
         elif len(labels) < 2:
-            raise _undeclared("Labels are declared, never read off the data.", "--labels 0,1")
+            raise _missing_declaration("Labels are declared, never read off the data.", "--labels 0,1")
         Category.declared(label, labels, other=True)
         return cls(label, prediction, labels, found, key)
 
@@ -118,8 +120,8 @@ class FileColumns:
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        told = {"label": self.label, "prediction": self.prediction, "labels": list(self.labels)}
-        return told if self.key is None else {**told, "key": self.key}
+        record = {"label": self.label, "prediction": self.prediction, "labels": list(self.labels)}
+        return record if self.key is None else {**record, "key": self.key}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], metric: Mapping[str, Any]) -> FileColumns:
@@ -173,7 +175,7 @@ def _as_key(cell: Any) -> str:
     return cell if isinstance(cell, str) else ""
 
 
-def _undeclared(rule: str, example: str) -> ParameterError:
+def _missing_declaration(rule: str, example: str) -> ParameterError:
     return ParameterError("HG177", rule=rule, finding="It was not given.", remedy=f"For example {example}.")
 
 

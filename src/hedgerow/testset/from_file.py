@@ -92,7 +92,10 @@ class FileTestSet(CountedTestSet):
             keyed=columns.key is not None,
         )
         settings, secret = declared.chosen(terms.get("mechanism", "auto"))
-        where = {"labels_file": _told_from(Path(ledger), Path(source)), "labels_digest": _digest(secret.key, source)}
+        where = {
+            "labels_file": _relative_path(Path(ledger), Path(source)),
+            "labels_digest": _digest(secret.key, source),
+        }
         record = {**settings.record(), "file": columns.record(), **where}
         return cls(settings, columns, LedgerLooks.create(Path(ledger), record, secret), Path(ledger))
 
@@ -109,7 +112,7 @@ class FileTestSet(CountedTestSet):
                 finding="This one was made for arrays.",
                 remedy="Open it in Python, with hedgerow.testset.TestSet.",
             )
-        with known_settings(looks):
+        with refuse_unknown_settings(looks):
             columns = FileColumns.from_record(record["file"], record["metric"])
             budget = Budget(record["epsilon"], record["delta"])
             conditions = Conditions(
@@ -159,10 +162,10 @@ class FileTestSet(CountedTestSet):
         self.columns.check_predictions(sent)
         predictions, keys = self.columns.read_predictions(sent)
         self._check_sent(predictions, keys)
-        held = self._held(labels)
+        held = self._open_labels(labels)
         if self.settings.conditions.n is not None and self.columns.key is not None:
             check_covered(self.columns.read_keys(held), keys)
-        told = {
+        request = {
             "predictions": None
             if request_id is None
             else digest_of(self._looks.secret.key, predictions, entries_of(keys))
@@ -173,7 +176,7 @@ class FileTestSet(CountedTestSet):
             found = joined(records, predictions, keys) if self.columns.key is not None else predictions
             return losses_of(self.columns.measured, read, found)
 
-        return self._take_look(losses, told, request_id, training)
+        return self._take_look(losses, request, request_id, training)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is fixed and what is left, as plain JSON data."""
@@ -192,7 +195,7 @@ class FileTestSet(CountedTestSet):
 
     def _check_sent(self, predictions: Entries, keys: list[str]) -> None:
         n = self.settings.conditions.n
-        # A ledger of an earlier version may join by position under add-remove, whose size would be told.
+        # A ledger of an earlier version may join by position under add-remove; a refusal by size would reveal n.
         require_key(self.settings.conditions.relation, self.columns.key)
         if self.columns.key is not None:
             check_distinct(keys, whose="predictions")
@@ -204,7 +207,7 @@ class FileTestSet(CountedTestSet):
                 remedy="No look was taken. Predict for the whole test set.",
             )
 
-    def _held(self, labels: str | Path | None) -> OrderedSource:
+    def _open_labels(self, labels: str | Path | None) -> OrderedSource:
         """Return the custodian's labels, opened (HG434, HG435); nothing that was sent is looked at."""
         record = self._looks.settings
         if labels is not None and self.settings.mechanism.once:
@@ -247,7 +250,7 @@ class FileTestSet(CountedTestSet):
 
 
 @contextmanager
-def known_settings(looks: LedgerLooks) -> Iterator[None]:
+def refuse_unknown_settings(looks: LedgerLooks) -> Iterator[None]:
     """Refuse settings that another version wrote in a way that this one does not know (HG438)."""
     unknown = False
     try:
@@ -264,7 +267,7 @@ def known_settings(looks: LedgerLooks) -> Iterator[None]:
         )
 
 
-def _told_from(ledger: Path, labels: Path) -> str:
+def _relative_path(ledger: Path, labels: Path) -> str:
     """Return the path of the labels relative to the ledger, so that both may move together."""
     try:
         return os.path.relpath(labels.absolute(), ledger.absolute().parent)

@@ -177,7 +177,7 @@ class LooksInMemory:
 
     def _require_home(self) -> None:
         if os.getpid() != self._process:
-            raise not_copied("This process is a child of the one that counts.")
+            raise refuse_copy("This process is a child of the one that counts.")
 
     def past(self) -> Past:
         """Return what was looked at before."""
@@ -309,7 +309,7 @@ class LedgerLooks:
         self._ledger.close()
 
 
-def not_copied(finding: str) -> ParameterError:
+def refuse_copy(finding: str) -> ParameterError:
     """Return the refusal of a second counter for one test set (HG179)."""
     return ParameterError(
         "HG179",

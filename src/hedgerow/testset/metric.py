@@ -91,7 +91,7 @@ class Metric:
         truth: Entries = entries_of(labels)
         given: Entries = entries_of(predictions)
         if self.function is not None:
-            return self._on_grid(own_losses(self.function, truth, given), len(truth))
+            return self._on_grid(losses_by_function(self.function, truth, given), len(truth))
         if self.needs == "labels":
             equal = truth.equal(given)
             return np.asarray(equal if self.greater_is_better else ~equal, dtype=np.int64)
@@ -117,9 +117,9 @@ class Metric:
     def record(self) -> dict[str, Any]:
         """Return what tells this metric from another as plain JSON data."""
         low, high = self.grid.lower, self.grid.upper
-        told = {"name": self.name, "lower": str(low), "upper": str(high), "steps": self.grid.steps}
-        told |= {"greater_is_better": self.greater_is_better, "needs": self.needs, "clip": self.clip}
-        return told | {"positive": _plain(self.positive), "function": self.function is not None}
+        record = {"name": self.name, "lower": str(low), "upper": str(high), "steps": self.grid.steps}
+        record |= {"greater_is_better": self.greater_is_better, "needs": self.needs, "clip": self.clip}
+        return record | {"positive": _plain(self.positive), "function": self.function is not None}
 
     def _on_grid(self, losses: Floats, n: int) -> Integers:
         if losses.shape != (n,):
@@ -271,10 +271,10 @@ def losses_of(metric: Metric, labels: Entries, predictions: Entries) -> Histogra
     return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
 
 
-def own_losses(function: Function, labels: Entries, predictions: Entries) -> Floats:
+def losses_by_function(function: Function, labels: Entries, predictions: Entries) -> Floats:
     """Return the loss of each record by a function; NaN if the function returns no number for it.
 
-    >>> own_losses(lambda y, p: 1 / abs(y - p), entries_of([3, "x", 2]), entries_of([1, 1, None])).tolist()
+    >>> losses_by_function(lambda y, p: 1 / abs(y - p), entries_of([3, "x", 2]), entries_of([1, 1, None])).tolist()
     [0.5, nan, nan]
     """
     whole = _takes(function, [0.0, 1.0], whole=False) is False and _takes(function, [0.0, 1.0], whole=True)
@@ -289,7 +289,7 @@ def own_losses(function: Function, labels: Entries, predictions: Entries) -> Flo
     return losses
 
 
-def rehearse(function: Function, needs: str, labels: Sequence[Any]) -> None:
+def check_function(function: Function, needs: str, labels: Sequence[Any]) -> None:
     """Refuse a function that returns no number for any made-up record (HG178); no label is read."""
     declared = list(labels) or None
     tried: list[tuple[list[Any], bool]] = [([0.0, 1.0], False), ([0.0, 1.0], True), (["a", "b"], False)]

@@ -76,12 +76,12 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
     return found
 
 
-def one_a_record(sent: Entries, n: int) -> Entries:
+def align_to_records(sent: Entries, n: int) -> Entries:
     """Return one prediction for each record: missing if there are too few; those beyond the last record are ignored.
 
     Call it only after a look is paid: if n is private, a check or a digest of the result would reveal n.
 
-    >>> one_a_record(as_predictions([1, 0], 3, public=False), 3).missing.tolist()
+    >>> align_to_records(as_predictions([1, 0], 3, public=False), 3).missing.tolist()
     [False, False, True]
     """
     places = np.arange(n)
@@ -107,8 +107,8 @@ def checked_labels(metric: Metric, labels: Sequence[Any] | None) -> tuple[Any, .
         return ()
     given = [] if isinstance(labels, (str, bytes)) else [one.item() if hasattr(one, "item") else one for one in labels]
     given = [None if isinstance(one, (list, tuple)) else one for one in given]
-    told = set(entries_of(given).told())
-    if len(given) < 2 or "" in told or len(told) < len(given):
+    distinct = set(entries_of(given).kinds_and_values())
+    if len(given) < 2 or "" in distinct or len(distinct) < len(given):
         raise ParameterError(
             "HG177",
             rule="Declared labels are a list of two or more different numbers or texts.",
@@ -190,7 +190,7 @@ def is_model(given: object) -> bool:
     return any(_method(given, name) is not None for name in ("predict", "predict_proba"))
 
 
-def told_of_model(model: object) -> str:
+def class_of_model(model: object) -> str:
     """Return the class of a model, which a replay compares; its predictions depend on records."""
     return f"{type(model).__module__}.{type(model).__qualname__}"
 

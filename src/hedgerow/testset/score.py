@@ -1,4 +1,4 @@
-"""One look's result: a value with its errors, and whether it can be told from the best so far. Post-processing."""
+"""One look's result: a value with its errors, and whether it differs from the best so far. Post-processing."""
 
 from __future__ import annotations
 
@@ -171,19 +171,19 @@ def score_from_record(text: str) -> Score:
     """
     try:
         record = json.loads(text)
-        told = record["score"]
+        fields = record["score"]
         certificate = None if record["certificate"] is None else Certificate.from_dict(record["certificate"])
         return Score(
-            _estimate(told),
-            told["metric"],
-            told["greater_is_better"],
-            told["look"],
-            told["n_looks"],
-            told["best"],
-            told["best_look"],
-            told["distinguishable"],
-            told["paid"],
-            told["request_id"],
+            _estimate(fields),
+            fields["metric"],
+            fields["greater_is_better"],
+            fields["look"],
+            fields["n_looks"],
+            fields["best"],
+            fields["best_look"],
+            fields["distinguishable"],
+            fields["paid"],
+            fields["request_id"],
             certificate,
         )
     except (KeyError, TypeError, ValueError):
@@ -200,21 +200,21 @@ def replayed(score: Score, head: str | None, again: bool, *, unrecorded: bool = 
     return replace(score, replayed=again, ledger_head=head or None, unrecorded=unrecorded)
 
 
-def _estimate(told: dict[str, Any]) -> Estimate:
-    interval = told["confidence_interval"]
+def _estimate(fields: dict[str, Any]) -> Estimate:
+    interval = fields["confidence_interval"]
     ends = (float(interval["low"]), float(interval["high"]))
     return Estimate(
         statistic="score",
         column=None,
         cell={},
-        estimate=told["value"],
-        sampling_error=told["sampling_error"],
-        bootstrap_error=told["resampling_error"],
-        privacy_error=told["noise_error"],
-        method=told["mechanism"],
+        estimate=fields["value"],
+        sampling_error=fields["sampling_error"],
+        bootstrap_error=fields["resampling_error"],
+        privacy_error=fields["noise_error"],
+        method=fields["mechanism"],
         n_resamples=None,
-        reliable=told["reliable"],
-        note=told["note"],
+        reliable=fields["reliable"],
+        note=fields["note"],
         covers=interval["covers"],
         basis=RecordedBasis(*ends, float(interval["level"]), interval["method"]),
     )

@@ -149,7 +149,7 @@ def opened_looks(path: Path, terms: Terms, mechanism: str) -> tuple[Settings, Le
             return settings, LedgerLooks.create(path, settings.record(), secret)
         except LedgerError:
             # Two processes may begin at once: the second one opens what the first one makes.
-            if not _appears(path):
+            if not _was_just_made(path):
                 raise
     looks = _opened(path)
     wanted = terms.record() | ({} if mechanism == "auto" else {"mechanism": mechanism})
@@ -169,12 +169,12 @@ def _opened(path: Path) -> LedgerLooks:
     try:
         return LedgerLooks.open(path)
     except LedgerError:
-        if not _appears(path):
+        if not _was_just_made(path):
             raise
     return LedgerLooks.open(path)
 
 
-def _appears(path: Path, *, patience: float = 3.0) -> bool:
+def _was_just_made(path: Path, *, patience: float = 3.0) -> bool:
     """Return whether another process has just begun this ledger and ends it in time; an old secret: no."""
     try:
         begun = secret_path(path).stat().st_mtime

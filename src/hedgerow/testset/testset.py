@@ -14,21 +14,21 @@ from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.counted import CountedTestSet
-from hedgerow.testset.distinct import said_of_differences
+from hedgerow.testset.distinct import describe_difference
 from hedgerow.testset.entries import Entries, digest_of
-from hedgerow.testset.looks import Looks, LooksInMemory, not_copied
+from hedgerow.testset.looks import Looks, LooksInMemory, refuse_copy
 from hedgerow.testset.mechanisms.mechanism import Conditions, checked_options
-from hedgerow.testset.metric import Metric, losses_of, parse_metric, rehearse
+from hedgerow.testset.metric import Metric, check_function, losses_of, parse_metric
 from hedgerow.testset.predictions import (
+    align_to_records,
     as_predictions,
     checked_kind,
     checked_labels,
     checked_length,
+    class_of_model,
     is_model,
     labels_of,
-    one_a_record,
     predicted,
-    told_of_model,
 )
 from hedgerow.testset.score import Score
 from hedgerow.testset.settings import LookOptions, Terms, opened_looks
@@ -133,7 +133,7 @@ class TestSet(CountedTestSet):
         self._metric = parse_metric(given["metric"])
         declared = checked_labels(self._metric, given["labels"])
         if self._metric.function is not None:
-            rehearse(self._metric.function, self._metric.needs, declared)
+            check_function(self._metric.function, self._metric.needs, declared)
         self._y = labels.only(labels.among(declared)) if declared else labels
         checked_length(X_test, n)
         known = n if relation is Relation.REPLACE_ONE else None
@@ -156,7 +156,7 @@ class TestSet(CountedTestSet):
     def __getstate__(self) -> dict[str, Any]:
         """Return what opens the ledger again: a copy counts there, too (HG179 without a ledger)."""
         if self._again["ledger"] is None:
-            raise not_copied("It was to be copied or pickled.")
+            raise refuse_copy("It was to be copied or pickled.")
         return {"X_test": self._x, "y_test": self._y, **self._again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -199,20 +199,20 @@ class TestSet(CountedTestSet):
             HG311, HG312 for the id; HG601, HG606: the look counts as taken.
         """
         training = self._training(training_score)
-        told: dict[str, Any] = {"predictions": None}
+        request: dict[str, Any] = {"predictions": None}
         n, public = len(self._y), self.settings.conditions.n is not None
         if is_model(model_or_predictions):
-            told["model"] = told_of_model(model_or_predictions)
+            request["model"] = class_of_model(model_or_predictions)
             predictions = predicted(model_or_predictions, self._x, n, self._metric, self._checked, public=public)
         else:
             predictions = self._checked(as_predictions(model_or_predictions, n, public=public))
             if request_id is not None:
-                told["predictions"] = digest_of(self._looks.secret.key, predictions)
+                request["predictions"] = digest_of(self._looks.secret.key, predictions)
 
         def losses() -> Histogram:
-            return losses_of(self._metric, self._y, one_a_record(predictions, n))
+            return losses_of(self._metric, self._y, align_to_records(predictions, n))
 
-        return self._take_look(losses, told, request_id, training)
+        return self._take_look(losses, request, request_id, training)
 
     def __call__(self, model_or_predictions: object) -> float:
         """Take one look and return the value alone, for a tuning loop; see `as_objective`."""
@@ -229,7 +229,7 @@ class TestSet(CountedTestSet):
     def __repr__(self) -> str:
         facts, least = self.settings.conditions, self.minimum_detectable_difference
         size = "" if facts.n is None else f" of {facts.n:,} records"
-        detect = "" if least is None else f", {said_of_differences(least, facts)}"
+        detect = "" if least is None else f", {describe_difference(least, facts)}"
         return (
             f"<TestSet{size}, {self._metric.name} by {self.settings.mechanism.name}, ε ≤ {facts.budget.epsilon:g} at "
             f"δ = {facts.budget.delta:.3g}, {facts.relation}, {self.remaining} of {facts.n_looks} looks left{detect}>"

@@ -239,7 +239,7 @@ def _distinct(found: Score) -> str:
 
 
 def _say_settings(opened: FileTestSet) -> None:
-    from hedgerow.testset.distinct import said_of_differences
+    from hedgerow.testset.distinct import describe_difference
 
     told = opened.to_dict()
     size = "" if told["n"] is None else f"{told['n']:,} records, "
@@ -251,7 +251,7 @@ def _say_settings(opened: FileTestSet) -> None:
     say(f"  {told['remaining']} of {told['n_looks']} looks left")
     if told["minimum_detectable_difference"] is not None:
         say(f"  noise of a look: sd {told['expected_error']:.3g}")
-        least = said_of_differences(told["minimum_detectable_difference"], opened.settings.conditions)
+        least = describe_difference(told["minimum_detectable_difference"], opened.settings.conditions)
         say(f"  {least} (power .8, all pairs at once)")
     say(f"  head {told['head']}")
 

@@ -143,7 +143,7 @@ class ThresholdoutLook(LookMechanism):
         low, high = self.conditions.grid.as_bounds()
         scales = (self.described.threshold_scale * self._unit, self.described.question_scale * self._unit)
         worst = self.conditions.half_range / math.sqrt(self.conditions.n or 1)
-        basis = _Near(training, self.threshold, scales, worst, low, high)
+        basis = _NearTrainingScore(training, self.threshold, scales, worst, low, high)
         return Estimate(
             statistic="score",
             column=None,
@@ -179,7 +179,7 @@ def checked_training(training: object) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Near:
+class _NearTrainingScore:
     """The interval that the answer "no" gives: |training − test| < threshold + ρ − ν, Laplace ρ and ν of known scales.
 
     Half of the error goes to sampling, at its largest, the other half to ρ and ν, a quarter each: P(ρ > b·ln(2/α)) is
