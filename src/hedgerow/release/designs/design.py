@@ -18,6 +18,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -84,7 +85,7 @@ class PlannedStatistic:
     mechanism: Single | None
 
 
-def complete(histogram: Histogram, missing: Missing) -> None:
+def complete(histogram: Histogram | GridSums, missing: Missing) -> None:
     """Refuse a missing value in a column that was declared complete.
 
     The declaration is a public fact, so among the data sets it admits this branch is never taken.

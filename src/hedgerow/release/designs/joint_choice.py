@@ -63,6 +63,8 @@ class Asked:
         Whether that number is public.
     census : bool
         Whether the file itself is the target: no sampling error, so no second moments.
+    covariances : bool
+        Whether the product of every pair of features is released; else those that the functions' errors need.
     """
 
     layout: JointLayout
@@ -70,6 +72,7 @@ class Asked:
     n: float
     known: bool
     census: bool = False
+    covariances: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,9 @@ def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequ
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
     layout, d = asked.layout, len(asked.layout.features)
     noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
-    pairs = _pairs(asked)
+    pairs, others = _pairs(asked), _other_pairs(asked)
+    # Beside a square of weight 1 all products of a feature together weigh a part, by the norm of the price.
+    part = 0.5 / max(1, d - 1) ** (1.0 / law.power)
     alone = [(i,) for i in range(d)]
     binary = {i for i, feature in enumerate(layout.features) if feature.steps == 1}
     squares = [] if asked.census else [(i, i) for i in range(d) if i not in binary]
@@ -208,11 +213,12 @@ def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
     def centred(logs: Floats) -> JointWeights:
         count, square, pair = np.exp(logs)
         sums: dict[Of, float] = dict.fromkeys(alone, 1.0) | dict.fromkeys(squares, square) | dict.fromkeys(pairs, pair)
-        return JointWeights(d, dict.fromkeys(counted, count), sums)
+        return JointWeights(d, dict.fromkeys(counted, count), sums | dict.fromkeys(others, part * square))
 
     def blocks(logs: Floats) -> JointWeights:
         parts: dict[tuple[Of, Of], float] = {((i,), (degrees[i],)): 1.0 for i in range(d)}
-        return JointWeights(d, {}, dict(zip(pairs, np.repeat(np.exp(logs), len(pairs)), strict=True)), parts)
+        pair = float(np.exp(logs[0])) if pairs else 0.0
+        return JointWeights(d, {}, dict.fromkeys(pairs, pair) | dict.fromkeys(others, 0.2 * part), parts)
 
     def tensor(_: Floats) -> JointWeights:
         part = tuple(range(d)), tuple(degrees[i] for i in range(d))
@@ -222,7 +228,7 @@ def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
         _Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)),
         _Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()),
     ]
-    if 2 <= d <= 3 and pairs:
+    if 2 <= d <= 3 and (pairs or others):
         found.append(_Candidate(f"{noise}, one partition block", law, tensor, ()))
     return found
 
@@ -235,6 +241,12 @@ def _pairs(asked: Asked) -> list[Of]:
     totals = np.concatenate([[1.0], np.linspace(0.1, 0.3, d)]) * asked.n
     used = [np.flatnonzero(function(totals)[1:]).tolist() for function in asked.functions]
     return sorted({pair for places in used for pair in combinations(places, 2)})
+
+
+def _other_pairs(asked: Asked) -> list[Of]:
+    """Return the other pairs of features whose product is released."""
+    wanted = asked.covariances and not asked.census
+    return sorted(set(combinations(range(len(asked.layout.features)), 2)) - set(_pairs(asked))) if wanted else []
 
 
 def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relation: Relation) -> _Found | None:
@@ -288,13 +300,13 @@ def _forecast(mechanism: JointMoments, asked: Asked) -> Floats:
             told = np.zeros(len(moments))
             used = np.flatnonzero(slopes).tolist()
             for a, b in product(used, used):
-                told[place[_moment(a, b, asked.layout)]] += slopes[a] * slopes[b]
+                told[place[moment_of(a, b, asked.layout)]] += slopes[a] * slopes[b]
             found[row, column] = sampling + eta + 0.5 * math.sqrt(told @ noise @ told)
     return found
 
 
-def _moment(a: int, b: int, layout: JointLayout) -> Monomial:
-    """Return the moment of the a-th and b-th of (1, f_1, …, f_d)."""
+def moment_of(a: int, b: int, layout: JointLayout) -> Monomial:
+    """Return the moment of the product of the a-th and b-th of (1, f_1, …, f_d); f² is 1 on a grid of one step."""
     a, b = min(a, b), max(a, b)
     if a == 0:
         return ((b - 1, 1),) if b else ()
