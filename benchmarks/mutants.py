@@ -87,14 +87,14 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger does not wait for the disk",
-        "ledger/connection.py",
-        '"PRAGMA synchronous = FULL"',
-        '"PRAGMA synchronous = OFF"',
+        "ledger/file.py",
+        '"PRAGMA synchronous = FULL",',
+        '"PRAGMA synchronous = OFF",',
         DURABLE,
     ),
     Mutant(
         "a writer reads the ledger before it has the lock",
-        "ledger/connection.py",
+        "ledger/file.py",
         '"BEGIN IMMEDIATE" if write else "BEGIN"',
         '"BEGIN"',
         "tests/unit/ledger/test_ledger_races.py",
@@ -185,17 +185,15 @@ MUTANTS = (
     ),
     Mutant(
         "a forked child uses its parent's connection",
-        "ledger/connection.py",
+        "ledger/file.py",
         "(self._owner, self._file) == (os.getpid(), found)",
         "self._file == found",
         "tests/unit/ledger tests/unit/release/test_ledger_in_release.py",
     ),
-    Mutant(
-        "a ledger with a second name is taken", "ledger/connection.py", "if found.st_nlink != 1:", "if False:", STORE
-    ),
+    Mutant("a ledger with a second name is taken", "ledger/file.py", "if found.st_nlink != 1:", "if False:", STORE),
     Mutant(
         "a new ledger is made beside the journal of an old one",
-        "ledger/create.py",
+        "ledger/file.py",
         "if journal_of(path).exists():",
         "if False:",
         STORE,
@@ -252,7 +250,7 @@ MUTANTS = (
     ),
     Mutant(
         "everybody may read and write a ledger",
-        "ledger/create.py",
+        "ledger/file.py",
         "os.close(os.open(path, flags, 0o600))",
         "os.close(os.open(path, flags, 0o666))",
         DURABLE,

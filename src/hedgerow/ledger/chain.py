@@ -13,15 +13,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.errors import HedgerowError, LedgerError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
-from hedgerow.ledger.bootstrap_total import BootstrapTotal
 from hedgerow.ledger.entry import Entry, Head, canonical, digest, is_settings
-from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, noise_from_record, noise_record
+from hedgerow.ledger.guarantee import (
+    BootstrapTotal,
+    Noise,
+    Price,
+    Total,
+    checked_guarantee,
+    noise_from_record,
+    noise_record,
+    with_one_more,
+)
 from hedgerow.ledger.request import checked_family
 from hedgerow.ledger.total import RunningTotal
+
+# In millionths: the same curve, computed by another version of a library, may round to the next one.
+_SLACK = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +295,32 @@ def stored_result(connection: sqlite3.Connection, chain: Chain, request: str) ->
     if row is None or not isinstance(row[0], bytes) or digest(row[0]) != sealed:
         raise broken(f"The result at link {link.counter} is not the one that was recorded.")
     return row[0].decode()
+
+
+def check_totals(chain: Chain) -> None:
+    """Compose the mechanisms from the first on; refuse a cached total that is too low, or falls (HG305)."""
+    total, before = chain.header.nothing_spent(), 0
+    for reserved in chain.reserved.values():
+        total = with_one_more(total, reserved.mechanism)
+        stated = int(reserved.record["total"])
+        if total.micro is None or stated < before or stated + _SLACK < total.micro:
+            raise broken(f"The total at link {reserved.link.counter} is less than its mechanisms cost.")
+        before = stated
+
+
+def check_head(chain: Chain, head: Head | None) -> None:
+    """Refuse a chain that does not pass through a head that was printed earlier (HG306)."""
+    if head is None or (head.counter < len(chain.hashes) and chain.hashes[head.counter] == head.hash):
+        return
+    short = head.counter >= len(chain.hashes)
+    raise VerificationError(
+        "HG306",
+        rule="A ledger passes through every head that was ever printed of it.",
+        finding=f"It has {len(chain.hashes) - 1} links, the head stands for {head.counter}."
+        if short
+        else f"Its link {head.counter} is another one.",
+        remedy="Its end was dropped, an old copy was put back, or this is another ledger: find the copy that fits.",
+    )
 
 
 def broken(finding: str) -> LedgerError:

@@ -2,24 +2,71 @@
 
 A ledger is created for one of the two. What a certificate prices and what a statement promises are held between
 different pairs of data sets, so their sum is the price of nothing; each is refused where the other is kept (HG316).
+
+The total for differential privacy is in `hedgerow.ledger.total`. That for bootstrap differential privacy is here:
+
+* Result 7 of O'Keefe & Charest: releases for the SAME D cost Σ ε together.
+* Result 8, under the assumption that it needs: where the part of D that every row belongs to is public, a row becomes
+  another row of its own part, and releases from disjoint parts cost the most that any one part costs. As printed it is
+  false, see docs/methods/bootstrap_dp.md.
+
+So the total is Σ ε of releases from the whole, plus, for each column by which D was parted, the largest Σ ε of a part.
+It holds between data sets whose rows are rows of D that agree on every column taken as public in any entry.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, BootstrapStatement
-from hedgerow.ledger.bootstrap_total import BootstrapTotal
 from hedgerow.ledger.entry import canonical
 from hedgerow.ledger.request import other_protection
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms.certificate import Certificate, mechanism_from_record
+from hedgerow.mechanisms.certificate import Certificate, mechanism_from_record, round_up
 from hedgerow.mechanisms.mechanism import Mechanism, as_record
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapTotal:
+    """ε of all releases so far, in millionths, rounded up; `plus` returns that with one more.
+
+    Examples
+    --------
+    >>> noise = lambda epsilon, *part: BootstrapNoise(epsilon, "sum", "whole-table", 4, "1", part[:1], part or None)
+    >>> total = BootstrapTotal().plus(noise(0.5)).plus(noise(0.25))
+    >>> total.micro
+    750000
+    >>> total.plus(noise(1.0, "region", "north")).plus(noise(0.75, "region", "south")).micro
+    1750000
+    """
+
+    whole: int = 0
+    parts: Mapping[tuple[str, str], int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def micro(self) -> int | None:
+        """ε in millionths."""
+        dearest: dict[str, int] = {}
+        for (column, _), spent in self.parts.items():
+            dearest[column] = max(dearest.get(column, 0), spent)
+        return self.whole + sum(dearest.values())
+
+    def plus(self, mechanism: BootstrapNoise) -> BootstrapTotal:
+        """Return the total with one more release; this one is left as it was."""
+        price = math.ceil(round(round_up(mechanism.epsilon) * 1e6, 3))
+        if mechanism.part is None:
+            return BootstrapTotal(self.whole + price, self.parts)
+        spent = {**self.parts, mechanism.part: self.parts.get(mechanism.part, 0) + price}
+        return BootstrapTotal(self.whole, MappingProxyType(spent))
+
 
 GUARANTEES = ("dp", GUARANTEE)
 Price = Certificate | BootstrapStatement

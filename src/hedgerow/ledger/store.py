@@ -20,24 +20,64 @@ from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger import request
-from hedgerow.ledger.cached_total import CachedTotal
 from hedgerow.ledger.chain import (
     Chain,
     Header,
     Link,
+    ReservedLink,
     broken,
+    check_head,
+    check_totals,
     read_header,
     read_links,
     reserve_body,
     stored_result,
 )
-from hedgerow.ledger.connection import Door, taking_turns
-from hedgerow.ledger.create import new_file
 from hedgerow.ledger.entry import Entry, Head, Replay, digest, is_look
+from hedgerow.ledger.file import LedgerFile, new_file, taking_turns
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
-from hedgerow.ledger.verify import check_head, check_totals
 
 _TIMEOUT = 30.0
+
+
+class CachedTotal:
+    """The total of all that a chain reserved, as far as it was composed in this process.
+
+    A reservation then costs one more composition, not all of them. What is kept is keyed by the hashes of the links
+    that it covers, so it is never taken for the total of another list.
+    """
+
+    def __init__(self) -> None:
+        self._covered: list[str] = []
+        self._total: Total | None = None
+        self._next: tuple[str, Total] | None = None
+
+    @property
+    def cold(self) -> bool:
+        """Whether nothing was composed yet."""
+        return self._total is None
+
+    def of(self, chain: Chain) -> Total:
+        """Compose what is not yet covered."""
+        reserved = list(chain.reserved.values())
+        if self._total is None or not self._covers(reserved):
+            self._covered, self._total = [], chain.header.nothing_spent()
+        for entry in reserved[len(self._covered) :]:
+            if self._next is not None and self._next[0] == entry.link.hash:
+                self._total = self._next[1]
+            else:
+                self._total = with_one_more(self._total, entry.mechanism)
+            self._covered.append(entry.link.hash)
+        return self._total
+
+    def expect(self, hashed: str, total: Total) -> None:
+        """Remember the total up to a link that is about to be written."""
+        self._next = (hashed, total)
+
+    def _covers(self, reserved: list[ReservedLink]) -> bool:
+        # Each hash stands for all links before it, so the last one is enough.
+        count = len(self._covered)
+        return count <= len(reserved) and (count == 0 or reserved[count - 1].link.hash == self._covered[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +116,16 @@ class Ledger:
     {"count": 41} 0.599999 2
     """
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
         self._chain: Chain | None = None
         self._totals = CachedTotal()
         self._seen = (0, 0)
         try:
-            with self._door.transaction(write=False) as connection:
+            with self._file.transaction(write=False) as connection:
                 self._header = self._read(connection).header
         except BaseException:
-            self._door.close()
+            self._file.close()
             raise
 
     @classmethod
@@ -138,7 +178,7 @@ class Ledger:
             secrets.token_hex(16),
             checked_guarantee(guarantee, budget, relation, family),
         )
-        new_file(Path(path), header)
+        new_file(Path(path), header.body())
         return cls.open(path, timeout=timeout)
 
     @classmethod
@@ -150,12 +190,12 @@ class Ledger:
         LedgerError
             HG301 missing, HG303 no ledger or damaged, HG304 newer, HG305 edited, HG307 unreadable, HG308 locked.
         """
-        return cls(Door(Path(path), timeout=timeout))
+        return cls(LedgerFile(Path(path), timeout=timeout))
 
     @property
     def path(self) -> Path:
         """The file, symbolic links resolved."""
-        return self._door.path
+        return self._file.path
 
     @property
     def dataset(self) -> str:
@@ -190,17 +230,17 @@ class Ledger:
     @property
     def head(self) -> Head:
         """The end of the chain, to print on reports."""
-        with self._door.transaction(write=False) as connection:
+        with self._file.transaction(write=False) as connection:
             return self._read(connection).head
 
     def spent(self) -> float:
         """Return an upper bound on ε of all entries together, at the ledger's δ, rounded up to 1e-6."""
-        with self._door.transaction(write=False) as connection:
+        with self._file.transaction(write=False) as connection:
             return (self._read(connection).total_micro or 0) / 1e6
 
     def remaining(self) -> float:
         """Return what is left of ε, rounded down; a mix of mechanisms may fit somewhat more, since they compose."""
-        with self._door.transaction(write=False) as connection:
+        with self._file.transaction(write=False) as connection:
             return max(0, self._header.allowed_micro - (self._read(connection).total_micro or 0)) / 1e6
 
     def would_spend(self, certificate: Price) -> float:
@@ -213,13 +253,13 @@ class Ledger:
         UncertifiedError
             HG315, HG401, HG403: no price in this ledger.
         """
-        with self._door.transaction(write=False) as connection:
+        with self._file.transaction(write=False) as connection:
             micro = with_one_more(self._totals.of(self._read(connection)), self._priced(certificate)).micro
             return float("inf") if micro is None else micro / 1e6
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries in order, each result checked against its seal (HG305)."""
-        with self._door.transaction(write=False) as connection:
+        with self._file.transaction(write=False) as connection:
             chain = self._read(connection)
             return tuple(chain.entries({name: stored_result(connection, chain, name) for name in chain.seals}))
 
@@ -255,7 +295,7 @@ class Ledger:
         request.checked_request(fingerprint)
         mechanism = self._priced(certificate)
         self._compose_beforehand()
-        with self._door.transaction(write=True) as connection:
+        with self._file.transaction(write=True) as connection:
             chain = self._read(connection)
             if chain.of_test_set and not is_look(fingerprint):
                 raise request.for_test_set()
@@ -266,7 +306,7 @@ class Ledger:
             facts = reserve_body(certificate, fingerprint=fingerprint, total_micro=total.micro or 0, at=_now())
             link = chain.next_link("reserve", request_id, facts)
             self._totals.expect(link.hash, total)
-            self._write(connection, link, None)
+            _write(connection, link, None)
         return Reserved(self, request_id, Head(link.counter, link.hash))
 
     def record(self, request_id: str, result: str) -> Head:
@@ -283,7 +323,7 @@ class Ledger:
         """
         kept = request.checked_result(result)
         try:
-            with self._door.transaction(write=True) as connection:
+            with self._file.transaction(write=True) as connection:
                 chain = self._read(connection)
                 if request_id not in chain.reserved:
                     raise request.nothing_reserved()
@@ -292,7 +332,7 @@ class Ledger:
                         raise request.other_result()
                     return chain.head
                 link = chain.next_link("record", request_id, {"at": _now(), "result": digest(kept)})
-                self._write(connection, link, kept)
+                _write(connection, link, kept)
         except LedgerError as refused:
             if refused.code == "HG313":
                 raise
@@ -314,8 +354,8 @@ class Ledger:
             HG301, HG303, HG304, HG307, HG308: the file cannot be read at all.
         """
         wanted = Head.parse(head) if isinstance(head, str) else head
-        self._door.close()
-        with self._door.transaction(write=False) as connection:
+        self._file.close()
+        with self._file.transaction(write=False) as connection:
             if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise request.unverified(broken("Its pages or indexes contradict each other."))
             try:
@@ -333,13 +373,13 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; using the ledger again opens it again."""
-        self._door.close()
+        self._file.close()
 
     def __enter__(self) -> Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._door.close()
+        self._file.close()
 
     def __repr__(self) -> str:
         budget = self.budget
@@ -350,7 +390,7 @@ class Ledger:
 
         What this object has once seen must still be there: an old copy put back under its feet is noticed.
         """
-        seen = (self._door.opened, int(connection.execute("PRAGMA data_version").fetchone()[0]))
+        seen = (self._file.opened, int(connection.execute("PRAGMA data_version").fetchone()[0]))
         if self._chain is None or seen != self._seen:
             header = read_header(connection)
             if self._chain is None:
@@ -379,7 +419,7 @@ class Ledger:
     def _compose_beforehand(self) -> None:
         """Compose a long past without holding the file, which others may be waiting for."""
         if self._totals.cold:
-            with self._door.transaction(write=False) as connection:
+            with self._file.transaction(write=False) as connection:
                 chain = self._read(connection)
             with taking_turns():
                 self._totals.of(chain)
@@ -390,9 +430,10 @@ class Ledger:
             raise request.over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total
 
-    def _write(self, connection: sqlite3.Connection, link: Link, result: bytes | None) -> None:
-        row = (link.counter, link.kind, link.request, link.body, link.hash, result)
-        connection.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
+
+def _write(connection: sqlite3.Connection, link: Link, result: bytes | None) -> None:
+    row = (link.counter, link.kind, link.request, link.body, link.hash, result)
+    connection.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def _now() -> str:

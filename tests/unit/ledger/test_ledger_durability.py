@@ -57,7 +57,7 @@ def test_every_commit_of_a_ledger_waits_for_the_disk(tmp_path: Path, monkeypatch
     """Creating, reserving, recording and reading; SQLite that does not wait (0) would be seen in each."""
     found = commits(tmp_path / "people.ledger", monkeypatch)
     assert len(found) >= 4 and set(found) == {FULL}
-    monkeypatch.setattr("hedgerow.ledger.connection._PRAGMAS", ("PRAGMA synchronous = OFF",))
+    monkeypatch.setattr("hedgerow.ledger.file._PRAGMAS", ("PRAGMA synchronous = OFF",))
     assert set(commits(tmp_path / "other.ledger", monkeypatch)[1:]) == {0}
 
 

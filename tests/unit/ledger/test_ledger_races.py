@@ -22,7 +22,7 @@ from hedgerow.errors import BudgetExceeded, HedgerowError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.chain import reserve_body
-from hedgerow.ledger.store import Ledger, Replay, Reserved
+from hedgerow.ledger.store import Ledger, Replay, Reserved, _write
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GeometricCounts
 
@@ -57,12 +57,12 @@ class CheckThenInsert(Ledger):
 
     def reserve(self, certificate: Certificate, *, request_id: str, fingerprint: str) -> Reserved | Replay:
         mechanism = self._priced(certificate)
-        with self._door.transaction(write=False) as connection:
+        with self._file.transaction(write=False) as connection:
             total = self._affordable(self._read(connection), mechanism)
-        with self._door.transaction(write=True) as connection:
+        with self._file.transaction(write=True) as connection:
             facts = reserve_body(certificate, fingerprint=fingerprint, total_micro=total.micro, at="")
             link = self._read(connection).next_link("reserve", request_id, facts)
-            self._write(connection, link, None)
+            _write(connection, link, None)
         return Reserved(self, request_id, self.head)
 
 
@@ -191,17 +191,17 @@ def test_a_thousand_kills(folder: Path) -> None:
 def test_a_forked_child_opens_its_own_connection(folder: Path) -> None:
     ledger = new_ledger(folder / "ledger", 1.0)
     ledger.reserve(price(0.25), request_id="parent", fingerprint="count")
-    mine = ledger._door._connection
+    mine = ledger._file._connection
     child = os.fork()
     if child == 0:
         right = False
         try:
             ledger.reserve(price(0.25), request_id="child", fingerprint="count")
-            right = ledger._door._connection is not mine
+            right = ledger._file._connection is not mine
         finally:
             os._exit(0 if right else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert ledger._door._connection is mine
+    assert ledger._file._connection is mine
     ledger.reserve(price(0.25), request_id="parent again", fingerprint="count")
     assert [entry.request_id for entry in ledger.entries()] == ["parent", "child", "parent again"]
     ledger.verify()
@@ -227,7 +227,7 @@ def test_forks_wait_until_no_transaction_is_open(folder: Path) -> None:
     for _ in range(30):
         child = os.fork()
         if child == 0:
-            os._exit(1 if ledger._door._connection is not None and ledger._door._connection.in_transaction else 0)
+            os._exit(1 if ledger._file._connection is not None and ledger._file._connection.in_transaction else 0)
         assert os.waitpid(child, 0)[1] == 0
     stop.set()
     thread.join()

@@ -21,8 +21,7 @@ from hedgerow.errors import (
 )
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.ledger import connection as door
-from hedgerow.ledger import schema
+from hedgerow.ledger import file, schema
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.entry import Head, canonical, digest, fingerprint_of
 from hedgerow.ledger.store import Ledger, Replay, Reserved
@@ -450,7 +449,7 @@ def test_rows_are_only_ever_appended(path: Path) -> None:
 
 
 def reopened_with(monkeypatch: pytest.MonkeyPatch, ledger: Ledger, *pragmas: str) -> None:
-    monkeypatch.setattr(door, "_PRAGMAS", (*door._PRAGMAS, *pragmas))
+    monkeypatch.setattr(file, "_PRAGMAS", (*file._PRAGMAS, *pragmas))
     ledger.close()
 
 
@@ -524,7 +523,7 @@ def test_an_interrupted_transaction_spends_nothing(path: Path, monkeypatch: pyte
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ledger, "_write", interrupted)
+    monkeypatch.setattr("hedgerow.ledger.store._write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         spend(ledger, "a")
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""The door to SQLite: how a ledger's file is opened, locked and written, and what its failures are called.
+"""The file of a ledger: how it is made, opened, locked and written through SQLite, and the codes of its failures.
 
 * Opened by URI with ``mode=rw``, so that a mistyped path cannot make a fresh, empty budget.
 * ``journal_mode=DELETE, synchronous=FULL``: SQLite from 3.7.0 to 3.51.2 can corrupt files in WAL mode, and a ledger is
@@ -15,12 +15,14 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from hedgerow.errors import LedgerError
 from hedgerow.inputs import note_input
+from hedgerow.interrupts import held_back
 from hedgerow.ledger import schema
+from hedgerow.ledger.entry import digest
 
 _MAGIC = b"SQLite format 3\x00"
 _PRAGMAS = (
@@ -50,7 +52,7 @@ def taking_turns() -> Iterator[None]:
         yield
 
 
-class Door:
+class LedgerFile:
     """One ledger file, opened once a process.
 
     Parameters
@@ -211,3 +213,47 @@ def _refusal(cause: sqlite3.Error) -> LedgerError:
             remedy="Make room, or get permission to write the file and its folder. No data were read.",
         )
     return _damaged("SQLite cannot make sense of it.")
+
+
+def new_file(path: Path, header: str) -> None:
+    """Write an empty ledger with this header; refuse a path that exists, a link included (HG302)."""
+    with held_back():
+        _make(path, header)
+
+
+def _make(path: Path, header: str) -> None:
+    try:
+        # Left by a ledger that was removed, it would be rolled back into the new one.
+        if journal_of(path).exists():
+            raise _refused("A journal of an earlier ledger lies beside it.")
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+        os.close(os.open(path, flags, 0o600))
+    except FileExistsError:
+        raise _refused("Something is at this path already.") from None
+    except (OSError, ValueError):
+        raise _refused("The folder is missing or cannot be written.") from None
+    try:
+        _fill(path, header)
+    except sqlite3.Error:
+        with suppress(OSError):
+            path.unlink()
+        raise _refused("The disk is full, or the file cannot be written.") from None
+
+
+def _fill(path: Path, header: str) -> None:
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    with taking_turns(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        schema.build(connection, body=header, digest=digest(header))
+        connection.execute("COMMIT")
+
+
+def _refused(finding: str) -> LedgerError:
+    return LedgerError(
+        "HG302",
+        rule="A new ledger is made where nothing is, in a folder that can be written.",
+        finding=finding,
+        remedy="Choose another path. A ledger is never overwritten: its budget would come back.",
+    )
