@@ -7,13 +7,14 @@ import pytest
 from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import profile_of
+from hedgerow.cli.verbs.multicalibrate import multicalibrate
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
+from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, parts_of
 from hedgerow.multicalibration import family_of, multicalibration_error
 from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.mechanisms.mechanism import Setting, mechanism_named
+from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS, Setting, mechanism_class, mechanism_named
 from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.mechanisms.table import Table, exact_places
 from hedgerow.multicalibration.model.model import Patches, Shifts
@@ -188,3 +189,14 @@ def test_what_is_no_mechanism_is_refused(wrong: object) -> None:
     with pytest.raises(ParameterError) as refused:
         mechanism_named(wrong)
     assert refused.value.code == "HG167"
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_is_one_file_that_says_what_others_need(name: str) -> None:
+    found = mechanism_class(name)
+    assert found is not None and found.name == name and found.__module__.endswith(f".mechanisms.{name}")
+    setting = Setting(family_of({"sex": [0, 1]}), Relation.REPLACE_ONE, 1000)
+    described = found().describe(setting, Budget(1.0, found.default_delta))
+    parts = () if described is None else parts_of(described)
+    assert tuple(map(type, parts)) == found.noise and bool(parts) == (name != "none")
+    assert name in multicalibrate.__annotations__["mechanism"], "the help text lists it"

@@ -17,8 +17,8 @@ A mechanism is one frozen object with its own parameters and two methods:
 ``none``                      Algorithms 1 and 2 of Fishman et al., without privacy
 ============================  =====================================================================
 
-To add one, write ``mechanisms/<name>.py`` with a subclass of `CalibrationMechanism`, and name it in `MECHANISMS`: the
-estimator, the command line, the report and `hedgerow verify` find it there.
+To add one, write ``mechanisms/<name>.py`` with a subclass of `CalibrationMechanism`, and name it in `MECHANISMS` and in
+the help text of the command. The estimator, the command, the report and `hedgerow verify` then find it.
 """
 
 from __future__ import annotations
