@@ -35,7 +35,7 @@ from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import Asked
 from hedgerow.statistics.sum import sum
-from hedgerow.tables.opened import Opened
+from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.release import release_table
 
@@ -369,7 +369,7 @@ class Survey:
 
     def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
         protection = Protection(self.relation, self.unit, self.target, self.overrides)
-        opened = Opened(self.source, protection, self.facts, self.n, self.ledger, self._backend())
+        opened = OpenedSource(self.source, protection, self.facts, self.n, self.ledger, self._backend())
         if guarantee == "dp":
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:

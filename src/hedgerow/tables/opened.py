@@ -10,14 +10,14 @@ from hedgerow.facts.declared import Facts, Protection
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSource:
     """An opened source with its public facts.
 
     Attributes
     ----------
     source : Source
         Where histograms are counted.
-    told : Protection
+    protection : Protection
         Relation, unit and target in force.
     facts : Facts or None
         What is declared about the source.
@@ -30,7 +30,7 @@ class Opened:
     """
 
     source: Source
-    told: Protection
+    protection: Protection
     facts: Facts | None
     n: int | None
     ledger: Path | None

@@ -9,11 +9,11 @@ from hedgerow.facts.given import shown
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.dp.release_table import protected_table
-from hedgerow.tables.opened import Opened
+from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import GUARANTEES, ProtectedTable
 
 
-def release_table(asked: Asked, opened: Opened, *, guarantee: object = "dp", **options: Any) -> ProtectedTable:
+def release_table(asked: Asked, opened: OpenedSource, *, guarantee: object = "dp", **options: Any) -> ProtectedTable:
     """Return the table released under the guarantee that was named.
 
     Raises

@@ -22,7 +22,7 @@ from hedgerow.tables.bootstrap_dp import release as bootstrap_release
 from hedgerow.tables.bootstrap_dp.noise import choose_option, count_widths, draw, least_scale, total_widths
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
-from hedgerow.tables.opened import Opened
+from hedgerow.tables.opened import OpenedSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"region": ["north", "south"], "kind": ["a", "b"]}
@@ -219,7 +219,7 @@ def test_the_custodian_has_figures_in_memory_alone() -> None:
 )
 def test_refusals_before_anything_is_read(change: dict, code: str) -> None:
     opened = survey()
-    reading = Opened(opened.source, hg_told(), None, opened.n, None, None)
+    reading = OpenedSource(opened.source, hg_told(), None, opened.n, None, None)
     asked = {"by": BY, "epsilon": 1.0, "guarantee": "bootstrap-dp"} | change
     with pytest.raises(HedgerowError) as refused:
         bootstrap_table(hg.sum("output", bounds=(0, 20_000), step=1), reading, **asked)

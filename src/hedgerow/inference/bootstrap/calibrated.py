@@ -84,8 +84,8 @@ def _shipped_rate(rate: float) -> float:
 def _ratio_cap(replicates: Replicates, known: float) -> float:
     """Return the least rung of the ladder of caps that is at least k v_max/a; inf where there is none.
 
-    The cap holds for v' too, so v ≤ cap − (x̄ − c)²/n; the offset enters two worst-case standard errors low, lest an m*
-    that fell near a bound by chance should prove a small variance.
+    The cap holds for v' too, so v ≤ cap − (x̄ − c)²/n; the offset is taken two worst-case standard errors lower, so
+    that an m* that is near a bound by chance does not seem to prove a small variance.
     """
     cap = replicates.variance_cap
     if cap is None or known == 0.0:

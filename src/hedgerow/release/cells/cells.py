@@ -2,7 +2,7 @@
 
 The one source of every number of a table: estimates, margins, letters, writers, frames and plots read it. A cell is a
 noisy total Y = T + Z: T that of the file, Z the noise. Its sampling variance is that of T about the population (0 for a
-census), its privacy variance that of Z. Where the noise's scale may not be told (`bootstrap-dp`), the errors are
+census), its privacy variance that of Z. Where the scale of the noise is confidential (`bootstrap-dp`), the errors are
 withheld and values are all there is.
 """
 
@@ -254,7 +254,7 @@ class TableCells(Cells):
     def without_errors(
         cls, shape: TableShape, values: Floats, *, counted: bool, subject: Subject = _NO_SUBJECT
     ) -> TableCells:
-        """Return noisy numbers whose errors are withheld, since they would tell what may not be told.
+        """Return noisy numbers whose errors are withheld, since they would reveal the scale of the noise.
 
         >>> TableCells.without_errors(TableShape(()), [41.0], counted=True).withheld
         True
@@ -285,13 +285,13 @@ class TableCells(Cells):
     @property
     def noise_variance(self) -> Floats | float:
         """The privacy variance, where it is not withheld (HG161)."""
-        self._check_told()
+        self._check_given()
         return math.nan if self.privacy_variance is None else self.privacy_variance
 
     @property
     def standard_error(self) -> Floats:
         """The root of the sum of the three squares (HG161 where withheld)."""
-        self._check_told()
+        self._check_given()
         return self._root_of_squares()
 
     @property
@@ -342,7 +342,7 @@ class TableCells(Cells):
         ParameterError
             HG110 for the level; HG161 where the errors are withheld.
         """
-        self._check_told()
+        self._check_given()
         return self.basis.interval(parse_level(level))
 
     def with_values(
@@ -367,7 +367,7 @@ class TableCells(Cells):
 
     def _put_errors(self) -> None:
         size, drawn = self.shape.size, self.resampled
-        sampling, bootstrap, privacy = (np.sqrt(self._ruled()), np.zeros(1), np.sqrt(self._told(math.nan)))
+        sampling, bootstrap, privacy = (np.sqrt(self._ruled()), np.zeros(1), np.sqrt(self._privacy_or(math.nan)))
         clear = self.values >= RELIABLE_SDS * privacy if self.counted else np.array(not self.withheld)
         if drawn is not None:
             sampling, bootstrap, privacy = drawn.errors
@@ -376,7 +376,7 @@ class TableCells(Cells):
             _put(self, name, np.broadcast_to(math.nan if self.withheld else part, size))
         _put(self, "reliable", np.broadcast_to(clear, size))
 
-    def _check_told(self) -> None:
+    def _check_given(self) -> None:
         if self.withheld:
             raise ParameterError(
                 "HG161",
@@ -385,7 +385,7 @@ class TableCells(Cells):
                 remedy='Publish the values alone, or release the table with guarantee="dp".',
             )
 
-    def _told(self, otherwise: float) -> Floats | float:
+    def _privacy_or(self, otherwise: float) -> Floats | float:
         return otherwise if self.privacy_variance is None else self.privacy_variance
 
     @property
@@ -416,7 +416,7 @@ class TableCells(Cells):
 
     def _ruled_basis(self) -> ScoreArrays:
         """Return what intervals come from, by the formulas of every release; where errors are withheld, no interval."""
-        noise_sd = np.sqrt(self._told(0.0))
+        noise_sd = np.sqrt(self._privacy_or(0.0))
         if not self.counted or self.withheld:
             return ScoreArrays(
                 self.values,

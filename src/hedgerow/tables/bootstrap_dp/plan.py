@@ -15,7 +15,7 @@ from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.statistics.statistic import Asked, Statistic
 from hedgerow.tables.bootstrap_dp.noise import choose_option
 from hedgerow.tables.dp.choice import MOST_CELLS, check_names
-from hedgerow.tables.opened import Opened
+from hedgerow.tables.opened import OpenedSource
 from hedgerow.version import __version__
 
 _FIXED = "D is the table that was read, n rows of it, and n is public"
@@ -105,7 +105,7 @@ class BootstrapPlan:
 
 def bootstrap_plan(
     asked: Asked,
-    opened: Opened,
+    opened: OpenedSource,
     *,
     guarantee: object,
     sensitivity: object = "auto",
@@ -203,10 +203,10 @@ def _option(sensitivity: object, statistic: Statistic, cells: int) -> tuple[Opti
     return choose_option(cells)
 
 
-def _check_reach(opened: Opened, noise: str, delta: object) -> None:
+def _check_reach(opened: OpenedSource, noise: str, delta: object) -> None:
     findings = {
-        "another relation": opened.told.relation is not Relation.REPLACE_ONE,
-        "a unit of several rows": opened.told.unit != "row",
+        "another relation": opened.protection.relation is not Relation.REPLACE_ONE,
+        "a unit of several rows": opened.protection.unit != "row",
         "Gaussian noise": noise == "gaussian",
         "averaged Laplace noise": noise == "averaged-laplace",
         "a delta": delta not in (None, 0, 0.0),

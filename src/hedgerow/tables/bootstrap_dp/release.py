@@ -38,7 +38,7 @@ from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
-from hedgerow.tables.opened import Opened
+from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import ProtectedTable
 
 Floats = NDArray[np.float64]
@@ -158,7 +158,7 @@ class BootstrapTable(ProtectedTable):
 
 def bootstrap_table(
     asked: Asked,
-    opened: Opened,
+    opened: OpenedSource,
     *,
     guarantee: object = None,
     margins: bool = False,
@@ -174,7 +174,7 @@ def bootstrap_table(
     ----------
     asked : statistic
         `hg.sum` or `hg.count`.
-    opened : Opened
+    opened : OpenedSource
         The source and its public facts; relation ``"replace-one"``, unit ``"row"``.
     guarantee : "bootstrap-dp"
         To be named: without it the release is refused.
@@ -221,7 +221,9 @@ def bootstrap_table(
     return with_margins() if margins else table
 
 
-def _drawn(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, noise: NoiseSource) -> BootstrapTable:
+def _drawn(
+    plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatement, noise: NoiseSource
+) -> BootstrapTable:
     histogram = opened.source.histogram(plan.query)
     if histogram.total() != plan.n:
         raise SpentError(
@@ -247,7 +249,7 @@ def _drawn(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, n
     return replace(_table(plan, opened, statement, values), token=token)
 
 
-def _table(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, values: Floats) -> BootstrapTable:
+def _table(plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatement, values: Floats) -> BootstrapTable:
     subject = Subject(plan.statistic.name, plan.statistic.column, METHOD, plan.covers)
     counted = subject.statistic == "count"
     cells = TableCells.without_errors(TableShape.of(plan.by), values, counted=counted, subject=subject)
@@ -260,7 +262,7 @@ def _table(plan: BootstrapPlan, opened: Opened, statement: BootstrapStatement, v
         source=opened.source.name,
         relation=statement.relation,
         unit=statement.unit,
-        target=str(opened.told.target),
+        target=str(opened.protection.target),
         n=plan.n,
         missing=str(plan.missing),
         remarks=(*plan.remarks, *statement.unprotected),

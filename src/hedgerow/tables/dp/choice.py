@@ -57,7 +57,7 @@ class Choice:
 
 def choose(
     asked: Asked,
-    told: Protection,
+    protection: Protection,
     facts: Facts | None,
     *,
     n: int | None,
@@ -82,12 +82,12 @@ def choose(
             finding="Bounds are declared for the table as a whole, so every cell has the same.",
             remedy='Declare them with cell_bounds={…}; or take sensitivity="whole-table": no split has less noise.',
         )
-    units = not isinstance(told.unit, str)
+    units = not isinstance(protection.unit, str)
     membership = sensitivity == "public-membership"
     context = Context(most_cells=MOST_UNIT_CELLS if units else MOST_CELLS, membership=membership)
 
     def plan_with(noise: str, estimator: str = "auto") -> Plan:
-        return planned(asked, told, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
+        return planned(asked, protection, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
 
     def gaussian() -> Plan:
         return plan_with("gaussian", "moments" if asked.kind == "sum" else "auto")

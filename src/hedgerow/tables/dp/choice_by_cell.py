@@ -147,7 +147,7 @@ _OPTIONS: dict[str, str] = {
 
 def choose_by_cell(
     asked: Asked,
-    told: Protection,
+    protection: Protection,
     facts: Facts | None,
     *,
     n: int | None,
@@ -165,11 +165,11 @@ def choose_by_cell(
         group, HG151 an unknown option or noise; all that `parse_request` raises.
     """
     named = check_names(sensitivity, noise, options.get("by"))
-    _check_served(told, sensitivity, named)
+    _check_served(protection, sensitivity, named)
     context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS)
     estimator = "moments" if named == "gaussian" else "auto"
     request = parse_request(asked, context=context, estimator=estimator, noise=named, **options)
-    request = replace(request, notes=(*told.notes, *request.notes))
+    request = replace(request, notes=(*protection.notes, *request.notes))
     (statistic,), (missing,) = request.statistics, request.policies
     if statistic.column is None or missing is Missing.MIDPOINT:
         raise _unserved("a count" if statistic.is_count else 'missing="midpoint"')
@@ -179,7 +179,7 @@ def choose_by_cell(
     laws: tuple[Law, ...] = ("geometric",) if named == "laplace" or request.budget.delta == 0.0 else ("gaussian",)
     if named == "auto" and request.budget.delta > 0.0:
         laws = ("geometric", "gaussian")
-    public = PublicFacts(told.relation, told.unit, told.target, n)
+    public = PublicFacts(protection.relation, protection.unit, protection.target, n)
     scalings: tuple[Scaled, ...] = ("per-cell", "whole-table")
     wanted = [one for one in scalings if sensitivity in ("auto", one)]
     plans = {(one, law): _planned(request, public, statistic, one, law, limits) for one in wanted for law in laws}
@@ -224,8 +224,8 @@ def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -
     return f"{said}: at this budget, in the root mean square over cells, {' and '.join(against)}"
 
 
-def _check_served(told: Protection, sensitivity: object, noise: str) -> None:
-    if not isinstance(told.unit, str):
+def _check_served(protection: Protection, sensitivity: object, noise: str) -> None:
+    if not isinstance(protection.unit, str):
         raise _unserved("a unit of several rows")
     if sensitivity == "public-membership":
         raise _unserved('sensitivity="public-membership"')

@@ -32,7 +32,7 @@ from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.opened import Opened
+from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import ProtectedTable
 
 Floats = NDArray[np.float64]
@@ -104,7 +104,7 @@ class _Made:
 
 
 def protected_table(
-    asked: Asked, opened: Opened, *, margins: bool = False, request_id: str | None = None, **options: Any
+    asked: Asked, opened: OpenedSource, *, margins: bool = False, request_id: str | None = None, **options: Any
 ) -> ProtectedTable:
     """Release a table of counts or totals. Guarantee: (ε, δ)-differential privacy of everything in it.
 
@@ -112,7 +112,7 @@ def protected_table(
     ----------
     asked : statistic
         `hg.sum` or `hg.count`.
-    opened : Opened
+    opened : OpenedSource
         The source and its public facts.
     margins : bool
         Add consistent totals, at no further price.
@@ -129,7 +129,7 @@ def protected_table(
     """
     choosing = choose if options.get("cell_bounds") is None else choose_by_cell
     given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
-    choice = choosing(asked, opened.told, opened.facts, n=opened.n, **given)
+    choice = choosing(asked, opened.protection, opened.facts, n=opened.n, **given)
     plan = choice.plan
     for item in plan.items:
         if item.design is not None:
@@ -191,7 +191,7 @@ def _unit_of(design: object) -> float:
     return float(grid.about_zero()[2]) if design.about_zero else grid.half_step
 
 
-def _drawn(choice: Choice, opened: Opened, noise: NoiseSource) -> AdditiveTable:
+def _drawn(choice: Choice, opened: OpenedSource, noise: NoiseSource) -> AdditiveTable:
     (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, opened.source), noise)
     if drawn is None:
         raise TypeError("a table has groups, so something is drawn")

@@ -1,7 +1,7 @@
 """A table as a spreadsheet: as published, as a line a cell, and as a chart with error bars. The door to openpyxl.
 
 It is imported when a spreadsheet is written. Numbers are numbers, with the decimals that they are printed with as their
-format; texts are texts, and those that would start a formula are made inert.
+format; texts are texts, and one that would start a formula gets an apostrophe in front.
 """
 
 from __future__ import annotations
