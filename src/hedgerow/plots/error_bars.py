@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.facts.printed import percent
 from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, drawn_with, label_text, new_figure, wrapped_label
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _legend(figure: Figure, bars: Sequence[ErrorBar], level: float, total: float
 
     keys: list[Patch | Line2D] = [
         Line2D([], [], marker="|", ls="", ms=11, mew=2.0, mec=INK, label="estimate"),
-        Patch(facecolor=PALE, label=f"{100 * level:.6g} % interval"),
+        Patch(facecolor=PALE, label=f"{percent(level, space=' ')} interval"),
         Patch(facecolor=BLUE, label="its privacy part"),
     ]
     if any(not bar.reliable for bar in bars):

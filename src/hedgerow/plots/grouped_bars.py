@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.printed import percent
 from hedgerow.plots.error_bars import ErrorBar
 from hedgerow.plots.figure import INK, QUIET, RULE, drawn_with, label_text, new_figure, wrapped_label
 
@@ -153,7 +154,7 @@ def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: floa
             for name, colour in zip(series, _SERIES, strict=False)
         ]
     if any(bar.high > bar.low for bar in bars):
-        keys.append(Line2D([], [], color=INK, lw=1.0, label=f"{100 * level:.6g} % interval"))
+        keys.append(Line2D([], [], color=INK, lw=1.0, label=f"{percent(level, space=' ')} interval"))
     if any(bar.privacy_error for bar in bars):
         keys.append(Line2D([], [], color=INK, lw=3.0, label="its privacy part"))
     if not all(bar.reliable for bar in bars):

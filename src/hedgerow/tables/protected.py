@@ -99,9 +99,9 @@ class ProtectedTable(Result):
     Guarantee   that of ``guarantee``: (ε, δ)-differential privacy of everything in the table under ``dp``, priced by
     ``certificate``. All that the methods do is post-processing of what was released, at no further price.
 
-    Cells are held as arrays; an `Estimate` is made when it is asked for. Numbers are given as they were drawn: unbiased,
-    and with fractional totals and negative counts where the noise makes them so; `nonnegative` and `rounded` change
-    what is shown.
+    Cells are held as arrays; an `Estimate` is made when it is asked for. Numbers are given as they were drawn:
+    unbiased, and with fractional totals and negative counts where the noise makes them so. `nonnegative` and `rounded`
+    change what is shown.
 
     Attributes
     ----------

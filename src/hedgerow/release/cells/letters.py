@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.printed import percent
 from hedgerow.release.cells.cells import TableCells
 
 Floats = NDArray[np.float64]
@@ -53,7 +54,7 @@ class ReliabilityBands:
 
     def legend(self) -> str:
         """Return the letters with their bands and meanings in a line."""
-        limits = ["", *(_percent(limit) for _, limit, _ in self.bands)]
+        limits = ["", *(percent(limit, space=" ") for _, limit, _ in self.bands)]
         parts = [
             f"{letter} {meaning} ({f'{low} to' if low else 'CV'} below {high})"
             for (letter, _, meaning), low, high in zip(self.bands, limits[:-1], limits[1:], strict=True)
@@ -113,7 +114,3 @@ def reliability_letters(cells: TableCells, bands: ReliabilityBands = STATISTICS_
     letters = np.array([*(letter for letter, _, _ in bands.bands), bands.last[0]])
     limits = np.array([limit for _, limit, _ in bands.bands])
     return np.asarray(letters[np.searchsorted(limits, coefficient_of_variation(cells), side="right")])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.facts.printed import number
 from hedgerow.inference.estimate import parse_level
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.letters import (
@@ -227,8 +228,8 @@ def _strange(cells: TableCells) -> bool:
 
 def _with_decimals(decimals: int) -> Callable[[float], str]:
     def printed(value: float) -> str:
-        text = f"{value:,.{decimals}f}"
-        return text.replace("-", "−") if text.strip("-0.,") else text.lstrip("-")
+        text = number(value, decimals)
+        return text if text.strip("−0.,") else text.lstrip("−")
 
     return printed
 

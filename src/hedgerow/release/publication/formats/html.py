@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.facts.printed import page_templates
+from hedgerow.facts.printed import number, page_templates, percent
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.letters import reliability_letters
 from hedgerow.release.publication.layout import Entry, Layout, arrange, check_can_be_shown, too_large
@@ -111,7 +111,7 @@ class Bars:
             inner,
             None if not 0.0 <= place <= _LENGTH else round(place, 1),
             bool(self.reliable[row, column]),
-            f"{100.0 * self.level:.6g} % interval: {self._outwards(low, -1)} to {self._outwards(high, 1)}",
+            f"{percent(self.level, space=' ')} interval: {self._outwards(low, -1)} to {self._outwards(high, 1)}",
         )
 
     def _place(self, row: int, column: int, value: float) -> float:
@@ -127,7 +127,7 @@ class Bars:
     def _outwards(self, value: float, side: int) -> str:
         """Return an end of the interval as it is printed: never inside the true one."""
         if not math.isfinite(value):
-            return "∞" if value > 0 else "−∞"
+            return number(value)
         unit = 10.0**self.decimals
         # A last digit that only the multiplication made moves nothing.
         moved = value * unit - side * 1e-9 * max(1.0, abs(value * unit))

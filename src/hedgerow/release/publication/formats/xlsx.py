@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.printed import neutralise_formula, printable
+from hedgerow.facts.printed import neutralise_formula, percent, printable
 from hedgerow.release.cells.letters import reliability_letters
 from hedgerow.release.publication.layout import Layout, arrange, check_can_be_shown, too_large
 from hedgerow.release.publication.publication import Publication
@@ -216,8 +216,8 @@ def _fill_cells(sheet: Worksheet, publication: Publication) -> None:
 def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
     """Write a line a cell, how far its interval reaches to both sides, and the chart that reads these lines."""
     cells = publication.table.interior
-    percent = f"{100.0 * publication.level:.6g} %"
-    heads = ("cell", publication.heading, "standard error", f"low, {percent}", f"high, {percent}", "below", "above")
+    level = percent(publication.level, space=" ")
+    heads = ("cell", publication.heading, "standard error", f"low, {level}", f"high, {level}", "below", "above")
     sheet.append([_text(head) for head in heads])
     (low, high), shown = cells.interval(publication.level), cells.published
     # The shape's own order, in which the first column changes slowest.
@@ -249,7 +249,7 @@ def _error_bars(sheet: Worksheet, publication: Publication, lines: int) -> BarCh
 
     chart = BarChart()
     chart.type, chart.style, chart.gapWidth, chart.legend = "bar", 2, 60, None
-    chart.title = _text(f"{publication.title}: {100.0 * publication.level:.6g} % intervals")
+    chart.title = _text(f"{publication.title}: {percent(publication.level, space=' ')} intervals")
     chart.add_data(column(2, 1), titles_from_data=True)
     chart.set_categories(column(1))
     series = chart.series[0]
