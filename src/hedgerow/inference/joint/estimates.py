@@ -34,7 +34,7 @@ from hedgerow.inference.joint.functions import (
     value_of,
 )
 from hedgerow.inference.joint.totals import SideBySide, influence_range
-from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, mean_errors, mean_interval_basis
+from hedgerow.inference.moments import RELIABLE_SDS, MeanErrors, NoisyMoments, mean_errors, mean_interval_basis
 from hedgerow.inference.noise_law import averaged_law, quantiles_of
 from hedgerow.inference.score import Quadratic, ScoreArrays, correction
 
@@ -159,8 +159,8 @@ class JointBasis:
 def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
     """Return the estimates of a smooth function of the totals in each row.
 
-    The sampling variance is kept between 0 and what bounded records allow. Means whose noises are independent are read
-    as everywhere else (`inference.moments`), with the same numbers.
+    The sampling variance is kept between 0 and what bounded records allow. Means are read as everywhere else, by
+    `inference.moments`.
 
     >>> from hedgerow.inference.joint.functions import Axis
     >>> from hedgerow.inference.joint.totals import JointTotals
@@ -174,8 +174,8 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
         return _root_of(function, estimate(function.variance, cells))
     tangent, defined = _tangent(function, cells)
     known = defined & _counted(cells)
-    if isinstance(function, Mean) and (moments := _noisy_moments(function, cells)) is not None:
-        return _as_mean(function, cells, tangent, moments)
+    if isinstance(function, Mean) and len(cells.blocks) == 1:
+        return _as_mean(function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
     value = np.where(np.isfinite(value), value, plain)
@@ -213,24 +213,21 @@ def joint_covariance(estimates: Sequence[JointEstimates]) -> tuple[Floats, Float
     return sampling, noise
 
 
-def _noisy_moments(function: Mean, cells: SideBySide) -> NoisyMoments | None:
-    """Return the moments of one feature; None where they are not there or their noises are correlated."""
-    block, place = cells.blocks[0], function.x.place
-    square = block.place_of_product(place, place)
-    rows = block.mixing[[0, place, square]]
-    overlap = rows @ rows.T
-    if len(cells.blocks) > 1 or np.abs(overlap - np.diag(np.diag(overlap))).max() > 1e-9 * overlap.max():
-        return None
-    count_sd, total_sd, square_sd = np.sqrt(np.diag(overlap)).tolist()
+def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent) -> JointEstimates:
+    """Return means as they are read everywhere else; the noises of total and count may be correlated."""
+    block, place, half = cells.blocks[0], function.x.place, function.x.half
+    mixing = block.mixing[[0, place, block.place_of_product(place, place)]]
+    covariance = mixing @ mixing.T
+    count_sd, total_sd, square_sd = sds = np.sqrt(np.diag(covariance)).tolist()
     total, product = block.sums[:, place - 1], block.products[:, place - 1, place - 1]
-    return NoisyMoments(block.count, total, product, count_sd, total_sd, square_sd, 0.0)
-
-
-def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent, moments: NoisyMoments) -> JointEstimates:
-    errors, half = mean_errors(moments), function.x.half
-    basis = mean_interval_basis(
-        moments, errors, (function.x.centre, half), noise_law=cells.blocks[0].law, method="moments"
-    )
+    moments = NoisyMoments(block.count, total, product, count_sd, total_sd, square_sd, 0.0)
+    errors, law = mean_errors(moments), block.law
+    if np.abs(covariance - np.diag(np.square(sds))).max() > 1e-9 * covariance.max():
+        n, law = block.positive_count, law if tangent.draws is None else averaged_law(int(tangent.draws.min()))
+        variance = np.clip(tangent.raw * n / half**2, 0.0, 1.0 - errors.mean**2)
+        upper = variance + 0.5 * tangent.spread_noise * n / half**2
+        errors = MeanErrors(errors.mean, variance, upper, np.sqrt(variance / n), np.sqrt(tangent.noise) / half)
+    basis = mean_interval_basis(moments, errors, (function.x.centre, half), noise_law=law, method="moments")
     return JointEstimates(
         function,
         cells,
@@ -240,7 +237,7 @@ def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent, moments: Noisy
         moments.reliable,
         moments.reliable,
         tangent,
-        basis,
+        replace(basis, noise=replace(basis.noise, linear=-2.0 * half * float(covariance[0, 1]))),
     )
 
 
