@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.relation import Relation
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import (
     Axis,
@@ -20,8 +22,13 @@ from hedgerow.inference.joint.functions import (
     smooth_function,
     value_of,
 )
-from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
+from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range, moments_of
 from hedgerow.inference.moments import NoisyMoments, mean_errors, mean_interval_basis, sum_variance
+from hedgerow.mechanisms.joint_moments import joint_moments
+from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_weights import JointWeights
+from hedgerow.mechanisms.laws import LAPLACE
+from hedgerow.resampling.grid_sums import GridSums
 
 RNG = np.random.default_rng(15)
 N = 400
@@ -244,3 +251,54 @@ def test_the_joint_covariance_has_the_errors_on_its_diagonal_and_correlations_be
     assert exact[0, 0, 1] == pytest.approx(np.cov(x, y)[0, 1] / N)
     assert exact[0, 0, 2] == pytest.approx(np.cov(x, (x - x.mean()) ** 2)[0, 1] / N)
     assert noise[0, 0, 1] == 0.0
+
+
+def test_moments_are_read_from_a_released_vector() -> None:
+    """Through the mechanism: exact sums of grid integers give the textbook numbers of f, and its noise is told."""
+    steps, powers = 200, ((1, 0), (0, 1))
+    grid = np.rint((np.stack([U, V], axis=1) + 1) / 2 * steps).astype(int)
+    weights = JointWeights(2, {}, {(0,): 1.0, (1,): 1.0, (0, 0): 0.5, (0, 1): 0.5, (1, 1): 0.5})
+    layout = JointLayout((JointFeature(steps), JointFeature(steps)), "public", 1)
+    mechanism = joint_moments(LAPLACE, layout, weights, 1.0, Relation.REPLACE_ONE)
+    sums = {
+        monomial: np.array([int(np.prod([grid[:, i] ** power for i, power in monomial], axis=0).sum())], dtype=object)
+        if monomial
+        else np.array([N], dtype=object)
+        for monomial in mechanism.monomials()
+    }
+    exact = mechanism.exact(GridSums(sums, np.zeros(1, dtype=np.int64), 0)).astype(float)
+    reading = mechanism.reading(moments_of(powers), n=N)
+    totals = JointTotals.of_moments(reading.values(exact), reading.mixing, "laplace", n=N, powers=powers)
+    x, y = 100 * grid[:, 0] / steps, 4 + 8 * grid[:, 1] / steps
+    made = read(Ratio(X, Y), totals)
+    assert made.value[0] == pytest.approx(x.sum() / y.sum())
+    error = np.std(x - made.value[0] * y, ddof=1) / y.mean() / math.sqrt(N)
+    assert made.sampling_error[0] == pytest.approx(error, rel=0.01)
+    unit = math.hypot(50.0, 4.0 * made.value[0]) / y.sum()
+    assert made.privacy_error[0] == pytest.approx(float(mechanism.noise_sds()[0]) / steps * unit, rel=0.01)
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_a_feature_that_may_be_missing_is_averaged_over_its_own_records(law: str) -> None:
+    """4,000 runs: presence is a feature, and the mean a ratio to it; truth covered, all records as base refused."""
+    rng, runs, n = np.random.default_rng(4), 4000, 300
+    u = np.clip(rng.normal(0.3, 0.3, (runs, n)), -1, 1)
+    here = rng.random((runs, n)) < 0.7 - 0.4 * (u > 0.3)
+    features = np.stack([np.ones_like(u), here, here * u], axis=2)
+    exact = np.einsum("rni,rnj->rij", features, features)
+    rows, columns = np.triu_indices(3)
+    sds = 6.0 * (1.0 - (np.arange(6) == 0))
+    noise = rng.laplace(0, math.sqrt(0.5), (runs, 6)) if law == "laplace" else rng.standard_normal((runs, 6))
+    totals = JointTotals.of_moments(
+        exact[:, rows, columns] + sds * noise, np.diag(sds), law, n=n, powers=((1, 0), (0, 1))
+    )
+    sample = np.clip(rng.normal(0.3, 0.3, 10**6), -1, 1)
+    weight = 0.7 - 0.4 * (sample > 0.3)
+    truth = float(weight @ sample / weight.sum())
+    made = estimate(Mean(Axis(2, base=1)), SideBySide((totals,)))
+    low, high = made.interval(0.95)
+    covered = int(((low <= truth) & (truth <= high)).sum())
+    assert stats.binom.cdf(covered, runs, 0.94) > 1e-6
+    assert made.standard_error.mean() / made.value.std() == pytest.approx(1.0, abs=0.05)
+    low, high = estimate(Mean(Axis(2)), SideBySide((totals,))).interval(0.95)
+    assert stats.binom.cdf(int(((low <= truth) & (truth <= high)).sum()), runs, 0.94) < 1e-12

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.estimate import normal_quantile, parse_level
 from hedgerow.inference.joint.functions import (
+    Axis,
     Correlation,
     Covariance,
     Deviation,
@@ -116,7 +117,7 @@ class JointEstimates:
         if self.exact is not None:
             return self.exact.interval(level)
         below, above = radii(self.tangent, parse_level(level))
-        if isinstance(self.function, Ratio):
+        if isinstance(self.function, (Ratio, Mean)):
             low, high = _fieller(self, self.function, (below, above), level)
         else:
             low = reach(self.function, self.cells, self.tangent, -1.0, below)
@@ -174,7 +175,7 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
         return _root_of(function, estimate(function.variance, cells))
     tangent, defined = _tangent(function, cells)
     known = defined & _counted(cells)
-    if isinstance(function, Mean) and len(cells.blocks) == 1:
+    if isinstance(function, Mean) and function.x.base == 0 and len(cells.blocks) == 1:
         return _as_mean(function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
@@ -326,7 +327,7 @@ def _second_order(function: SmoothFunction, cells: SideBySide) -> Floats | float
     if not isinstance(function, Covariance):
         return 0.0
     x, y = function.x, function.y
-    n = np.maximum(cells.totals[:, 0], 1.0)
+    n = np.maximum(cells.totals[:, x.base], 1.0)
     first, second, both = (cells.noise[a.place, b.place] * a.half * b.half / n**2 for a, b in ((x, x), (y, y), (x, y)))
     return np.asarray(first * second + both**2)
 
@@ -354,13 +355,15 @@ def _clear(function: SmoothFunction, cells: SideBySide) -> NDArray[np.bool_]:
 
 
 def _fieller(
-    estimates: JointEstimates, function: Ratio, radius: tuple[Floats, Floats], level: float
+    estimates: JointEstimates, function: Ratio | Mean, radius: tuple[Floats, Floats], level: float
 ) -> tuple[Floats, Floats]:
-    """Return Fieller's interval of Σx/Σy: {θ : (X − θY)² ≤ z² Var(X − θY)}, each end at its own critical value."""
+    """Return Fieller's interval of Σx/Σy: {θ : (X − θY)² ≤ z² Var(X − θY)}, each end at its own critical value.
+
+    The mean of a feature that may be missing is the ratio of its sum to the noisy number of records that have it.
+    """
     cells = estimates.cells
-    first, second = np.zeros((2, cells.totals.shape[1]))
-    for row, axis in ((first, function.x), (second, function.y)):
-        row[0], row[axis.place] = axis.centre, axis.half
+    below = function.y if isinstance(function, Ratio) else Axis(function.x.base)
+    first, second = (axis.along(cells.totals.shape[1]) for axis in (function.x, below))
     tangent = estimates.tangent
     # The same sampling variance at the estimate as everywhere: clipped where its noise made it impossible.
     share = np.where(tangent.raw > 0.0, tangent.sampling / np.where(tangent.raw > 0.0, tangent.raw, 1.0), 0.0)

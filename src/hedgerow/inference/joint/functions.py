@@ -59,19 +59,31 @@ class SmoothFunction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The mean of one scaled feature in the column's unit: centre + half·S/N; ``place`` is that of S in the totals."""
+    """The mean of one scaled feature in the column's unit: centre + half·S/N.
+
+    ``place`` is that of S in the totals, ``base`` that of N: of all records, or, where the feature may be missing, of
+    the feature that is 1 where it is present.
+    """
 
     place: int
     centre: float = 0.0
     half: float = 1.0
+    base: int = 0
 
     def mean(self, totals: Numbers) -> Numbers:
         """Return the mean in the column's unit."""
-        return self.centre + self.half * totals[:, self.place] / totals[:, 0]
+        return self.centre + self.half * totals[:, self.place] / totals[:, self.base]
 
     def total(self, totals: Numbers) -> Numbers:
         """Return the sum in the column's unit."""
-        return self.centre * totals[:, 0] + self.half * totals[:, self.place]
+        return self.centre * totals[:, self.base] + self.half * totals[:, self.place]
+
+    def along(self, size: int) -> Floats:
+        """Return the slopes of the sum at totals of this size."""
+        slopes = np.zeros(size)
+        slopes[self.base] += self.centre
+        slopes[self.place] += self.half
+        return slopes
 
 
 class Smooth:
@@ -124,6 +136,9 @@ class Mean(Smooth):
     def _value(self, totals: Numbers) -> Numbers:
         return self.x.mean(totals)
 
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [totals[:, self.x.base]]
+
 
 @dataclass(frozen=True, slots=True)
 class Total(Smooth):
@@ -173,7 +188,9 @@ class Ratio(Smooth):
 
 @dataclass(frozen=True, slots=True)
 class Covariance(Smooth):
-    """E xy − E x · E y; the variance where x is y. ``product`` is the place of Σ of the scaled product.
+    """E xy − E x · E y; the variance where x is y.
+
+    ``product`` is the place of Σ of the scaled product. All three are over the records of ``x.base``.
 
     The estimate is unbiased: the sampling and the noise covariance of the two means are taken off their product.
     """
@@ -187,18 +204,22 @@ class Covariance(Smooth):
         return 0.0 if self.x == self.y else -most, most
 
     def _value(self, totals: Numbers) -> Numbers:
-        n = totals[:, 0]
+        n = totals[:, self.x.base]
         means = totals[:, self.x.place] / n * (totals[:, self.y.place] / n)
         return self.x.half * self.y.half * (totals[:, self.product] / n - means)
 
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
         """Return the unbiased covariance."""
-        n = totals[:, 0]
+        base = self.x.base
+        n = totals[:, base]
         bias = excess[:, self.x.place, self.y.place]
-        bias = bias - totals[:, self.x.place] / n * excess[:, 0, self.y.place]
-        bias = bias - totals[:, self.y.place] / n * excess[:, 0, self.x.place]
-        bias = bias + totals[:, self.x.place] * totals[:, self.y.place] / n**2 * excess[:, 0, 0]
+        bias = bias - totals[:, self.x.place] / n * excess[:, base, self.y.place]
+        bias = bias - totals[:, self.y.place] / n * excess[:, base, self.x.place]
+        bias = bias + totals[:, self.x.place] * totals[:, self.y.place] / n**2 * excess[:, base, base]
         return np.asarray(self(totals).real + self.x.half * self.y.half * bias / n**2)
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [totals[:, self.x.base]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +239,7 @@ class Deviation(Smooth):
         return np.asarray(_root(self.variance.estimate(totals, excess).astype(complex)).real)
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
-        return [totals[:, 0], self.variance(totals)]
+        return [totals[:, self.variance.x.base], self.variance(totals)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +265,7 @@ class Correlation(Smooth):
         return np.asarray(covariance / (_root(first) * _root(second)))
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
-        return [totals[:, 0], self.first(totals), self.second(totals)]
+        return [totals[:, self.covariance.x.base], self.first(totals), self.second(totals)]
 
 
 def _root(numbers: Numbers) -> Numbers:
@@ -271,6 +292,9 @@ class UserFunction(Smooth):
     def _value(self, totals: Numbers) -> Numbers:
         means = np.stack([axis.mean(totals) for _, axis in self.columns], axis=1)
         return np.array([self.of_means(row) for row in means], dtype=complex)
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return [totals[:, base] for base in sorted({axis.base for _, axis in self.columns})]
 
     def of_means(self, means: Numbers) -> complex:
         """Return the value at one vector of means, NaN where the function is not defined."""

@@ -57,6 +57,17 @@ class JointTotals:
     n: int | None = None
     powers: tuple[tuple[int, ...], ...] | None = None
 
+    @classmethod
+    def of_moments(
+        cls, values: Floats, mixing: Floats, law: str, *, n: int | None, powers: tuple[tuple[int, ...], ...]
+    ) -> JointTotals:
+        """Return the totals from the moments that `moments_of` lists: values (cells, moments), mixing (moments, r)."""
+        size = 1 + len(powers)
+        rows, columns = np.triu_indices(size)
+        matrix = np.empty((len(values), size, size))
+        matrix[:, rows, columns] = matrix[:, columns, rows] = values
+        return cls(matrix[:, 0, 0], matrix[:, 0, 1:], matrix[:, 1:, 1:], mixing, law, n, powers)
+
     @property
     def features(self) -> int:
         """The number of features d."""
@@ -163,6 +174,17 @@ class JointTotals:
         first = derivative @ self.mixing / n[:, None]
         of_level = np.concatenate([-level[:, None], slope], axis=1) @ self.mixing[: 1 + self.features] / n[:, None]
         return np.asarray(np.sqrt(np.sum(first**2, axis=1) + 2.0 * np.sum(of_level**2, axis=1) ** 2))
+
+
+def moments_of(powers: tuple[tuple[int, ...], ...]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the moments that make up (N, S, upper triangle of Q by rows) as (column, power) pairs; () is N.
+
+    >>> moments_of(((1,), (2,)))
+    [(), ((0, 1),), ((0, 2),), ((0, 2),), ((0, 3),), ((0, 4),)]
+    """
+    every = [(0,) * len(powers[0]), *powers]
+    added = [np.add(every[i], every[j]) for i, j in zip(*np.triu_indices(len(every)), strict=True)]
+    return [tuple((column, int(power)) for column, power in enumerate(sums) if power) for sums in added]
 
 
 @dataclass(frozen=True, eq=False)
