@@ -27,24 +27,17 @@ PYTHON = re.compile(r"""(?<![\w:,=-])\w+=[\["'{(\w]|\bhg\.|\bsurvey\.|\b\w+\(["'
 SHELL = re.compile(r"(?<![\w-])--[a-z]")
 # What no command can reach: studies, pictures, numbers after a release, what takes a user's own objects.
 IN_PYTHON_ONLY = (
-    *(
-        "accounting/resampled.py",
-        "audit/bootstrap_tables.py",
-        "release/publication/frame.py",
-        "resampling/n_resamples.py",
-        "testing",
-    ),
-    *(
-        "mechanisms/laws.py",
-        "tables/bootstrap_dp/plan.py",
-        "release/cells/margins.py",
-        "release/publication/picture.py",
-    ),
-    *(
-        "tables/bootstrap_dp/sensitivity.py",
-        "tables/bootstrap_dp/sensitivity.py",
-        "release/cells/adjusted.py",
-    ),
+    "accounting/resampled.py",
+    "inference/joint/",
+    "mechanisms/laws.py",
+    "release/cells/adjusted.py",
+    "release/cells/margins.py",
+    "release/publication/frame.py",
+    "release/publication/picture.py",
+    "resampling/n_resamples.py",
+    "tables/bootstrap_dp/plan.py",
+    "tables/bootstrap_dp/sensitivity.py",
+    "testing",
     # Arrays of predictions and metrics of one's own; a command reads files.
     *("testset/metric.py", "testset/predictions.py"),
     # Estimators and predicates are objects, and have no file.
@@ -135,12 +128,7 @@ def sentences() -> Iterator[tuple[str, str]]:
 def test_no_sentence_in_a_constant_shows_python_either() -> None:
     # Each of these has words of its own for the shell beside it, or speaks of a frame.
     own = (
-        *(
-            "release/forecast/guess.py",
-            "tables/dp/choice_by_cell.py",
-            "statistics/",
-            "engines/schema.py",
-        ),
+        *("release/forecast/guess.py", "tables/dp/choice_by_cell.py", "statistics/", "engines/schema.py"),
         # What is printed after a release, or said of a model: no refusal.
         *("inference/bootstrap/calibrated_programme.py", "reports/", "demo/", "facts/budget.py", "ledger/request.py"),
     )
