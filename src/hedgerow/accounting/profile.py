@@ -193,9 +193,9 @@ def attack_hits_upper(profile: Profile, false_alarms: float) -> float:
     0.26
     """
     least = 1.0
-    for place in range(_POINTS + 1):
+    for point in range(_POINTS + 1):
         # Denser near 0, where the curves of small prices bend.
-        epsilon = _LARGEST * (place / _POINTS) ** 2
+        epsilon = _LARGEST * (point / _POINTS) ** 2
         delta = profile.delta_upper(epsilon)
         direct = math.exp(epsilon) * false_alarms + delta
         complement = 1.0 - math.exp(-epsilon) * max(0.0, 1.0 - false_alarms - delta)

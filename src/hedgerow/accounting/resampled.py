@@ -174,12 +174,12 @@ def require_scanned(*, noise_sd: float, bound: float, rate: float, count_weight:
     --------
     >>> require_scanned(noise_sd=7.0, bound=0.5, rate=1.0)
     """
-    found = (
+    stated = (
         ("noise_sd / range", noise_sd / (2.0 * bound), SCANNED_NOISE),
         ("rate", rate, SCANNED_RATE),
         ("count_weight / bound", count_weight / bound, SCANNED_COUNT_WEIGHT),
     )
-    for name, value, (low, high) in found:
+    for name, value, (low, high) in stated:
         if not low * (1.0 - 1e-9) <= value <= high * (1.0 + 1e-9):
             raise UncertifiedError(
                 "HG403",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.profile import bisect
 from hedgerow.audit.score import Score
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
@@ -201,7 +202,4 @@ def greatest_epsilon(delta_lower: Callable[[float], float], delta: float) -> flo
     low, high = 0.0, 1.0
     while delta_lower(high) > delta and high < 1e3:
         low, high = high, 2.0 * high
-    while high - low > 1e-9 * max(1.0, high):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if delta_lower(middle) > delta else (low, middle)
-    return low
+    return bisect(lambda epsilon: delta_lower(epsilon) > delta, held=low, failed=high)

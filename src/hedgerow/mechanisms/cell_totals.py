@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +134,7 @@ class CellTotals(Single):
     kinds : tuple of CellKind
         The different bounds and noises there are.
     kind_of : tuple of int
-        The kind of each cell, by place in `kinds`: the length is the number of cells, 10,000 at most.
+        The kind of each cell, by index in `kinds`: the length is the number of cells, 10,000 at most.
 
     Examples
     --------
@@ -151,6 +151,7 @@ class CellTotals(Single):
     kinds: tuple[CellKind, ...]
     kind_of: tuple[int, ...]
     type: Literal["cell-totals"] = "cell-totals"
+    methods: ClassVar[tuple[str, ...]] = ("moments", "geometric")
 
     def __post_init__(self) -> None:
         known = self.law in ("gaussian", "geometric") and self.stride >= 1 and bool(self.kinds)
@@ -199,9 +200,18 @@ class CellTotals(Single):
     @property
     def spread(self) -> Floats:
         """The sd of the noise on each number, (cells, features), in units of y and y²."""
-        found = self.cells()
-        widths = [found.total] if found.square is None else [found.total, found.square]
+        cells = self.cells()
+        widths = [cells.total] if cells.square is None else [cells.total, cells.square]
         return np.asarray(np.stack(widths, axis=1) * self.noise_law.sd(1.0))
+
+    @property
+    def released_cells(self) -> int:
+        """How many cells have a kind."""
+        return len(self.kind_of)
+
+    def table_spread(self, features: Sequence[str]) -> Floats:
+        """Return `spread`."""
+        return self.spread
 
     def half_width(self, cells: int, gamma: float) -> float:
         """Return the least h, to a millionth, with P(all totals within ± h) ≥ 1 − γ: one number for all cells.
@@ -263,16 +273,16 @@ class CellTotals(Single):
         noisy = np.zeros(len(kind), dtype=np.float64)
         order = np.argsort(kind, kind="stable")
         ends = np.searchsorted(kind[order], np.arange(len(noises) + 1))
-        for place, noise in enumerate(noises):
-            chosen = order[ends[place] : ends[place + 1]]
+        for index, noise in enumerate(noises):
+            chosen = order[ends[index] : ends[index + 1]]
             drawn = self.noise_law.draw(source, float(noise.width), len(chosen))
             noisy[chosen] = on_lattice(sums[chosen], drawn, noise.bits)
         return noisy
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return the records that move most, by brute force over each cell's own grid."""
-        found = farthest_records(self, replace=relation is Relation.REPLACE_ONE)
-        return tuple(Neighbours(name, first, second, len(self.kind_of)) for name, first, second in found)
+        pairs = farthest_records(self, replace=relation is Relation.REPLACE_ONE)
+        return tuple(Neighbours(name, first, second, len(self.kind_of)) for name, first, second in pairs)
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, features)."""

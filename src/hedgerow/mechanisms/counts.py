@@ -62,6 +62,15 @@ class Counts(Single):
         """Standard deviation of the noise of one count."""
         return self.noise_sd
 
+    @property
+    def released_cells(self) -> int:
+        """`cells`."""
+        return self.cells
+
+    def table_spread(self, features: Sequence[str]) -> Floats:
+        """Return the sd of one count for each feature."""
+        return np.full(len(features), self.noise_sd)
+
     def half_width(self, cells: int, gamma: float) -> float:
         """Return h with P(all counts within ± h) ≥ 1 − γ."""
         reach = self.noise_law.half_width(self.width, cells=cells, gamma=gamma)
@@ -87,8 +96,7 @@ class Counts(Single):
         """Return exact counts (cells × features) of disjoint classes, each plus one integer of noise."""
         noise = self.noise_law.draw(source, self.width, counts.size)
         values = (counts + noise.reshape(counts.shape)).astype(np.float64)
-        spread = np.full(len(features), self.noise_sd)
-        return AdditiveTable(cells, tuple(features), values, spread, self.noise_law.name)
+        return AdditiveTable(cells, tuple(features), values, self.table_spread(features), self.noise_law.name)
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return a record in one cell against one in another, or against none."""
@@ -116,6 +124,7 @@ class GeometricCounts(Counts):
     cells: int
     type: Literal["geometric"] = "geometric"
     price_name: ClassVar[str | None] = "geometric"
+    methods: ClassVar[tuple[str, ...]] = ("geometric",)
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, cells=self.cells)
@@ -145,6 +154,7 @@ class GaussianCounts(Counts):
     sd: float
     cells: int
     type: Literal["discrete-gaussian"] = "discrete-gaussian"
+    methods: ClassVar[tuple[str, ...]] = ("gaussian",)
 
     def __post_init__(self) -> None:
         require_positive(sd=self.sd, cells=self.cells)
@@ -162,6 +172,7 @@ class AveragedLaplaceCounts(Counts):
     draws: int
     cells: int
     type: Literal["averaged-laplace-counts"] = "averaged-laplace-counts"
+    methods: ClassVar[tuple[str, ...]] = ("averaged-laplace",)
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, cells=self.cells)

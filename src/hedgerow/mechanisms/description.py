@@ -6,7 +6,7 @@ answers those that apply to it, and refuses the others by the defaults here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Self
 
@@ -124,6 +124,18 @@ class Single(Mechanism):
     """The name by which ``hedgerow price`` and ``audit`` ask for it, with noise in units of the range; None: not so."""
     sized_by_mu: ClassVar[bool] = False
     """Whether ρ and μ are sizes of its noise, which then needs δ > 0."""
+
+    methods: ClassVar[tuple[str, ...]] = ()
+    """The ``method`` of the estimates that a release draws with it; empty where no release of statistics does."""
+
+    @property
+    def released_cells(self) -> int | None:
+        """How many cells a release of statistics has; None where none is drawn with it."""
+        return None
+
+    def table_spread(self, features: Sequence[str]) -> Floats | None:
+        """Return the sd of the noise on each feature of a table, as it is drawn; None where no table is."""
+        return None
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> Self:

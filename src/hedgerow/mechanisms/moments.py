@@ -17,8 +17,7 @@ across cells   one-sided in each of two cells, independent coordinates          
                                                                                               where presence is private
 =============  ============================================================================  =====================
 
-These sensitivities hold after rounding, over all integer pairs. (κ, ω and what they cost: `MomentsLayout` is part of
-the mechanism, so the sampler, the accountant and a certificate read the same one.)
+These sensitivities hold after rounding, over all integer pairs.
 
 Averaged Laplace noise (proven, two upper bounds: the lesser holds)
 -------------------------------------------------------------------
@@ -258,6 +257,16 @@ class Moments(Single):
         """The sd of the noise on each coordinate, in units of the data's integers."""
         return np.array([self.noise_law.sd(noise.in_units) for noise in self.noise.coordinates().values()])
 
+    @property
+    def released_cells(self) -> int:
+        """The cells of the layout."""
+        return self.layout.cells
+
+    def table_spread(self, features: Sequence[str]) -> Floats:
+        """Return `spread`; where membership is public the number of records of each cell goes out as it is."""
+        known = self.noise.count is None and features[:1] == ["count"] and self.layout.presence == "public"
+        return np.concatenate([[0.0], self.spread]) if known else self.spread
+
     def half_width(self, cells: int, gamma: float) -> float:
         """Return h with P(all sums within ± h) ≥ 1 − γ, in units of y."""
         total = self.noise.total
@@ -340,6 +349,7 @@ class MomentsGaussian(Moments):
     type: Literal["moments-gaussian"] = "moments-gaussian"
     price_name: ClassVar[str | None] = "moments"
     sized_by_mu: ClassVar[bool] = True
+    methods: ClassVar[tuple[str, ...]] = ("moments", "gaussian")
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> MomentsGaussian:
@@ -370,6 +380,7 @@ class MomentsGeometric(Moments):
     layout: MomentsLayout
     noise: MomentsNoise
     type: Literal["moments-geometric"] = "moments-geometric"
+    methods: ClassVar[tuple[str, ...]] = ("geometric",)
 
     @property
     def noise_law(self) -> Law:
@@ -388,6 +399,7 @@ class AveragedLaplaceMoments(Moments):
     noise: MomentsNoise
     draws: int
     type: Literal["averaged-laplace-moments"] = "averaged-laplace-moments"
+    methods: ClassVar[tuple[str, ...]] = ("averaged-laplace",)
 
     def __post_init__(self) -> None:
         require_draws(self.draws)
@@ -497,8 +509,8 @@ def _covered(total: Integers, square: Integers | None, count: int) -> tuple[Box,
     ends = np.unique(np.concatenate([[_FROM * largest], np.linspace(_FROM, 1.0, _FINE + 1) * largest]))
     stops = np.unique(np.searchsorted(total, ends, side="right"))
     stops = stops[stops > 0]
-    found, begin = [], 0
+    covering, begin = [], 0
     for stop in stops:
-        found.append(Box(count, int(total[stop - 1]), int(square[begin:stop].max())))
+        covering.append(Box(count, int(total[stop - 1]), int(square[begin:stop].max())))
         begin = int(stop)
-    return tuple(found)
+    return tuple(covering)

@@ -32,7 +32,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
 FINE = 2**32
-NOWHERE = -1  # the cell of a record that lies in none of a view's
+NOWHERE = -1  # stands for a record that lies in no cell of the view
 _NUMBERS = 8_000_000  # numbers in hand at once: 32 MB
 Integers = NDArray[np.int64]
 

@@ -80,6 +80,17 @@ class ResampledSums(Single):
     coordinates: tuple[ResampledCoordinate, ...]
     cells: int
 
+    methods: ClassVar[tuple[str, ...]] = ("bootstrap",)
+
+    @property
+    def released_cells(self) -> int:
+        """`cells`."""
+        return self.cells
+
+    def table_spread(self, features: Sequence[str]) -> Floats:
+        """Return `spread`."""
+        return self.spread
+
     @property
     def spread(self) -> Floats:
         """The sd of the noise on each sum of one replicate, in units of the data's integers."""

@@ -104,7 +104,7 @@ class SparseVector(Single):
     def __post_init__(self) -> None:
         require_positive(reach=self.reach, positives=self.positives)
         whole = all(isinstance(number, int) for move in self.answer_moves for number in move)
-        scales = {f"answer_scales[{place}]": scale for place, scale in enumerate(self.answer_scales)}
+        scales = {f"answer_scales[{index}]": scale for index, scale in enumerate(self.answer_scales)}
         scales |= {"threshold_scale": self.threshold_scale, "question_scale": self.question_scale}
         require_positive(**scales)
         require_drawable(*scales.values())

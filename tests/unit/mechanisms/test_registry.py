@@ -14,10 +14,9 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
-from hedgerow.mechanisms import mechanism as registry
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single
-from hedgerow.mechanisms.mechanism import KINDS, REGISTRY, as_record
+from hedgerow.mechanisms.mechanism import as_record, kinds, priced
 from hedgerow.noise.lattice import require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.forecast.price import price_of
@@ -66,8 +65,8 @@ class ToldBit(Single):
 
 @pytest.fixture
 def told_bit(monkeypatch: pytest.MonkeyPatch) -> ToldBit:
-    monkeypatch.setitem(REGISTRY, "told-bit", ToldBit)
-    monkeypatch.setitem(registry.PRICED, "bit", ToldBit)
+    monkeypatch.setitem(priced(), "bit", ToldBit)
+    monkeypatch.setitem(kinds(), "told-bit", ToldBit)
     return ToldBit(1.0)
 
 
@@ -96,8 +95,8 @@ def test_an_audit_attacks_it_and_rejects_a_price_that_is_too_low(
 
 
 def test_it_has_a_price_by_name(told_bit: ToldBit) -> None:
-    priced = price_of("bit", relation="replace-one", noise_sd=told_bit.priced_sd, delta=0.0)
-    assert priced.epsilon_upper == pytest.approx(1.0) and priced.noise_sd == pytest.approx(told_bit.priced_sd)
+    bit = price_of("bit", relation="replace-one", noise_sd=told_bit.priced_sd, delta=0.0)
+    assert bit.epsilon_upper == pytest.approx(1.0) and bit.noise_sd == pytest.approx(told_bit.priced_sd)
     assert price_of("bit", relation="replace-one", epsilon=2.0, delta=0.0).epsilon_upper == pytest.approx(2.0, abs=2e-3)
 
 
@@ -113,5 +112,5 @@ def test_without_the_registry_its_record_is_none() -> None:
 
 
 def test_every_kind_has_one_name_and_answers_for_itself() -> None:
-    assert len(REGISTRY) == len(KINDS) and all(issubclass(kind, Single) for kind in KINDS)
-    assert all(kind.terms is not Single.terms for kind in KINDS)
+    assert len(kinds()) == 18 and all(kind.terms is not Single.terms for kind in kinds().values())
+    assert all(priced()[str(kind.price_name)] is kind for kind in kinds().values() if kind.price_name)

@@ -13,21 +13,14 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
-    AveragedLaplaceCounts,
-    AveragedLaplaceMoments,
     CellTotals,
     Counts,
-    GaussianCounts,
-    GeometricCounts,
     Moments,
-    MomentsGaussian,
-    MomentsGeometric,
     ResampledGaussian,
     ResampledSums,
     ResampledUnits,
@@ -36,7 +29,7 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
-from hedgerow.reports.verify.priced_errors import Facts, cells_of, possible_error, same_worth
+from hedgerow.reports.verify.priced_errors import Facts, possible_error, same_worth
 
 
 def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
@@ -44,24 +37,13 @@ def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Cert
     noisy, features = record["noisy"], record["table"]["features"]
     parts = parts_of(certificate.mechanism)
     shape = noisy["shape"]
-    if len(parts) != 1 or cells_of(parts[0]) != shape[0] or math.prod(shape) != len(noisy["values"]):
+    if len(parts) != 1 or parts[0].released_cells != shape[0] or math.prod(shape) != len(noisy["values"]):
         yield "It has another number of cells than its mechanism."
         return
-    spread = _spread(parts[0], features)
+    spread = parts[0].table_spread(features)
     found = np.array(noisy["noise_sd"], dtype=np.float64)
     if spread is None or found.shape != spread.shape or not np.allclose(found, spread, rtol=1e-9, atol=0.0):
         yield "The noise beside the numbers is not that of its mechanism."
-
-
-def _spread(part: Any, features: list[str]) -> NDArray[np.float64] | None:
-    """Return the sd of the noise on each feature, as a release draws it; None where no table draws it."""
-    if isinstance(part, Counts):
-        return np.full(len(features), part.noise_sd)
-    if isinstance(part, Moments):
-        # Where membership is public the number of records of each cell goes out as it is.
-        known = part.noise.count is None and features[:1] == ["count"] and part.layout.presence == "public"
-        return np.concatenate([[0.0], part.spread]) if known else part.spread
-    return part.spread if isinstance(part, (CellTotals, ResampledSums)) else None
 
 
 NOT_CHECKED = (
@@ -78,18 +60,6 @@ NOT_CHECKED = (
 )
 """What no record can show about itself."""
 
-_METHODS: dict[type, tuple[str, ...]] = {
-    GeometricCounts: ("geometric",),
-    GaussianCounts: ("gaussian",),
-    AveragedLaplaceCounts: ("averaged-laplace",),
-    MomentsGaussian: ("moments", "gaussian"),
-    MomentsGeometric: ("geometric",),
-    AveragedLaplaceMoments: ("averaged-laplace",),
-    CellTotals: ("moments", "geometric"),
-    ResampledGaussian: ("bootstrap",),
-    ResampledUnits: ("bootstrap",),
-}
-_MOMENTS = (MomentsGaussian, MomentsGeometric, AveragedLaplaceMoments)
 Entry = Mapping[str, Any]
 
 
@@ -207,7 +177,7 @@ class _Numbers:
 
     def _size(self, part: Single, first: Entry | None) -> int:
         """Return how many numbers a part makes; 0 where no release makes any with it."""
-        cells = cells_of(part)
+        cells = part.released_cells
         if cells is None or first is None:
             return 0
         shares = isinstance(part, Counts)
@@ -223,7 +193,7 @@ class _Numbers:
         if (
             len(same) > 1
             or len(places) < len(group)
-            or first["method"] not in _METHODS[type(part)]
+            or first["method"] not in part.methods
             or {entry["n_resamples"] for entry in group} != {resamples}
             or not _serves(part, first["statistic"])
         ):
@@ -240,7 +210,7 @@ class _Numbers:
 
     def _presence(self, part: Single, first: Entry) -> Iterator[str]:
         """Yield where a price rests on records whose presence is public, and the record does not say that it is."""
-        if isinstance(part, _MOMENTS):
+        if isinstance(part, Moments):
             public, cells = part.layout.presence == "public", part.layout.cells
         else:
             public, cells = isinstance(part, ResampledGaussian) and part.presence == "public", 1
@@ -271,4 +241,4 @@ def _serves(part: Single, statistic: str) -> bool:
         return statistic in ("count", "proportion")
     if isinstance(part, CellTotals):
         return statistic == "sum"
-    return statistic in ("mean", "sum") if isinstance(part, _MOMENTS) else True
+    return statistic in ("mean", "sum") if isinstance(part, Moments) else True

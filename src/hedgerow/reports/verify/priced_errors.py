@@ -151,18 +151,6 @@ def _replicated(part: ResampledSums, entry: Mapping[str, Any], facts: Facts) -> 
     return _over(noise, (max(2.0 * widths[1], 1.0) / _ROOM, most), tolerance)
 
 
-def cells_of(part: Single) -> int | None:
-    """Return how many cells a mechanism releases; None where no release of statistics draws it."""
-    match part:
-        case Counts() | ResampledSums():
-            return part.cells
-        case Moments():
-            return part.layout.cells
-        case CellTotals():
-            return len(part.kind_of)
-    return None
-
-
 def same_worth(part: CellTotals, errors: Sequence[float]) -> bool:
     """Whether the errors of all cells are the noise on record at one worth of its integers.
 
