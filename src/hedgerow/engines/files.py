@@ -62,7 +62,10 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
     file = source_file(source)
     if table is not None and not formats()[file.format].TABLES:
         raise DataError(
-            "HG209", rule="Only a DuckDB file has tables.", finding=f"{file.name!r} is none.", remedy="Omit `table`."
+            "HG209",
+            rule="Only a DuckDB file has tables.",
+            finding=f"{file.name!r} has none.",
+            remedy="Omit `table`.",
         )
     if file.format == "csv":
         header = read_header(file)

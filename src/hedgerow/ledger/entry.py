@@ -104,7 +104,7 @@ class Head:
             raise ParameterError(
                 "HG314",
                 rule="A ledger's head is a number, a colon and 64 hexadecimal digits.",
-                finding="This is none.",
+                finding="This text is not a head.",
                 remedy="Copy it whole from the report.",
             )
         return cls(int(found[1]), found[2])

@@ -77,7 +77,7 @@ Total = RunningTotal | BootstrapTotal
 def checked_guarantee(guarantee: object, budget: Budget, relation: str, family: str) -> str:
     """Return the guarantee of a ledger (HG314); bootstrap privacy has no δ, no family, replaced rows only."""
     if not isinstance(guarantee, str) or guarantee not in GUARANTEES:
-        raise _malformed('`guarantee` must be "dp" or "bootstrap-dp".', "This is none.")
+        raise _malformed('`guarantee` must be "dp" or "bootstrap-dp".', "This one is neither.")
     if guarantee == GUARANTEE and (budget.delta != 0.0 or relation != Relation.REPLACE_ONE or family != "any"):
         raise _malformed(
             'A ledger for "bootstrap-dp" adds up ε alone, between data sets in which one row was replaced.',

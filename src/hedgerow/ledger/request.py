@@ -146,4 +146,4 @@ def unverified(cause: LedgerError) -> VerificationError:
 
 
 def _malformed(rule: str) -> ParameterError:
-    return ParameterError("HG314", rule=rule, finding="This is none.", remedy="Nothing was spent.")
+    return ParameterError("HG314", rule=rule, finding="This one is not.", remedy="Nothing was spent.")

@@ -21,7 +21,7 @@ from hedgerow.errors import (
 )
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.ledger import file, schema
+from hedgerow.ledger import file
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.entry import Head, canonical, digest, fingerprint_of
 from hedgerow.ledger.store import Ledger, Replay, Reserved
@@ -261,7 +261,7 @@ def second_name(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    rewrite(path, f"PRAGMA user_version = {schema.VERSION + 1}")
+    rewrite(path, f"PRAGMA user_version = {file.VERSION + 1}")
 
 
 def without_triggers(path: Path) -> None:
