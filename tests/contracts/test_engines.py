@@ -402,15 +402,16 @@ def test_random_records_add_up_alike(engine: str, tmp_path: Path, rows: Any, gri
 
 
 def test_totals_beyond_64_bits_are_exact(opened: Callable[[Columns], Source]) -> None:
-    """Each product is near 2⁶⁰ and the sum above 2⁶³: added up in doubles or in 64 bits, it would be another number."""
+    """Products near 2⁶⁰ and 2⁸⁰: added up in doubles or in 64 bits, they would be other numbers."""
     value = ValueOnGrid("x", Grid(Fraction(0), Fraction(1), 2**20))
     columns: Columns = {"x": [1.0, 1.0 - 2.0**-20] * 20, "code": [0, 1] * 20}
-    query = SumsQuery((value, Indicator("code", 1)), (((0, 3),), ((0, 3), (1, 1))))
-    found = opened(columns).sums(query)
-    assert found.sums[((0, 3),)].tolist() == [20 * (2**60 + (2**20 - 1) ** 3)]
-    assert found.sums[((0, 3), (1, 1))].tolist() == [20 * (2**20 - 1) ** 3]
+    monomials = [((0, 3),), ((0, 4),), ((0, 3), (1, 1)), ((0, 4), (1, 1)), ((0, 4), (1, 0))]
+    found = opened(columns).sums(SumsQuery((value, Indicator("code", 1)), tuple(monomials)))
+    most, less = 2**20, 2**20 - 1
+    expected = [most**3 + less**3, most**4 + less**4, less**3, less**4, most**4 + less**4]
+    assert [found.sums[monomial].tolist() for monomial in monomials] == [[20 * one] for one in expected]
     with pytest.raises(ParameterError, match="HG107"):
-        SumsQuery((value, Indicator("code", 1)), (((0, 4),),))
+        SumsQuery((value, Indicator("code", 1)), (((0, 5),),))
 
 
 def test_no_record_adds_up_to_nothing(opened: Callable[[Columns], Source]) -> None:
@@ -425,6 +426,6 @@ def test_sabotage_a_presence_forgotten(engine: str, tmp_path: Path, monkeypatch:
     query = SumsQuery(FINE, (((0, 0), (1, 0)),))
     source = open_source(MAKERS[engine](AWKWARD, tmp_path))
     check_sums(source, AWKWARD, query)
-    factors = adding._factors
-    monkeypatch.setattr(adding, "_factors", lambda monomial: factors(monomial)[:1])
+    products = adding._products
+    monkeypatch.setattr(adding, "_products", lambda monomial, query: [products(monomial, query)[0][:1]])
     assert source.sums(query).sums[query.monomials[0]].tolist() != brute_sums(AWKWARD, query)[0][query.monomials[0]]

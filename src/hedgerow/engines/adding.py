@@ -1,7 +1,7 @@
 """Exact sums of products of integers, by cell, each engine in its own way: no total wraps around, and none is rounded.
 
-DuckDB adds up integers of 64 bits in 128, Spark in decimals of 38 digits. Rows in memory are added up in chunks, the
-products, which lie below 2⁶², by halves, and the chunks' sums as Python's integers.
+DuckDB adds up in integers of 128 bits, Spark in decimals of 38 digits. Rows in memory are added up in chunks, in halves
+of 31 bits, and the chunks' sums as Python's integers. A product of 2⁶² or more is made of two that are smaller.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.resampling.grid_sums import GridSums, Monomial
+from hedgerow.resampling.histogram import Integers
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -19,51 +21,79 @@ if TYPE_CHECKING:
 
 _ROWS = 2**18  # in hand at once
 _HALF = 31  # 2³² such halves add up within 63 bits
+_MASK = 2**_HALF - 1
+_LIMIT = 2**62
 
 
 def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> GridSums:
     """Return the sums by ``level`` of products of ``one``, ``t_0``, ``there_0``, …, all integers from 0 on."""
     monomials = list(dict.fromkeys([(), *query.monomials]))
-    factors = [_factors(monomial) for monomial in monomials]
+    products = [_products(monomial, query) for monomial in monomials]
     engine = rows.implementation
     if engine.is_duckdb():
-        sums = ", ".join(f"sum({'*'.join(names)})" for names in factors)
+        sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
         found = rows.to_native().aggregate(f"level, count(*), {sums}", "level").fetchall()
     elif engine.is_spark_like():
-        found = _summed_in_spark(rows.to_native(), factors)
+        found = _summed_in_spark(rows.to_native(), products)
     else:
-        found = _summed_in_memory(rows, factors, query.cells)
+        found = _summed_in_memory(rows, products, query.cells)
     return GridSums.from_rows(found, monomials, cells=query.cells)
 
 
-def _factors(monomial: Monomial) -> list[str]:
-    """Return the columns whose product is a monomial: 0 for a record without one of its values."""
-    names = [name for i, power in monomial for name in ([f"t_{i}"] * power if power else [f"there_{i}"])]
-    return names or ["one"]
+def _products(monomial: Monomial, query: SumsQuery) -> list[list[str]]:
+    """Return the columns whose product is a monomial, in one or two lists whose products lie below 2⁶²."""
+    found: list[list[str]] = [[]]
+    size = 1
+    for i, power in monomial or ((-1, 1),):
+        one = query.largest(((i, 1),)) if monomial and power else 1
+        for name in [f"t_{i}"] * power if monomial and power else [f"there_{i}" if monomial else "one"]:
+            size *= max(1, one)
+            if size >= _LIMIT:
+                found.append([])
+                size = one
+            found[-1].append(name)
+    return found
 
 
-def _summed_in_memory(rows: nw.LazyFrame[Any], factors: list[list[str]], cells: int) -> list[tuple[Any, ...]]:
+def _wide(product: list[list[str]], kind: str) -> str:
+    """Return a product in SQL, of integers of 64 bits or, where it takes two lists, of this wider kind."""
+    first, *rest = ["*".join(names) for names in product]
+    return first if not rest else f"CAST({first} AS {kind}) * ({rest[0]})"
+
+
+def _summed_in_memory(rows: nw.LazyFrame[Any], products: list[list[list[str]]], cells: int) -> list[tuple[Any, ...]]:
     held = rows.collect()
     level = np.asarray(held["level"].to_numpy(), np.int64) + 1  # 0 is no declared cell
-    columns = {name: np.asarray(held[name].to_numpy(), np.int64) for name in {n for names in factors for n in names}}
-    totals = np.zeros((cells + 1, len(factors)), dtype=object)
+    names = {name for product in products for part in product for name in part}
+    columns = {name: np.asarray(held[name].to_numpy(), np.int64) for name in names}
+    totals = np.zeros((cells + 1, len(products)), dtype=object)
     for start in range(0, len(level), _ROWS):
-        part = slice(start, start + _ROWS)
-        for place, names in enumerate(factors):
-            product = columns[names[0]][part]
-            for name in names[1:]:
-                product = product * columns[name][part]
-            high, low = np.zeros(cells + 1, np.int64), np.zeros(cells + 1, np.int64)
-            np.add.at(high, level[part], product >> _HALF)
-            np.add.at(low, level[part], product & (2**_HALF - 1))
-            totals[:, place] += high.astype(object) * 2**_HALF + low
+        rows_here = slice(start, start + _ROWS)
+        for place, product in enumerate(products):
+            parts = [np.multiply.reduce([columns[name][rows_here] for name in part]) for part in product]
+            totals[:, place] = totals[:, place] + _by_level(parts, level[rows_here], cells + 1)
     records = np.bincount(level, minlength=cells + 1)
     return [(cell - 1, int(records[cell]), *totals[cell]) for cell in np.flatnonzero(records).tolist()]
 
 
-def _summed_in_spark(rows: Any, factors: list[list[str]]) -> list[tuple[Any, ...]]:
+def _by_level(parts: list[Integers], level: Integers, levels: int) -> NDArray[np.object_]:
+    """Return the sums of a product of one or two numbers below 2⁶² by level, as Python's integers."""
+    if len(parts) == 2:
+        total = np.zeros(levels, dtype=object)
+        for i, one in enumerate((parts[0] & _MASK, parts[0] >> _HALF)):
+            for j, other in enumerate((parts[1] & _MASK, parts[1] >> _HALF)):
+                total += _by_level([one * other], level, levels) * 2 ** (_HALF * (i + j))
+        return total
+    high, low = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
+    np.add.at(high, level, parts[0] >> _HALF)
+    np.add.at(low, level, parts[0] & _MASK)
+    return np.asarray(high.astype(object) * 2**_HALF + low)
+
+
+def _summed_in_spark(rows: Any, products: list[list[list[str]]]) -> list[tuple[Any, ...]]:
     """Return (level, records, sums of products of columns) of a Spark frame: exact, in decimals of 38 digits."""
-    products = [f"cast({' * '.join(names)} AS decimal(38, 0)) AS product_{i}" for i, names in enumerate(factors)]
-    named = [f"product_{i}" for i in range(len(factors))]
-    grouped = rows.selectExpr("level", "1L AS records", *products).groupBy("level").sum("records", *named)
+    kind = "decimal(38, 0)"
+    terms = [f"CAST({_wide(product, kind)} AS {kind}) AS product_{i}" for i, product in enumerate(products)]
+    named = [f"product_{i}" for i in range(len(products))]
+    grouped = rows.selectExpr("level", "1L AS records", *terms).groupBy("level").sum("records", *named)
     return [tuple(int(number) for number in row) for row in grouped.collect()]

@@ -17,6 +17,8 @@ from hedgerow.resampling.grid_sums import Monomial
 
 # A place is one 64-bit integer on every engine; one bit is the sign's and one is to spare.
 _PLACES = 2**62
+# Sums of monomials are added up in 38 decimal digits at least, with room for 2⁴⁰ records.
+_WIDEST = 2**84
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ class SumsQuery(ByCells):
     Raises
     ------
     ParameterError
-        HG107 a monomial that can reach 2⁶².
+        HG107 a monomial that can reach 2⁸⁴.
     UncertifiedError
         HG402 units of several rows some of whose values may be missing alone.
 
@@ -269,11 +271,15 @@ class SumsQuery(ByCells):
                 finding="Some may be missing alone.",
                 remedy='Use unit="row", or ask for the columns in calls of their own.',
             )
+        for monomial in self.monomials:
+            _check_places(self.largest(monomial), _WIDEST)
+        _check_places(self.cells)
+
+    def largest(self, monomial: Monomial) -> int:
+        """Return the most that one record, or unit, adds to the sum of a monomial."""
         rows = 1 if self.unit is None else self.unit.max_rows
         most = [rows * (value.size - 1) for value in self.values] + [rows] * (self.unit is not None)
-        for monomial in self.monomials:
-            _check_places(math.prod(most[place] ** power for place, power in monomial))
-        _check_places(self.cells)
+        return math.prod(most[place] ** power for place, power in monomial)
 
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
@@ -308,12 +314,12 @@ class CellLabels(Sequence[dict[str, Scalar]]):
         return dict(reversed(found))
 
 
-def _check_places(places: int) -> None:
-    """Check that so many places, those of missing values included, are told apart by 64-bit integers (HG107)."""
-    if places >= _PLACES:
+def _check_places(places: int, most: int = _PLACES) -> None:
+    """Check that so many places, those of missing values included, are told apart by an engine's integers (HG107)."""
+    if places >= most:
         raise ParameterError(
             "HG107",
-            rule="The combinations of grid values and groups must fit 62-bit integers.",
+            rule=f"The combinations of grid values and groups must fit {most.bit_length() - 1}-bit integers.",
             finding=f"They take {places.bit_length()} bits.",
             remedy="Take coarser steps, fewer columns together, or fewer groups.",
         )

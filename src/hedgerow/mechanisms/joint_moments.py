@@ -42,6 +42,7 @@ from hedgerow.resampling.grid_sums import GridSums, Monomial
 from hedgerow.resampling.histogram import Histogram
 
 MOST_NUMBERS = 10_000
+_MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
 # An audited record is a code of one digit a feature: missing, 0 or steps, as None, first or last.
 _BRUTE = 4  # up to so many features every pair of such records is compared
 _MOST_AUDITED = 39  # digits of base 3 that fit 63 bits
@@ -109,7 +110,7 @@ class JointMoments(Single):
     @property
     def priced_sd(self) -> float:
         """Noise on Σ(x − c) of the first feature: grid integers run over ±steps, which is half the range."""
-        width = next(one.noise.in_units for one in self.coordinates if one.kind == "sum")
+        width = next(one.noise.in_units * 2.0**one.coarse for one in self.coordinates if one.kind == "sum")
         return self.noise_law.sd(width) / self.layout.features[0].steps / 2.0
 
     @property
@@ -123,12 +124,16 @@ class JointMoments(Single):
     def weights(self) -> JointWeights:
         """Return each coordinate in units of its noise: what the sensitivity is computed from."""
         counts, sums, reach = {}, {}, self.layout.reach
+
+        def width(one: JointCoordinate | PartitionBlock) -> float:
+            return one.noise.in_units * 2.0**one.coarse
+
         for one in self.coordinates:
             if one.kind == "count":
-                counts[one.of] = 1.0 / one.noise.in_units
+                counts[one.of] = 1.0 / width(one)
             else:
-                sums[one.of] = reach(one.of, (1,) * len(one.of)) / one.noise.in_units
-        blocks = {(one.of, one.degrees): reach(one.of, one.degrees) / one.noise.in_units for one in self.blocks}
+                sums[one.of] = reach(one.of, (1,) * len(one.of)) / width(one)
+        blocks = {(one.of, one.degrees): reach(one.of, one.degrees) / width(one) for one in self.blocks}
         d, centres = len(self.layout.features), self.layout.centres(set(counts))
         return JointWeights(d, counts, sums, blocks, self.layout.missing, centres)
 
@@ -147,7 +152,12 @@ class JointMoments(Single):
                 rule="Under add-remove nobody's presence is public.",
                 finding="The description says it is.",
             )
-        return self.weights().cost(relation, power, presence=self.layout.presence, cells=self.layout.cells)
+        cost = self.weights().cost(relation, power, presence=self.layout.presence, cells=self.layout.cells)
+        # Rounding moves a sum by at most one of its steps more, in each of the cells that a record touches.
+        across = relation is Relation.REPLACE_ONE and self.layout.presence == "private" and self.layout.cells > 1
+        steps = sum(1.0 / number.noise.in_units**power for number in self._listed() if number.coarse)
+        rounding = (2.0 if across else 1.0) * steps
+        return float((cost ** (1.0 / power) + rounding ** (1.0 / power)) ** power)
 
     @property
     def noise_law(self) -> Law:
@@ -196,10 +206,11 @@ class JointMoments(Single):
         """Return exact integers (cells, numbers), each plus noise on its own lattice: what becomes public."""
         columns = [
             on_lattice(
-                np.asarray(sums[:, place]),
+                _rounded(np.asarray(sums[:, place]), number.coarse),
                 self.noise_law.draw(source, float(number.noise.width), len(sums)),
                 number.noise.bits,
             )
+            * 2.0**number.coarse
             for place, number in enumerate(self._listed())
         ]
         return AdditiveTable(cells, self.names, np.stack(columns, axis=1), self.noise_sds(), self.noise_law.name)
@@ -245,10 +256,10 @@ class JointMoments(Single):
     @property
     def bits(self) -> tuple[int, ...]:
         """The lattice of each number."""
-        return tuple(number.noise.bits for number in self._listed())
+        return tuple(number.noise.bits - number.coarse for number in self._listed())
 
     def _widths(self) -> Floats:
-        return np.array([number.noise.in_units for number in self._listed()])
+        return np.array([number.width for number in self._listed()])
 
     def record(self, values: Sequence[int | None]) -> NDArray[np.object_]:
         """Return what one record of these grid integers adds to its cell, None where one is missing; (numbers,)."""
@@ -299,13 +310,20 @@ def joint_moments(
     # The noise of k draws has √k times the sd of one.
     scale = cost ** (1.0 / law.power) / (precision * math.sqrt(draws))
 
-    def noise(of: Of, degrees: Of, weight: float) -> LatticeNoise:
-        return lattice_noise(scale * layout.reach(of, degrees) / weight)
+    def noise(of: Of, degrees: Of, weight: float) -> tuple[LatticeNoise, int]:
+        width = scale * layout.reach(of, degrees) / weight
+        coarse = max(0, math.ceil(math.log2(width)) - _MOST_BITS)
+        return lattice_noise(width / 2.0**coarse), coarse
 
-    coordinates = [JointCoordinate("count", of, noise(of, (0,) * len(of), w)) for of, w in counts.items()]
-    coordinates += [JointCoordinate("sum", of, noise(of, (1,) * len(of), w)) for of, w in sums.items()]
-    parts = tuple(PartitionBlock(of, degrees, noise(of, degrees, w)) for (of, degrees), w in blocks.items())
+    coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in counts.items()]
+    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w)) for of, w in sums.items()]
+    parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in blocks.items())
     return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, draws)
+
+
+def _rounded(sums: NDArray[Any], coarse: int) -> NDArray[Any]:
+    """Return exact integers divided by 2^coarse, rounded to whole numbers."""
+    return sums if coarse == 0 else np.array([(int(one) + (1 << (coarse - 1))) >> coarse for one in sums], dtype=object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +388,9 @@ class _Ends:
 
 
 def _check_coordinates(joint: JointMoments) -> None:
+    parts: tuple[JointCoordinate | PartitionBlock, ...] = (*joint.coordinates, *joint.blocks)
+    rounded = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
+    check(rounded, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
     named = [(coordinate.kind, coordinate.of) for coordinate in joint.coordinates]
     for kind, of in named:
         ordered = list(of) == sorted(of) and all(0 <= i < len(joint.layout.features) for i in of)

@@ -94,11 +94,16 @@ class JointLayout:
 
 @dataclass(frozen=True, slots=True)
 class JointCoordinate:
-    """One released sum: of records (`kind` "count") or of the product of centred features ("sum"), `of` in order."""
+    """One released sum: of records (`kind` "count") or of the product of centred features ("sum"), `of` in order.
+
+    The exact sum is rounded to multiples of 2^`coarse` before noise is added, and `noise` is in those units: integers
+    of 80 bits, of which noise hides the last ones anyway, then fit 64.
+    """
 
     kind: Literal["count", "sum"]
     of: tuple[int, ...]
     noise: LatticeNoise
+    coarse: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,7 @@ class PartitionBlock:
     of: tuple[int, ...]
     degrees: tuple[int, ...]
     noise: LatticeNoise
+    coarse: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +152,12 @@ class Number:
     name: str
     polynomial: Polynomial
     noise: LatticeNoise
+    coarse: int
+
+    @property
+    def width(self) -> float:
+        """The width of the noise in units of the sum."""
+        return self.noise.in_units * 2.0**self.coarse
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,22 +259,24 @@ class JointNumbers:
             each = [self._outcomes(i, degree) for i, degree in zip(block.of, block.degrees, strict=True)]
             for outcome in product(*each):
                 name = f"block {place}: " + " ".join(label for label, _ in outcome)
-                found.append(Number(name, _product(factor for _, factor in outcome), block.noise))
+                found.append(Number(name, _product(factor for _, factor in outcome), block.noise, block.coarse))
         return tuple(found)
 
     def _coordinate(self, coordinate: JointCoordinate) -> Number:
         name = " ".join([coordinate.kind, *map(str, coordinate.of)])
+        return Number(name, self._polynomial(coordinate), coordinate.noise, coordinate.coarse)
+
+    def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
         if coordinate.kind == "count":
-            return Number(name, _product({self._powers(i, 0): 1} for i in coordinate.of), coordinate.noise)
+            return _product({self._powers(i, 0): 1} for i in coordinate.of)
         if len(coordinate.of) == 2 and coordinate.of[0] == coordinate.of[1]:
             i, counts = coordinate.of[0], {other.of for other in self.coordinates if other.kind == "count"}
             steps = self.layout.features[i].steps
-            square = {self._powers(i, 2): 4, self._powers(i, 1): -4 * steps}
-            return Number(
-                name, square | {self._powers(i, 0): steps**2 - self.layout.offset(i, counts)}, coordinate.noise
-            )
-        centred = ({self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of)
-        return Number(name, _product(centred), coordinate.noise)
+            constant = {self._powers(i, 0): steps**2 - self.layout.offset(i, counts)}
+            return {self._powers(i, 2): 4, self._powers(i, 1): -4 * steps} | constant
+        return _product(
+            {self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of
+        )
 
     def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
         """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -205,6 +206,31 @@ def test_more_numbers_are_read_together_than_the_best_of_them_alone() -> None:
     joint = with_blocks(GAUSSIAN)
     alone = JointMoments("gaussian", joint.layout, joint.coordinates, joint.blocks[:1])
     assert joint.reading([()]).covariance[0, 0] < 0.9 * alone.reading([()]).covariance[0, 0]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_sums_of_80_bits_are_rounded_to_what_noise_hides_and_priced_with_the_rounding(law: Law) -> None:
+    grids = layout(2**20, 2**20, presence="private")
+    joint = joint_moments(law, grids, JointWeights(2, {}, {}, {((0, 1), (2, 2)): 1.0}), 1.0, NEAR)
+    assert joint.blocks[0].coarse > 30
+    assert 1.0 < price(joint, NEAR) <= 1.0 + 1e-9
+    widths = np.array([number.width for number in joint.numbers.listed()])
+    unrounded = replace(joint.weights(), blocks={})
+    assert unrounded.cost(NEAR, law.power, presence="private", cells=1) == 0.0
+    # Neighbours whose sums are rounded apart by a step more than they differ, in every number.
+    step = 2.0 ** joint.blocks[0].coarse
+    first, second = joint.record((0, 0)), joint.record((2**20, 2**20))
+    moved = np.abs(first - second).astype(float) + np.where(first == second, 0.0, step)
+    assert float(((moved / widths) ** law.power).sum()) ** (1 / law.power) <= price(joint, FAR)
+    people = np.sum([joint.record((3 * 2**17, 2**19)) for _ in range(50)], axis=0)
+    source = SimulatedNoise(4)
+    drawn = joint.noisy(np.tile(people, (4_000, 1)), source, cells=({},)).values
+    assert (np.mod(drawn, step) == 0.0).all()
+    reading = joint.reading([(), ((0, 1),), ((0, 2),), ((0, 1), (1, 1))])
+    read = reading.values(drawn)
+    scale = np.sqrt(np.diag(reading.covariance))
+    assert (np.abs(read.mean(axis=0) - [50.0, -12.5, 50 / 16, 0.0]) < 6.0 * scale / math.sqrt(4_000)).all()
+    assert read.std(axis=0) == pytest.approx(scale, rel=0.06)
 
 
 def test_a_public_number_of_records_is_used_and_an_unreleased_moment_refused() -> None:
