@@ -202,6 +202,27 @@ def test_every_answer_is_a_number_and_lies_in_what_is_possible(
         assert row.interval(0.95, "moments") == (low[0], high[0])
 
 
+@pytest.mark.parametrize("correlated", [False, True])
+def test_a_row_does_not_depend_on_the_others(correlated: bool) -> None:
+    rows = [joint(sd, "laplace", shift=shift, counted=True) for sd, shift in ((3.0, 0.5), (30.0, -1.0), (300.0, 2.0))]
+    mixing = rows[0].mixing + (0.5 * np.eye(21, k=1) if correlated else 0.0)
+    totals = JointTotals(
+        *(np.concatenate([getattr(row, part) for row in rows]) for part in ("count", "sums", "products")),
+        mixing,
+        "laplace",
+        N,
+        POWERS,
+    )
+    for function in FUNCTIONS:
+        together = read(function, totals)
+        low, high = together.interval(0.95)
+        for i in range(3):
+            alone = together.row(i)
+            assert alone.interval(0.95, "moments") == (low[i], high[i])
+            assert alone.one.value[0] == together.value[i]
+            assert alone.one.standard_error[0] == together.standard_error[i]
+
+
 def test_moments_of_no_records_leave_everything_possible() -> None:
     empty = JointTotals(
         np.zeros(1), np.zeros((1, 5)), np.zeros((1, 5, 5)), np.zeros((21, 21)), "gaussian", None, POWERS

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import real
 from hedgerow.inference.estimate import Interval, parse_level
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction
@@ -258,8 +259,8 @@ class JointValue:
     def _with(self, symbol: str, other: object, *, swapped: bool = False) -> JointValue:
         if isinstance(other, JointValue):
             releases, node = _merged(self, other)
-        elif isinstance(other, (int, float)):
-            releases, node = self.releases, float(other)
+        elif (number := real(other)) is not None:
+            releases, node = self.releases, number
         else:
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
         left, right = (node, self.node) if swapped else (self.node, node)

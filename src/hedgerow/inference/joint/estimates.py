@@ -42,7 +42,8 @@ from hedgerow.inference.score import Quadratic, ScoreArrays, correction
 Floats = NDArray[np.float64]
 _STEP = 0.5
 _CLIMBS = 40
-_ENOUGH = 1e-7
+_FREE_CLIMBS = 8
+_ENOUGH = 1e-6  # of a standard error
 _MOST_WIDER = 1.5
 
 
@@ -222,13 +223,13 @@ def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent) -> JointEstima
     count_sd, total_sd, square_sd = sds = np.sqrt(np.diag(covariance)).tolist()
     total, product = block.sums[:, place - 1], block.products[:, place - 1, place - 1]
     moments = NoisyMoments(block.count, total, product, count_sd, total_sd, square_sd, 0.0)
-    errors, law = mean_errors(moments), block.law
+    errors = mean_errors(moments)
     if np.abs(covariance - np.diag(np.square(sds))).max() > 1e-9 * covariance.max():
-        n, law = block.positive_count, law if tangent.draws is None else averaged_law(int(tangent.draws.min()))
+        n = block.positive_count
         variance = np.clip(tangent.raw * n / half**2, 0.0, 1.0 - errors.mean**2)
         upper = variance + 0.5 * tangent.spread_noise * n / half**2
         errors = MeanErrors(errors.mean, variance, upper, np.sqrt(variance / n), np.sqrt(tangent.noise) / half)
-    basis = mean_interval_basis(moments, errors, (function.x.centre, half), noise_law=law, method="moments")
+    basis = mean_interval_basis(moments, errors, (function.x.centre, half), noise_law=block.law, method="moments")
     return JointEstimates(
         function,
         cells,
@@ -372,15 +373,15 @@ def _fieller(
         factor = np.square(critical / normal_quantile(level))
         sampling, noise = (
             Quadratic(
-                scale * (first @ covariance @ first),
-                -2.0 * scale * (first @ covariance @ second),
-                scale * (second @ covariance @ second),
+                scale * np.einsum("i,...ij,j->...", first, covariance, first),
+                -2.0 * scale * np.einsum("i,...ij,j->...", first, covariance, second),
+                scale * np.einsum("i,...ij,j->...", second, covariance, second),
             )
             for covariance, scale in ((cells.sampling, factor * share), (cells.noise, factor))
         )
         basis = ScoreArrays(
-            a=cells.totals @ first,
-            b=cells.totals @ second,
+            a=np.einsum("ri,i->r", cells.totals, first),
+            b=np.einsum("ri,i->r", cells.totals, second),
             shift=0.0,
             sampling=sampling,
             noise=noise,
@@ -461,30 +462,26 @@ def reach(function: SmoothFunction, cells: SideBySide, tangent: Tangent, sign: f
     """
     end = function.high if sign > 0.0 else function.low
     covariance = cells.sampling if function.homogeneous else cells.sampling + cells.counting
-    at = cells.totals
+    enough = _ENOUGH * np.sqrt(tangent.variance)
+    at, slopes = cells.totals, tangent.slopes
     best = value_of(function, at)
     lost = ~np.isfinite(best)
-    best = np.where(lost, end, best)
-    slopes = tangent.slopes
+    climbing = ~lost  # each row by itself: its interval does not depend on other rows
     for climb in range(_CLIMBS):
         moved = np.einsum("rij,rj->ri", covariance, slopes)
         sampled = np.einsum("ri,ri->r", slopes, moved) > 0.0
-        moved = np.where(sampled[:, None], moved, 0.0) + slopes @ cells.noise
+        moved = np.where(sampled[:, None], moved, 0.0) + np.einsum("rj,ij->ri", slopes, cells.noise)
         size = np.sqrt(np.maximum(np.einsum("ri,ri->r", slopes, moved), 0.0))
-        step = moved * (sign * radius / np.where(size > 0.0, size, np.inf))[:, None]
-        new = cells.totals + step
+        new = cells.totals + moved * (sign * radius / np.where(size > 0.0, size, np.inf))[:, None]
         # Two points that take turns (a bend stronger than the ellipsoid's) meet in the middle.
-        at = np.where(lost[:, None], at, new if climb < 8 else 0.5 * (at + new))
-        value = value_of(function, at)
-        lost |= ~np.isfinite(value)
-        better = sign * (value - best) > 0.0
-        gained = np.where(better & ~lost, sign * (value - best), 0.0)
-        best = np.where(lost, end, np.where(better, value, best))
-        if climb and (gained <= _ENOUGH * np.abs(best)).all():
+        at = np.where(climbing[:, None], new if climb < _FREE_CLIMBS else 0.5 * (at + new), at)
+        gained = np.where(climbing, sign * (value_of(function, at) - best), 0.0)
+        slopes = gradient(function, at)
+        lost |= climbing & ~(np.isfinite(gained) & np.isfinite(slopes).all(axis=1))
+        best = np.where((gained > 0.0) & ~lost, best + sign * gained, best)
+        climbing &= ~lost & ((gained > enough) | (climb == 0))
+        if not climbing.any():
             break
-        slopes = np.where(lost[:, None], 0.0, gradient(function, at))
-        broken = ~np.isfinite(slopes).all(axis=1)
-        lost |= broken
-        best = np.where(broken, end, best)
         slopes = np.where(lost[:, None], 0.0, slopes)
+    best = np.where(lost, end, best)
     return np.asarray(np.clip(best, function.low, function.high))

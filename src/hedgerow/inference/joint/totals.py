@@ -171,8 +171,9 @@ class JointTotals:
         derivative = np.concatenate(
             [(2.0 * level**2 - second)[:, None], -2.0 * level[:, None] * slope, in_products], axis=1
         )
-        first = derivative @ self.mixing / n[:, None]
-        of_level = np.concatenate([-level[:, None], slope], axis=1) @ self.mixing[: 1 + self.features] / n[:, None]
+        first = np.einsum("ci,ij->cj", derivative, self.mixing) / n[:, None]
+        of_totals = np.concatenate([-level[:, None], slope], axis=1)
+        of_level = np.einsum("ci,ij->cj", of_totals, self.mixing[: 1 + self.features]) / n[:, None]
         return np.asarray(np.sqrt(np.sum(first**2, axis=1) + 2.0 * np.sum(of_level**2, axis=1) ** 2))
 
 
@@ -281,7 +282,7 @@ class SideBySide:
             return None
         second, fourth = np.zeros(len(slopes)), np.zeros(len(slopes))
         for block, place in zip(self.blocks, self.places, strict=True):
-            parts = slopes[:, place] @ block.mixing[: 1 + block.features]
+            parts = np.einsum("ri,ij->rj", slopes[:, place], block.mixing[: 1 + block.features])
             second += np.sum(parts**2, axis=1)
             fourth += np.sum(parts**4, axis=1) / (draws_of(block.law) or np.inf)
         equal = np.where(fourth > 0.0, second**2 / np.where(fourth > 0.0, fourth, 1.0), _MOST_DRAWS)
@@ -315,7 +316,7 @@ def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]
     if powers.shape[1] <= _LATTICE_COLUMNS and (powers.sum(axis=1) > 1).any():
         axis = np.linspace(-1.0, 1.0, _LATTICE)
         points = np.array(list(product(axis, repeat=powers.shape[1])))
-        values = slopes @ np.prod(points[None, :, :] ** powers[:, None, :], axis=2)
+        values = np.einsum("rj,jp->rp", slopes, np.prod(points[None, :, :] ** powers[:, None, :], axis=2))
         low, high = values.min(axis=1), values.max(axis=1)
     else:
         even = (powers % 2 == 0).all(axis=1)
