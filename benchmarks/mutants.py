@@ -1,4 +1,4 @@
-"""33 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""35 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "examples", "reproduction", "pyproject.toml", "README.md")
 NOISE = "tests/statistical/test_released_noise.py"
 JOINT = "tests/unit/mechanisms"
+FUNCTIONS = "tests/statistical/test_joint_moments.py tests/unit/inference/test_joint_arithmetic.py"
 STORE = "tests/unit/ledger/test_ledger_store.py"
 DURABLE = "tests/unit/ledger/test_ledger_durability.py"
 ENGINES = "tests/contracts/test_engines.py"
@@ -43,6 +44,20 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "the interval of a ratio leaves the noise out",
+        "inference/joint/estimates.py",
+        "(cells.noise, factor)",
+        "(0.0 * cells.noise, factor)",
+        FUNCTIONS,
+    ),
+    Mutant(
+        "means of the same people are read as if they were of different people",
+        "inference/joint/totals.py",
+        "covariance[:, sums, sums] = block.positive_count[:, None, None] * block.feature_covariance()",
+        "covariance[:, sums, sums] = block.count[:, None, None] * block.feature_covariance() * np.eye(block.features)",
+        FUNCTIONS,
+    ),
     Mutant(
         "squares of joint moments cost nothing, however heavy",
         "mechanisms/joint_weights.py",
