@@ -6,6 +6,8 @@ test of a law likewise, so that this file raises a false alarm with probability 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -95,14 +97,16 @@ def test_bootstrap_weights_are_poisson(source: NoiseSource) -> None:
     assert not has_poisson_law(rng.binomial(20, 1 / 20, LAW_DRAWS), 1.0, alpha=1e-12).accepted, "of a resample of 20"
 
 
-def test_the_referees_door_and_the_audit_draw_from_one_law() -> None:
-    """The audit draws n outputs of k replicates as one of n·k; `testing.sample` draws each. 20,000 sums of each, KS."""
+def test_the_referees_door_draws_from_the_law_that_is_priced() -> None:
+    """The sum of two replicates of one record of value a, noise of width w, is a·Poisson(2) + N(0, 2w²): KS, 20,000."""
     mechanism = bootstrap(2, "value")
-    data = mechanism.worst_pairs(Relation.REPLACE_ONE)[0].histograms()[0]
-    mine = mechanism.outputs(data, 20_000, SimulatedNoise(1)).sum(axis=(1, 2, 3))
-    theirs = sample(mechanism, data, 20_000, rng=2).sum(axis=(1, 2, 3))
-    assert stats.ks_2samp(mine, theirs).pvalue > 1e-6
-    assert stats.ks_2samp(mine, 0.8 * theirs).pvalue < 1e-12
+    pair = mechanism.worst_pairs(Relation.REPLACE_ONE)[0]
+    drawn = sample(mechanism, pair.histograms()[0], 20_000, rng=2).sum(axis=(1, 2, 3))
+    (moved,), (width,) = mechanism.contribution(pair.first)
+    rng = np.random.default_rng(SEED)
+    by_hand = moved * rng.poisson(2.0, 20_000) + rng.normal(0.0, math.sqrt(2.0) * width, 20_000)
+    assert stats.ks_2samp(drawn, by_hand).pvalue > 1e-6
+    assert stats.ks_2samp(drawn, 0.8 * by_hand).pvalue < 1e-12
 
 
 DRAWN = [one for one in specimens() if one.mechanism.type not in ("gaussian", "laplace", "averaged-laplace")]
