@@ -76,6 +76,7 @@ def contradictions(record: object, certificate: Certificate) -> tuple[str, ...]:
     Examples
     --------
     >>> from hedgerow.mechanisms.certificate import certify
+    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> made = certify(GeometricCounts(3.0, 2), Relation.ADD_REMOVE, unit="row", delta=0.0)
     >>> contradictions(made.to_dict(), made)
     ()
