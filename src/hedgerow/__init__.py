@@ -1,25 +1,31 @@
 """hedgerow: private statistics with honest error bars.
 
-Data enter as a histogram, leave as a noisy additive table, and everything else is post-processing::
+An engine counts the data into a histogram, and a mechanism makes a noisy table from it. Everything that is computed
+from the noisy table is post-processing, which costs no privacy::
 
-    file / frame / Spark ──engines──▶ histogram ──resampling──▶ integers ──noise──▶ noisy table ──inference──▶ estimates
-                                          ▲                                     │
-             privacy: what was promised ──┴──── accounting: what it costs ──────┴──▶ certificate
+    file or frame ──engines──▶ histogram ──resampling──▶ integers ──noise──▶ noisy table ──inference──▶ estimates
+                                                                    ▲
+         facts: what is declared ──▶ mechanisms: what is drawn ─────┴──accounting: its price──▶ certificate
 
-A folder is a noun, a file is one idea, imports point down only::
+Each layer imports only from layers below it; modules on one line do not import each other::
 
-    cli | demo                            verbs for the terminal · the embedded population
-    reports | audit                       pages for people · tries to break everything below
-    testing                               seeded stand-ins, for studies: marked, never certified
-    survey                                hg.open and its methods
-    tables | testset | multicalibration   what people come for; never import each other
-    release                               the one place that spends budget and touches data
-    statistics                            one file a statistic: features, function, limits, words
-    inference | ledger | engines          read noise back · remember spending · fetch histograms
-    accounting | noise | resampling | plots   price · draw · repeat · numbers in, axes out
-    privacy                               who is protected, how much, by what mechanism
-    keywords                              what a call takes, and the nearest name of what it does not
-    errors
+    cli                                   the commands of the terminal
+    demo                                  a synthetic survey, and a release of it
+    reports                               a release as an HTML page; `verify` recomputes the price of a record
+    audit                                 attacks on every mechanism
+    testing                               seeded noise for studies: not private, never certified
+    survey                                `open`, and the methods of an opened source
+    tables | testset | multicalibration   tables to publish; scores on a test set; calibrated classifiers
+    release                               plans, prices, reads data, adds noise, certifies, writes results
+    statistics                            one file per statistic: features, function, limits, how users ask for it
+    inference | ledger | engines          estimates from noisy tables; what was spent; histograms of any source
+    mechanisms                            one frozen description per mechanism, for the sampler and the accountant
+    accounting | noise | resampling | plots   privacy curves; integer noise; bootstrap weights; figures
+    facts                                 what is public and declared: relation, unit, budget, columns
+    formats                               one file per file format that can be read
+    keywords                              refuses unknown keywords and names the nearest known one
+    errors                                errors and their codes
+    inputs | interrupts | user_code       files not to overwrite; signals; functions of the user
 
 >>> import hedgerow as hg
 >>> hg.mean("age", bounds=(0, 100), step=1)

@@ -1,1 +1,1 @@
-"""Numbers in, axes out."""
+"""Figures: each function draws plain numbers with matplotlib and returns the matplotlib axes."""
