@@ -23,16 +23,16 @@ def takes(
     current: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     **defaults: object,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a call refuse keywords that it does not know (HG126), and show those that it does.
+    """Return a decorator: the function refuses unknown keywords (HG126), and its signature lists the known ones.
 
     Parameters
     ----------
     options : TypedDict, optional
-        What the ``**options`` of the call may hold; without one the call has none.
+        The keywords that ``**options`` of the function accepts; leave it out if the function has no ``**options``.
     current : callable, optional
-        From the keywords that were given to those of today, for old names that still work.
+        Takes the keywords of a call and returns them with old names replaced by current ones.
     **defaults
-        Shown as the defaults of single options; the others default to None.
+        Defaults that the signature shows for single options; for the others it shows None.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class RecordedNoise:
         return self._noise.two_sided_geometric(scale, size)
 
     def generator(self) -> np.random.Generator:
-        """Note and return the generator of resampling weights, whose use is part of the noise."""
+        """Return the generator of resampling weights, and add the step ``"generator"`` to the trace."""
         self._trace.steps.append("generator")
         return self._noise.generator()
 

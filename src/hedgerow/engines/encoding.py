@@ -35,9 +35,10 @@ codecs.register_error(_STRAY, _stand_in)
 
 @contextmanager
 def plain_csv(path: str) -> Iterator[str]:
-    r"""Yield a path that reads as plain CSV, once: the file itself where it is plain, else a pipe.
+    r"""Yield a path from which the file can be read once, as UTF-8 with lines that end in LF or CR LF.
 
-    Nothing is copied to a disk or kept in memory beyond a few megabytes.
+    It is the path of the file itself if the file has this form already, else that of a pipe. In the pipe, a byte b that
+    is not UTF-8 becomes the character U+F700 + b. No copy is written to disk; memory use is a few megabytes.
 
     Raises
     ------
@@ -48,10 +49,10 @@ def plain_csv(path: str) -> Iterator[str]:
     --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     place = pathlib.Path(folder, "a.csv")
-    ...     _ = place.write_bytes(b"x\r\n1\r\xff2\r\n")
-    ...     with plain_csv(str(place)) as readable:
-    ...         readable != str(place), pathlib.Path(readable).read_bytes().decode().splitlines()
+    ...     file = pathlib.Path(folder, "a.csv")
+    ...     _ = file.write_bytes(b"x\r\n1\r\xff2\r\n")
+    ...     with plain_csv(str(file)) as readable:
+    ...         readable != str(file), pathlib.Path(readable).read_bytes().decode().splitlines()
     (True, ['x', '1', '\uf7ff2'])
     """
     if _is_plain(path):

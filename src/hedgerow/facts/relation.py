@@ -140,7 +140,7 @@ def parse_relation(relation: object) -> Relation:
 
 
 def parse_target(target: object) -> Target:
-    """Return the target, or say which two there are (HG115)."""
+    """Return the target, ``"population"`` or ``"file"``; anything else is refused (HG115)."""
     if isinstance(target, str) and target in set(Target):
         return Target(target)
     raise ParameterError(

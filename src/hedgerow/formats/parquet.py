@@ -17,13 +17,16 @@ def attach(connection: Any, path: str) -> None:
 
 
 def relation(connection: Any, path: str, table: str | None) -> Any:
-    """Return the records."""
+    """Return the records of the file as a DuckDB relation; `table` is not used."""
     # Folders called year=2020 would otherwise become columns.
     return connection.read_parquet(path, hive_partitioning=False)
 
 
 def names(connection: Any, path: str) -> list[str]:
-    """Return the names of the columns, from a schema that lists a tree depth first, its root first."""
+    """Return the names of the columns, without the fields inside nested columns.
+
+    The schema of a Parquet file lists all fields of a tree in depth-first order, beginning with the root.
+    """
     described = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [path]).fetchall()
     found, pending = [], 0
     for name, children in described[1:]:

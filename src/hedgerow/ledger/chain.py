@@ -106,7 +106,7 @@ class Header:
 
     @property
     def allowed_micro(self) -> int:
-        """The budget's ε in whole millionths, of the decimal that it prints as."""
+        """The budget's ε in millionths, rounded down to an integer; computed from the decimal text of ε."""
         return int(Fraction(str(self.budget.epsilon)) * 10**6)
 
     def nothing_spent(self) -> Total:

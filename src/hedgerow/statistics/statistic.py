@@ -214,7 +214,7 @@ class Smooth(Statistic):
         return ", ".join(name for name, _ in self.grids)
 
     def possible(self, records: float) -> float | None:
-        """Return the length of what is possible, None where it is infinite."""
+        """Return the length of the range of possible values; None if it is infinite."""
         return self.high - self.low if math.isfinite(self.high - self.low) else None
 
     def in_words(self, *, by_cell: bool = False) -> str:

@@ -50,7 +50,7 @@ def named_guarantee(table: ProtectedTable) -> str:
 
 
 def disclosures_of(table: ProtectedTable) -> tuple[str, ...]:
-    """Return the sentences about n, missing values, units and what was taken as declared, from public facts."""
+    """Return sentences for readers, from public facts: n, the unit, how missing values count, what was assumed."""
     return (*_size(table), *_rows_used(table.unit), *_missing(table), *_assumed(table))
 
 

@@ -71,7 +71,9 @@ def win_vector_delta(n: int, shrinkage: float) -> float:
 
 
 def published_contingency_sensitivity(table: CellExtremes) -> float:
-    """Return what section 5.1 claims for a table of counts: 1. FALSE: it is 2 where two cells have rows.
+    """Return 1, the sensitivity of a table of counts that O'Keefe & Charest (2018) claim in section 5.1.
+
+    The claim is FALSE: where two cells have rows the sensitivity is 2.
 
     >>> published_contingency_sensitivity(CellExtremes.of([1, 1], [0, 1]))
     1.0
@@ -80,7 +82,9 @@ def published_contingency_sensitivity(table: CellExtremes) -> float:
 
 
 def published_cell_sensitivities(table: CellExtremes) -> Floats:
-    """Return what section 5.2 claims for each cell's total, V_i (Table 2). FALSE unless no row is in another cell.
+    """Return V_i, the sensitivity of each cell's total that O'Keefe & Charest claim in section 5.2, Table 2.
+
+    The claim is FALSE unless all rows are in that cell.
 
     >>> published_cell_sensitivities(CellExtremes.of([5.0, 7.0, 9.0], [0, 0, 1])).tolist()
     [2.0, 0.0]

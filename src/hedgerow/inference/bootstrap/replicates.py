@@ -135,7 +135,7 @@ class Replicates:
 
     @property
     def privacy_variance(self) -> float:
-        """τ² = σ₁²/k, the variance that the noise leaves in m*."""
+        """τ² = σ₁²/k, the noise variance of the mean of the replicates (σ₁²: of one replicate; k: their number)."""
         return self.noise_variance / self.n_resamples
 
     def without_centre(self) -> Replicates:

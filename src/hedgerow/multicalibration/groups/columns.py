@@ -93,7 +93,7 @@ class RecordColumns:
         return answers
 
     def slice(self, start: int, end: int) -> Any:
-        """Return the records from `start` to before `end` as they were given, a list as an array."""
+        """Return records `start` to `end` − 1, in the type in which they were given; lists become an array."""
         return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
 
     def _answer(self, predicate: Callable[[Any], Any], row: int) -> bool:

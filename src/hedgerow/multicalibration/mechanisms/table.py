@@ -151,7 +151,7 @@ class Table(CalibrationMechanism):
         return bool(np.all(near))
 
     def counts(self, records: Records) -> NDArray[np.int64]:
-        """Return the exact table, (atoms × bins, 2). PRIVATE."""
+        """Return the exact counts by atom and score bin, and by label: (atoms · bins, 2). PRIVATE: without noise."""
         bins = self.score_bins(records.family)
         atom = records.family.atom_codes(records.patterns)[records.pattern]
         cell = (atom * bins.count + bins.of(records.scores)) * 2 + records.label

@@ -45,9 +45,16 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelRelease:
-    """Released numbers: the level of each axis (None: added over), the numbers in that shape, their noise variance.
+    """Numbers that were released at one level of each axis, and their noise variance.
 
-    ``variance`` 0 says that the numbers are exact.
+    Attributes
+    ----------
+    levels : tuple of str or None
+        For each axis the name of the level; None for the total over the axis.
+    values : float array
+        One axis for each level that is not None.
+    variance : float
+        Noise variance of one number; 0 if the numbers are exact.
     """
 
     levels: tuple[str | None, ...]
@@ -64,7 +71,9 @@ class Projected:
     _covariances: dict[tuple[bool, ...], Floats]
 
     def variance(self, levels: Sequence[str | None]) -> Floats:
-        """Return the noise variance of the cells of a margin, in its shape; of length 1 along axes where all are equal.
+        """Return the noise variance of each cell of a margin, named by `levels` as in `LevelRelease`.
+
+        It has the axes of the margin; where the variance is the same along an axis, that axis has length 1.
 
         >>> from hedgerow.release.cells.shape import Axis
         >>> axes = (AxisMap.of(Axis("sex", (0, 1))),)

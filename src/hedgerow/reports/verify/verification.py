@@ -1,8 +1,8 @@
-"""A record re-priced from itself alone, off-line: does the stated price hold, whom does it protect, what is assumed.
+"""Recomputes the price of a record from the record alone: does it hold, whom does it protect, what is assumed.
 
 A record is what a release wrote: ``certificate.json``, ``release.json``, ``table.json``, a model, a score, or
-``report.html``, which holds the second. Its parts must fit one another (`hedgerow.reports.verify.consistency`). A
-record under bootstrap differential privacy is refused for what it is.
+``report.html``, which contains ``release.json``. Its parts must agree (`hedgerow.reports.verify.consistency`). A
+record under bootstrap differential privacy is refused (HG415): its price does not follow from the record alone.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from hedgerow.version import __version__
 
 
 def refuse_statement(record: object) -> None:
-    """Do nothing for any other record; a statement of bootstrap-dp cannot be priced anew from itself alone.
+    """Raise an error for a statement of bootstrap-dp, whose price cannot be recomputed; accept any other record.
 
     Raises
     ------
     UncertifiedError
-        HG415: it is a statement, well formed.
+        HG415: the record is a statement of bootstrap-dp.
     VerificationError
-        HG502: it is one that was altered.
+        HG502: it is one, and it was altered.
 
     Examples
     --------

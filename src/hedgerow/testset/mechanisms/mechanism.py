@@ -235,7 +235,7 @@ class LookMechanism(ABC):
         return None
 
     def secret_noise(self, noise: NoiseSource) -> int | None:
-        """Return noise that is drawn once for all looks, and as secret as the test set; None if there is none."""
+        """Return noise that is drawn once for all looks, and is secret like the test set; None if there is none."""
         return None
 
     @abstractmethod

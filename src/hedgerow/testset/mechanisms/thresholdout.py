@@ -100,11 +100,11 @@ class ThresholdoutLook(LookMechanism):
         return math.sqrt(2.0) * self.described.answer_scales[0] * self._unit
 
     def secret_noise(self, noise: NoiseSource) -> int | None:
-        """Return the noise on the threshold."""
+        """Return the noise on the threshold, in grid steps of the summed losses; it is drawn once for all looks."""
         return int(noise.two_sided_geometric(self.described.threshold_scale, 1)[0])
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Compare, and answer where training and test score lie too far apart."""
+        """Return the training score if it is close to the test score, else a noisy test score, which is paid for."""
         if question.training is None or question.threshold_noise is None:
             raise SpentError(
                 "HG601",
