@@ -15,6 +15,7 @@ from hedgerow.cli.verbs.explain import load_registry, page
 from hedgerow.errors import ParameterError
 
 SOURCE = Path(hedgerow.__file__).parent
+REPRODUCTION = Path(__file__).parents[3] / "reproduction"
 REGISTRY = load_registry()
 PARTS = ("title", "meaning", "why", "mend", "example")
 
@@ -34,7 +35,8 @@ def codes_in(text: str) -> set[str]:
 
 
 def test_every_code_in_the_source_has_a_page_and_every_page_a_code() -> None:
-    raised = set().union(*(codes_in(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")))
+    files = [*SOURCE.rglob("*.py"), *REPRODUCTION.rglob("*.py")]
+    raised = set().union(*(codes_in(path.read_text(encoding="utf-8")) for path in files))
     assert raised - set(REGISTRY) == set(), "raised, without a page"
     assert set(REGISTRY) - raised == set(), "a page, never raised"
 
