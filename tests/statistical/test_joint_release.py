@@ -19,7 +19,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inference.joint.estimates import estimate, joint_covariance
-from hedgerow.inference.joint.functions import Axis, Mean, Ratio
+from hedgerow.inference.joint.functions import Axis, Covariance, Deviation, Mean, Ratio
 from hedgerow.inference.joint.totals import SideBySide
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.joint import JointDesign
@@ -80,6 +80,37 @@ def test_every_function_is_covered_with_an_error_that_is_its_spread(relation: Re
         # Without the noise the error would be too small.
         sampling = people(np.random.default_rng(4))["income"].to_numpy().std() / np.sqrt(N / (1 + grouped))
         assert place or error.mean() > 1.05 * sampling
+
+
+U, V = Axis(1, 100.0, 100.0), Axis(2, 5.0, 4.0)
+PRODUCTS = {
+    "variance": (((1,), (2,)), (INCOME,), Covariance(U, U, 2)),
+    "standard deviation": (((1,), (2,)), (INCOME,), Deviation(Covariance(U, U, 2))),
+    "covariance": (((1, 0), (0, 1), (1, 1)), (INCOME, SIZE), Covariance(U, V, 3)),
+}
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_functions_of_products_are_released_with_their_errors(name: str, relation: Relation) -> None:
+    """A variance needs the moments up to the fourth, of 2²⁰ steps: sums of 80 bits, from partition blocks."""
+    powers, values, function = PRODUCTS[name]
+    planned = replace(design(relation), values=values, functions=(function,), powers=powers)
+    mechanism = planned.choice(Budget(3.0, 1e-6)).mechanism
+    rng, noise = np.random.default_rng(7), SimulatedNoise(8)
+    drawn = [people(rng) for _ in range(200)]
+    income, size = (np.concatenate([t[name].to_numpy() for t in drawn]) for name in ("income", "size"))
+    truth = np.cov(income, size)[0, 0 if name != "covariance" else 1] ** (0.5 if name == "standard deviation" else 1.0)
+    found = np.zeros((200, 4))
+    for run, table in enumerate(drawn):
+        sums = open_source(table).sums(planned.query(mechanism))
+        read = estimate(function, SideBySide((planned.totals(planned.table(sums, mechanism, noise), mechanism),)))
+        low, high = read.interval(0.95)
+        found[run] = read.value[0], read.standard_error[0], low[0], high[0]
+    value, error, low, high = found.T
+    assert ((low <= truth) & (truth <= high)).mean() > 0.9
+    assert abs(value.mean() - truth) < 4.0 * value.std() / np.sqrt(200)
+    assert 0.75 < error.mean() / value.std() < 1.4
 
 
 def test_the_covariance_of_two_means_is_that_of_the_people() -> None:

@@ -407,7 +407,8 @@ def _check_blocks(joint: JointMoments) -> None:
     for block in joint.blocks:
         of = block.of
         named = list(of) == sorted(set(of)) and all(0 <= i < len(joint.layout.features) for i in of)
-        fits = 1 <= len(of) == len(block.degrees) <= 3 and set(block.degrees) <= {1, 2}
-        check(named and fits, "A block is of one to three features in order, each of degree 1 or 2.")
+        fits = 1 <= len(of) == len(block.degrees) <= 3 and set(block.degrees) <= {1, 2, 3, 4}
+        check(named and fits, "A block is of one to three features in order, each of degree 1 to 4.")
+        check(joint.layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
         numbers += math.prod(e + 1 + joint.layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
     check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

@@ -7,8 +7,9 @@ Released are exact integer sums over the records of a cell:
 `JointCoordinate`      a count of records (all, or those where one or two features are present), Σ q_i, Σ q_i q_j, or
                        Σ (q_i² − o), with o = ⌊m²/2⌋ where the count that undoes it is released and presence is private
 `PartitionBlock`       of one to three features: the sums of all products of their Bernstein polynomials, of degree 1,
-                       (m − t, t), or 2, ((m − t)², 2t(m − t), t²), with one more outcome, "missing", for a feature
-                       that may be missing. They are non-negative and add up to the same integer for every record
+                       (m − t, t), 2, ((m − t)², 2t(m − t), t²), up to 4, with one more outcome, "missing", for a
+                       feature that may be missing. They are non-negative and add up to the same integer for every
+                       record, and tell the moments of each feature up to the degree
 =====================  =============================================================================================
 
 Each is a polynomial in the grid integers, so sums of monomials over the records where their features are present
@@ -280,11 +281,14 @@ class JointNumbers:
 
     def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
         """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""
-        m, one, t, square = self.layout.features[i].steps, self._powers(i, 0), self._powers(i, 1), self._powers(i, 2)
-        if degree == 1:
-            found = [{one: m, t: -1}, {t: 1}]
-        else:
-            found = [{one: m * m, t: -2 * m, square: 1}, {t: 2 * m, square: -2}, {square: 1}]
+        m, one = self.layout.features[i].steps, self._powers(i, 0)
+        found: list[Polynomial] = []
+        for k in range(degree + 1):
+            signed = [
+                (k + j, math.comb(degree, k) * math.comb(degree - k, j) * (-1) ** j * m ** (degree - k - j))
+                for j in range(degree - k + 1)
+            ]
+            found.append({self._powers(i, power): coefficient for power, coefficient in signed})
         labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(found)]
         return [*labelled, (f"{i}/missing", {(): m**degree, one: -(m**degree)})] if one else labelled
 

@@ -313,7 +313,7 @@ def test_descriptions_that_fit_nothing_are_refused() -> None:
         ("gaussian", (one, one), (JointCoordinate("sum", (1, 0), noise),), ()),
         ("gaussian", (one,), (JointCoordinate("count", (0,), noise),), ()),
         ("gaussian", (absent,), (JointCoordinate("sum", (), noise),), ()),
-        ("gaussian", (one,), (), (PartitionBlock((0,), (3,), noise),)),
+        ("gaussian", (one,), (), (PartitionBlock((0,), (5,), noise),)),
         ("gaussian", (one,), (), (PartitionBlock((0, 0), (1, 1), noise),)),
         ("uniform", (one,), (total,), ()),
     ]

@@ -7,6 +7,7 @@ columns have a value, so that covariances between the means are known too.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PublicFacts, complete
-from hedgerow.release.designs.joint_choice import Asked, JointChoice, Slopes, choose_joint, moment_of
+from hedgerow.release.designs.joint_choice import Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
@@ -36,13 +37,16 @@ class JointDesign:
     Attributes
     ----------
     values : tuple of ValueOnGrid or Indicator
-        The columns; feature i is the i-th, scaled to [−1, 1] (an indicator: −1 or 1).
+        The columns, each scaled to [−1, 1] (an indicator: −1 or 1).
     functions : tuple of SmoothFunction
         What was asked, as functions of the totals (N, Σ f_1, …) of a cell.
     by : tuple of Category
     facts : PublicFacts
     missing : Missing
         What becomes of a record in which one of the values is missing.
+    powers : tuple of tuples of whole numbers
+        The features: products of powers of the columns, as for a variance, which is a function of the means of u and
+        u²; by default each column alone.
     """
 
     values: tuple[ValueOnGrid | Indicator, ...]
@@ -50,6 +54,7 @@ class JointDesign:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
+    powers: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.facts.limit is not None:
@@ -67,14 +72,18 @@ class JointDesign:
         features = tuple(JointFeature(value.size - 1) for value in self.values)
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
 
-    def choice(self, budget: Budget) -> JointChoice:
-        """Return the mechanism of least forecast error, with the runner-up; from public facts."""
+    @property
+    def asked(self) -> Asked:
+        """What the release is for, in the words of the choice."""
         layout, n = self.layout, self.facts.n
         slopes = tuple(self._slopes(function) for function in self.functions)
         guess = _TYPICAL if n is None else max(1.0, n / layout.cells)
         known = layout.presence == "public" and n is not None
-        asked = Asked(layout, slopes, guess, known, self.facts.census, covariances=True)
-        return choose_joint(asked, budget, self.facts.relation)
+        return Asked(layout, slopes, guess, known, self.facts.census, covariances=True, powers=self.powers)
+
+    def choice(self, budget: Budget) -> JointChoice:
+        """Return the mechanism of least forecast error, with the runner-up; from public facts."""
+        return choose_joint(self.asked, budget, self.facts.relation)
 
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
@@ -97,18 +106,20 @@ class JointDesign:
 
         Of a census, which has no sampling error, products are such that the features' estimated variance is 0.
         """
-        d, layout = len(self.values), self.layout
+        asked = self.asked
+        size = 1 + len(asked.features)
         n = self.facts.n if self.facts.relation is Relation.REPLACE_ONE else None
-        pairs = [(a, b) for a in range(d + 1) for b in range(a, d + 1)]
-        read = pairs[: d + 1] if self.facts.census else pairs
-        wanted = [moment_of(a, b, layout) for a, b in read]
-        reading = mechanism.reading(wanted, n=n if layout.presence == "public" else None)
-        moments = np.zeros((len(table.values), d + 1, d + 1))
+        # The upper triangle by rows, as the noise of totals is listed.
+        pairs = list(combinations_with_replacement(range(size), 2))
+        read = asked.pairs()
+        reading = mechanism.reading([asked.moment(a, b) for a, b in read], n=asked.n if asked.known else None)
+        moments = np.zeros((len(table.values), size, size))
         rows, columns = np.array(read).T
         moments[:, rows, columns] = moments[:, columns, rows] = reading.values(table.values)
         mixing = np.zeros((len(pairs), reading.mixing.shape[1]))
         mixing[: len(read)] = reading.mixing
-        found = JointTotals(moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:], mixing, table.noise_law, n)
+        powers = self.powers or None
+        found = JointTotals(moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:], mixing, table.noise_law, n, powers)
         if not self.facts.census:
             return found
         # What is subtracted for the noise leaves no variance at all.

@@ -9,9 +9,9 @@ unit of measurement counts.
 =====================  =============================================================================================
 candidate              what is released
 =====================  =============================================================================================
-centred moments        Σ f, Σ f², the products needed, and a count where it is private
-partition blocks       a block of each feature, and the products needed beside them
-one partition block    the tensor product of all features, up to three
+centred moments        Σ f, Σ f², the products needed, and a count where it is private; of columns alone
+partition blocks       a block of each column, and the products needed beside them
+one partition block    the tensor product of all columns, up to three
 =====================  =============================================================================================
 
 Each with Laplace noise, and with Gaussian noise where δ > 0, at the price that is exact for it. The weights of a kind
@@ -21,9 +21,9 @@ are searched for; the runner-up is the best candidate of another law or basis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import combinations, product
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +65,9 @@ class Asked:
         Whether the file itself is the target: no sampling error, so no second moments.
     covariances : bool
         Whether the product of every pair of features is released; else those that the functions' errors need.
+    powers : tuple of tuples of whole numbers
+        The features of which functions take the totals, each a product of powers of the layout's columns; by default
+        each column alone.
     """
 
     layout: JointLayout
@@ -73,6 +76,37 @@ class Asked:
     known: bool
     census: bool = False
     covariances: bool = False
+    powers: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether each feature is a column alone."""
+        return not self.powers
+
+    @property
+    def features(self) -> tuple[tuple[int, ...], ...]:
+        """The powers of the columns that make each feature."""
+        d = len(self.layout.features)
+        return self.powers or tuple(tuple(int(i == j) for j in range(d)) for i in range(d))
+
+    def moment(self, a: int, b: int) -> Monomial:
+        """Return the product of the a-th and b-th of (1, f_1, f_2, …) in powers of the columns."""
+        none = (0,) * len(self.layout.features)
+        powers = zip(*(self.features[k - 1] if k else none for k in (a, b)), self.layout.features, strict=True)
+        # A column of two values is −1 or 1, and its square 1.
+        reduced = ((i + j) % 2 if column.steps == 1 else i + j for i, j, column in powers)
+        return tuple((place, power) for place, power in enumerate(reduced) if power)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the pairs a ≤ b of (1, f_1, …) whose products are to be read: those of a function, or all."""
+        size = 1 + len(self.features)
+        if self.census:
+            return [(0, b) for b in range(size)]
+        if self.covariances:
+            return list(combinations_with_replacement(range(size), 2))
+        totals = self.n * np.array([_expected(self.moment(0, b), self.layout, 0.2, 0.45, 0.05) for b in range(size)])
+        used = [sorted({0, *np.flatnonzero(function(totals)).tolist()}) for function in self.functions]
+        return sorted({pair for places in used for pair in combinations_with_replacement(places, 2)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +234,16 @@ def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequ
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
     layout, d = asked.layout, len(asked.layout.features)
     noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
-    pairs, others = _pairs(asked), _other_pairs(asked)
+    needed = replace(asked, covariances=False)
+    told, moments = ({one.moment(a, b) for a, b in one.pairs()} for one in (needed, asked))
+    pairs, others = _products(told), [of for of in _products(moments) if of not in _products(told)]
     # Beside a square of weight 1 all products of a feature together weigh a part, by the norm of the price.
     part = 0.5 / max(1, d - 1) ** (1.0 / law.power)
     alone = [(i,) for i in range(d)]
-    binary = {i for i, feature in enumerate(layout.features) if feature.steps == 1}
-    squares = [] if asked.census else [(i, i) for i in range(d) if i not in binary]
+    degrees = {i: max([1, *(power for one in moments for place, power in one if place == i)]) for i in range(d)}
+    squares = [(i, i) for i in range(d) if degrees[i] > 1]
     counted: list[Of] = [(i,) for i in sorted(layout.missing)]
     counted += [()] if layout.presence == "private" and not asked.known else []
-    degrees = {i: 1 if asked.census or i in binary else 2 for i in range(d)}
 
     def centred(logs: Floats) -> JointWeights:
         count, square, pair = np.exp(logs)
@@ -224,29 +259,19 @@ def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
         part = tuple(range(d)), tuple(degrees[i] for i in range(d))
         return JointWeights(d, {}, {}, {part: 1.0})
 
-    found = [
-        _Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)),
-        _Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()),
-    ]
+    found = []
+    if asked.plain:
+        found.append(_Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)))
+    if asked.plain or not (pairs or others):
+        found.append(_Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()))
     if 2 <= d <= 3 and (pairs or others):
         found.append(_Candidate(f"{noise}, one partition block", law, tensor, ()))
     return found
 
 
-def _pairs(asked: Asked) -> list[Of]:
-    """Return the pairs of features whose product some function's sampling variance holds."""
-    if asked.census:
-        return []
-    d = len(asked.layout.features)
-    totals = np.concatenate([[1.0], np.linspace(0.1, 0.3, d)]) * asked.n
-    used = [np.flatnonzero(function(totals)[1:]).tolist() for function in asked.functions]
-    return sorted({pair for places in used for pair in combinations(places, 2)})
-
-
-def _other_pairs(asked: Asked) -> list[Of]:
-    """Return the other pairs of features whose product is released."""
-    wanted = asked.covariances and not asked.census
-    return sorted(set(combinations(range(len(asked.layout.features)), 2)) - set(_pairs(asked))) if wanted else []
+def _products(moments: Iterable[Monomial]) -> list[Of]:
+    """Return the columns of moments of several of them."""
+    return sorted({tuple(place for place, _ in moment) for moment in moments if len(moment) > 1})
 
 
 def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relation: Relation) -> _Found | None:
@@ -276,43 +301,40 @@ def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relatio
 
 def _forecast(mechanism: JointMoments, asked: Asked) -> Floats:
     """Return the squared error of each function at each guess, (guesses, functions)."""
-    d = len(asked.layout.features)
-    squares, pairs = [] if asked.census else list(range(d)), _pairs(asked)
-    moments: list[Monomial] = [(), *(((i, 1),) for i in range(d))]
-    moments += [((i, 2),) for i in squares if asked.layout.features[i].steps > 1]
-    moments += [((i, 1), (j, 1)) for i, j in pairs]
+    pairs, size = asked.pairs(), 1 + len(asked.features)
+    moments = sorted({asked.moment(a, b) for a, b in [*pairs, *((0, b) for b in range(size))]})
     place = {moment: k for k, moment in enumerate(moments)}
+    first = [place[asked.moment(0, b)] for b in range(size)]
     noise = mechanism.reading(moments, n=asked.n if asked.known else None).covariance
     found = np.zeros((len(_GUESSES), len(asked.functions)))
     for row, (mean, sd) in enumerate(_GUESSES):
-        # A feature of two values has no other spread; its square is 1.
-        spread = [1.0 - mean**2 if feature.steps == 1 else sd**2 for feature in asked.layout.features]
-        totals = asked.n * np.concatenate([[1.0], np.full(d, mean)])
-        second = np.full((d + 1, d + 1), mean**2) + np.diag([0.0, *spread])
-        second[0], second[:, 0] = totals / asked.n, totals / asked.n
+        expected = asked.n * np.array([_expected(moment, asked.layout, mean, sd) for moment in moments])
         for column, function in enumerate(asked.functions):
-            slopes = function(totals)
-            eta = slopes @ noise[: d + 1, : d + 1] @ slopes
-            if asked.census:
-                found[row, column] = eta
-                continue
-            sampling = asked.n * slopes @ second @ slopes
+            slopes = function(expected[first])
+            eta = slopes @ noise[np.ix_(first, first)] @ slopes
             told = np.zeros(len(moments))
-            used = np.flatnonzero(slopes).tolist()
+            used = [] if asked.census else np.flatnonzero(slopes).tolist()
             for a, b in product(used, used):
-                told[place[moment_of(a, b, asked.layout)]] += slopes[a] * slopes[b]
-            found[row, column] = sampling + eta + 0.5 * math.sqrt(told @ noise @ told)
+                told[place[asked.moment(min(a, b), max(a, b))]] += slopes[a] * slopes[b]
+            found[row, column] = told @ expected + eta + 0.5 * math.sqrt(max(0.0, float(told @ noise @ told)))
     return found
 
 
-def moment_of(a: int, b: int, layout: JointLayout) -> Monomial:
-    """Return the moment of the product of the a-th and b-th of (1, f_1, …, f_d); f² is 1 on a grid of one step."""
-    a, b = min(a, b), max(a, b)
-    if a == 0:
-        return ((b - 1, 1),) if b else ()
-    if a == b:
-        return ((a - 1, 2),) if layout.features[a - 1].steps > 1 else ()
-    return ((a - 1, 1), (b - 1, 1))
+def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apart: float = 0.0) -> float:
+    """Return the mean of a product of powers of independent columns, each of a beta law between −1 and 1.
+
+    Their means differ by `apart` from one to the next.
+    """
+    found = 1.0
+    for place, power in moment:
+        share = (1.0 + mean + apart * place) / 2.0
+        if layout.features[place].steps == 1:
+            found *= 2.0 * share - 1.0
+            continue
+        size = share * (1.0 - share) / (sd / 2.0) ** 2 - 1.0
+        raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])
+        found *= sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1))
+    return float(found)
 
 
 def _score(squares: Floats) -> float:
