@@ -93,8 +93,7 @@ class JointMoments(Single):
         check(self.law == "laplace" or alone, "The noise of joint moments is Gaussian, or a sum of Laplace numbers.")
         _check_coordinates(self)
         _check_blocks(self)
-        if self.law == "laplace":
-            require_drawable(*(number.noise.width for number in self._listed()))
+        require_drawable(*(number.noise.width for number in self._listed()))
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
@@ -411,4 +410,6 @@ def _check_blocks(joint: JointMoments) -> None:
         check(named and fits, "A block is of one to three features in order, each of degree 1 to 4.")
         check(joint.layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
         numbers += math.prod(e + 1 + joint.layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
+    named_blocks = {(block.of, block.degrees) for block in joint.blocks}
+    check(len(named_blocks) == len(joint.blocks), "Each block is released once.")  # its weight is kept by these
     check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

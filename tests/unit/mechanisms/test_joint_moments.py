@@ -324,3 +324,29 @@ def test_descriptions_that_fit_nothing_are_refused() -> None:
         JointMoments("gaussian", layout(10), (total,), (), draws=3)
     with pytest.raises(ParameterError):
         JointMoments("gaussian", layout(10), (total,), ()).mu(NEAR)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_record_that_names_a_block_twice_is_no_record(law: Law) -> None:
+    """Weights are kept by features and degrees: the second block, of wide noise, would hide the price of the first."""
+    narrow, wide = LatticeNoise(2000, 0), LatticeNoise(2_000_000, 0)
+    blocks = [PartitionBlock((0,), (2,), noise) for noise in (narrow, wide)]
+    alone = JointMoments(law.name, layout(10, presence="private"), (), (blocks[0],))
+    record = as_record(alone)
+    twice = record | {"blocks": [*record["blocks"], record["blocks"][0] | {"noise": {"width": 2_000_000, "bits": 0}}]}
+    for pair in (blocks, blocks[::-1], blocks[:1] * 2):
+        with pytest.raises(ParameterError):
+            JointMoments(law.name, alone.layout, (), tuple(pair))
+    with pytest.raises(VerificationError):
+        mechanism_from_record(twice)
+    # Other degrees of the same feature make another block, and its price is added.
+    other = JointMoments(law.name, alone.layout, (), (blocks[0], PartitionBlock((0,), (1,), narrow)))
+    assert price(other, FAR) > price(alone, FAR)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_noise_that_64_bits_do_not_carry_is_refused(law: Law) -> None:
+    """Squares of weights below 1e-154 would be 0, and so would the price."""
+    for width in (2**54, 10**160):
+        with pytest.raises(ParameterError):
+            JointMoments(law.name, layout(10), (JointCoordinate("sum", (0,), LatticeNoise(width, 0)),), ())
