@@ -26,52 +26,80 @@ if TYPE_CHECKING:
 
 _Texts = list[str] | None
 
-Source = Annotated[str | None, typer.Argument(metavar="[SOURCE]", help=f"A {listed()} file; else that of the facts.")]
+Source = Annotated[
+    str | None, typer.Argument(metavar="[SOURCE]", help=f"A {listed()} file. [default: the file of the facts]")
+]
 Relation = Annotated[
     str | None, typer.Option(metavar="R", help="Who is protected: replace-one (n is public) or add-remove.")
 ]
-By = Annotated[_Texts, typer.Option(metavar="COL[=v1,v2]", help="Groups: all their categories, or the facts'.")]
-Other = Annotated[bool | None, typer.Option("--other", help="A cell for every other category.")]
+By = Annotated[
+    _Texts,
+    typer.Option(
+        metavar="COL[=v1,v2]", help="Group by a column; list all its categories, or declare them in the facts."
+    ),
+]
+Other = Annotated[bool | None, typer.Option("--other", help="Add a cell for all other categories.")]
 Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
 Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")]
 Shares = Annotated[
-    str | None, typer.Option(metavar="S,S,…", help="Parts of the precision, in the order of the statistics here.")
+    str | None,
+    typer.Option(metavar="S,S,…", help="Relative noise precision of the statistics, in the order of this help."),
 ]
-Estimator = Annotated[str | None, typer.Option(metavar="M", help="Of the errors: auto, moments or bootstrap.")]
+Estimator = Annotated[
+    str | None, typer.Option(metavar="M", help="How errors are computed: auto, moments or bootstrap.")
+]
 Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
-Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Replicates, for the bootstrap.")]
-IntervalKind = Annotated[str | None, typer.Option(metavar="I", help="The bootstrap's kind of interval.")]
-Noise = Annotated[str | None, typer.Option(metavar="LAW", help="auto, laplace, gaussian or averaged-laplace.")]
-Draws = Annotated[int | None, typer.Option("--n-draws", metavar="K", help="Laplace draws to a number. [default: 10]")]
-Policy = Annotated[str | None, typer.Option(metavar="P", help="drop, midpoint or error-if-declared-complete.")]
-Level = Annotated[float, typer.Option(metavar="L", help="Level of the intervals.")]
-Target = Annotated[str | None, typer.Option(metavar="T", help="population, or file for a census.")]
+Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Number of bootstrap replicates.")]
+IntervalKind = Annotated[
+    str | None,
+    typer.Option(metavar="I", help="For a bootstrap: calibrated, conservative, unbiased, most-conservative."),
+]
+Noise = Annotated[
+    str | None, typer.Option(metavar="LAW", help="Noise law: auto, laplace, gaussian or averaged-laplace.")
+]
+Draws = Annotated[
+    int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace. [default: 10]")
+]
+Policy = Annotated[
+    str | None, typer.Option(metavar="P", help="Missing values: drop, midpoint or error-if-declared-complete.")
+]
+Level = Annotated[float, typer.Option(metavar="L", help="Confidence level of the intervals.")]
+Target = Annotated[
+    str | None, typer.Option(metavar="T", help="What intervals must cover: population, or file (a census).")
+]
 Table = Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")]
-FactsPath = Annotated[str | None, typer.Option(metavar="TOML", help="The public facts; options override them.")]
+FactsPath = Annotated[str | None, typer.Option(metavar="TOML", help="File of the public facts; options override it.")]
 Unit = Annotated[
-    str | None, typer.Option(metavar="COL:MAX", help="All rows of a person, MAX of them at most. [default: row]")
+    str | None,
+    typer.Option(metavar="COL:MAX", help="Protect all rows of a person, and use at most MAX of them. [default: row]"),
 ]
 LedgerPath = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Reserve the price there first. [default: the facts' ledger]")
+    str | None,
+    typer.Option(metavar="FILE", help="Reserve the price there before data are read. [default: the facts' ledger]"),
 ]
 RequestId = Annotated[
-    str | None, typer.Option(metavar="ID", help="The same request under the same id is answered from the ledger.")
+    str | None,
+    typer.Option(
+        metavar="ID", help="With a ledger: the same request and id give the recorded answer again, at no price."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --out, whatever it holds.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-RequestName = Annotated[str | None, typer.Option(metavar="NAME", help="One [[release]] of the facts, by its name.")]
+RequestName = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Use only the [[release]] of the facts with this name.")
+]
 
 # The size of the noise of a mechanism, or the budget that it must meet: for `price` and `audit`.
 OfRelation = Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")]
 Rho = Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")]
 Mu = Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")]
 NoiseSd = Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")]
-EpsilonToMeet = Annotated[float | None, typer.Option(metavar="E", help="ε to be met by the least noise.")]
+EpsilonToMeet = Annotated[float | None, typer.Option(metavar="E", help="Use the least noise that meets this ε.")]
 DeltaOfPrice = Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")]
-Rate = Annotated[float | None, typer.Option(metavar="L", help="Rate of resampling, for the bootstrap.")]
+Rate = Annotated[float | None, typer.Option(metavar="L", help="Mean resampling weight, for the bootstrap.")]
 DrawsOfMechanism = Annotated[
-    int | None, typer.Option("--n-draws", metavar="K", help="Draws to a number, for averaged Laplace noise.")
+    int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace.")
 ]
 
 

@@ -98,6 +98,6 @@ ENTRY = Entry(
     {"column": COLUMN, "value": Field("value", "The value of a proportion.")},
     by_name=("value",),
     metavar="COL=VALUE",
-    about="A share.",
+    about="A proportion: the share of records with this value.",
     parse=_parse,
 )

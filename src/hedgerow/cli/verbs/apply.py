@@ -25,7 +25,7 @@ def apply(
     force: options.ForceFile = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Score your own rows, of a CSV or Parquet file; they come back with one column more. Nothing is spent."""
+    """Add calibrated scores to a CSV or Parquet file, as one more column of your rows. Spends nothing."""
     from hedgerow.multicalibration.apply_file import apply_to_file, scored_before
     from hedgerow.multicalibration.model.model_file import check_destination, read_model
 

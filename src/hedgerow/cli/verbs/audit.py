@@ -40,7 +40,7 @@ def audit(
     as_json: options.AsJson = False,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page with a picture there.")] = None,
 ) -> None:
-    """Attack a mechanism on its worst neighbours. Exit 5 where ε certified from outside crosses its price.
+    """Attack a mechanism on its worst neighbours. Exit 5 if a lower bound on ε is above the price.
 
     Without --mechanism everything is attacked: each mechanism, the laws of noise, replays on neighbours, and releases
     broken on purpose, which must be rejected. Noise is drawn by a stand-in with the law of the released one. Reads no

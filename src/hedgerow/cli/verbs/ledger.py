@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.ledger.store import Ledger
 
 ledger = typer.Typer(
-    add_completion=False, rich_markup_mode=None, help="Create, show, verify the record of spending; reserve in it."
+    add_completion=False, rich_markup_mode=None, help="Create, show and verify a ledger; reserve a price."
 )
 
 Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger file.")]

@@ -50,7 +50,7 @@ def multicalibrate(
     force: options.ForceFile = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make scores right in every group, with privacy; write a model that scores new rows.
+    """Calibrate scores in every group, with privacy; write a model that scores new rows.
 
     Everything is checked before the data are read. From then on the price is spent, whatever happens.
     """

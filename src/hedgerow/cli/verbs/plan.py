@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @options.asking
 def plan(
-    source: Annotated[str | None, typer.Argument(metavar="[SOURCE]", help="To check names and count records.")] = None,
+    source: Annotated[
+        str | None, typer.Argument(metavar="[SOURCE]", help="A data file, to check column names and count records.")
+    ] = None,
     relation: options.Relation = None,
     *,
     asked: options.Asked,
@@ -36,26 +38,30 @@ def plan(
     table: options.Table = None,
     facts: options.FactsPath = None,
     request: options.RequestName = None,
-    n: Annotated[
-        int | None, typer.Option("--n", metavar="N", help="Number of records; then no file is needed.")
-    ] = None,
+    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Number of records, if there is no file.")] = None,
     guess: Annotated[
-        list[str] | None, typer.Option(metavar="COL:sd=S,mean=M", help="A guess; what is not guessed is at its worst.")
+        list[str] | None,
+        typer.Option(
+            metavar="COL:sd=S,mean=M", help="Guess of a column's sd and mean; without one, the worst case is planned."
+        ),
     ] = None,
     target_se: Annotated[
-        list[str] | None, typer.Option(metavar="COL:VALUE", help="The ε for this standard error, instead of --epsilon.")
+        list[str] | None,
+        typer.Option(metavar="COL:VALUE", help="Find the ε that gives this standard error; replaces --epsilon."),
     ] = None,
     target_rse: Annotated[
-        list[str] | None, typer.Option(metavar="COL:VALUE", help="Likewise, relative to the guessed value.")
+        list[str] | None,
+        typer.Option(metavar="COL:VALUE", help="As --target-se, with the error divided by the guessed value."),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What was spent before. [default: the facts' ledger]")
+        str | None,
+        typer.Option(metavar="FILE", help="Ledger that says what was spent before. [default: the facts' ledger]"),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Tell the price and the expected errors of a release. Reads no value and spends nothing.
+    """Print the price and the expected errors of a release. Reads no value and spends nothing.
 
-    Plans what the options ask for, else every [[release]] of the facts.
+    Plans the statistics that the options ask for; without any, every [[release]] of the facts.
     """
     from hedgerow.facts.declared import Facts, protection_of
     from hedgerow.facts.facts_nearby import naming_facts_nearby

@@ -35,14 +35,14 @@ def release(
     ledger: options.LedgerPath = None,
     request_id: options.RequestId = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write report, CSV, JSON, certificate, pictures there.")
+        str | None, typer.Option(metavar="DIR", help="Write a report, CSV, JSON, certificate and pictures there.")
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Release private statistics with standard errors, intervals and one certificate.
 
-    Everything is checked before the data are read. From then on the price is spent, whatever happens.
+    All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
     from hedgerow.facts.declared import Facts
     from hedgerow.inference.estimate import parse_level

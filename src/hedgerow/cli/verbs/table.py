@@ -29,27 +29,33 @@ def table(
     source: options.Source = None,
     relation: options.Relation = None,
     total: Annotated[
-        str | None, typer.Option(metavar="COL[:LO:HI[:STEP]]", help="Totals of a column, clamped to LO and HI.")
+        str | None,
+        typer.Option(metavar="COL[:LO:HI[:STEP]]", help="Release totals of a column, of values clamped to LO and HI."),
     ] = None,
-    count: Annotated[bool, typer.Option("--count", help="Counts of records.")] = False,
+    count: Annotated[bool, typer.Option("--count", help="Release counts of records.")] = False,
     cell_bounds: Annotated[
         list[str] | None,
-        typer.Option(metavar="[COL=]CAT[,CAT…]:LO:HI", help="Bounds of a cell, or of a category, in those of --total."),
+        typer.Option(
+            metavar="[COL=]CAT[,CAT…]:LO:HI", help="Narrower bounds for a cell or a category, within those of --total."
+        ),
     ] = None,
     by: options.By = None,
     other: options.Other = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     guarantee: Annotated[
-        str, typer.Option(metavar="G", help="dp; or, by name only, bootstrap-dp, which is not dp.")
+        str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not differential privacy.")
     ] = "dp",
     sensitivity: Annotated[
-        str | None, typer.Option(metavar="S", help="auto, whole-table, per-cell or public-membership.")
+        str | None,
+        typer.Option(metavar="S", help="How sensitivity is computed: auto, whole-table, per-cell, public-membership."),
     ] = None,
     method: Annotated[str | None, typer.Option(metavar="S", hidden=True, help="Old name of --sensitivity.")] = None,
     noise: options.Noise = None,
     n_draws: options.Draws = None,
-    margins: Annotated[bool, typer.Option("--margins", help="Add totals, which add up.")] = False,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Add totals over rows, columns and all cells, which add up.")
+    ] = False,
     non_negative: Annotated[bool, typer.Option("--non-negative", help="Show no number below zero.")] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Show whole numbers.")] = False,
     missing: options.Policy = None,
@@ -62,16 +68,17 @@ def table(
     facts: options.FactsPath = None,
     ledger: options.LedgerPath = None,
     request_id: options.RequestId = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The caption.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Caption of the table.")] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write CSV, JSON, HTML, XLSX and certificate there.")
+        str | None, typer.Option(metavar="DIR", help="Write CSV, JSON, HTML, XLSX and the certificate there.")
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Release a table of counts or totals, with standard errors, consistent margins and its price.
 
-    The guarantee is chosen by name and printed with the table. Everything is checked before the data are read.
+    The output states the guarantee. All options are checked before the data are read. Once they are read, the price is
+    spent, even if the command fails.
     """
     from hedgerow.facts.declared import Facts
     from hedgerow.inference.estimate import parse_level

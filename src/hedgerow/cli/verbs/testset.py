@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.testset.from_file import FileTestSet
     from hedgerow.testset.score import Score
 
-testset = typer.Typer(
-    add_completion=False, rich_markup_mode=None, help="Score models on a test set that stays fit to judge."
-)
+testset = typer.Typer(add_completion=False, rich_markup_mode=None, help="Score models on a test set; count the looks.")
 
 Place = Annotated[str, typer.Option("--ledger", metavar="FILE", help="The test set's ledger.")]
 
@@ -41,11 +39,17 @@ def create(
     relation: Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove.")] = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of all looks together.")] = None,
     delta: Annotated[float, typer.Option(metavar="D", help="δ of all looks together.")] = 1e-6,
-    looks: Annotated[int | None, typer.Option(metavar="N", help="How often it may be looked at, ever.")] = None,
+    looks: Annotated[int | None, typer.Option(metavar="N", help="How many looks there may be in all.")] = None,
     mechanism: Annotated[str, typer.Option(metavar="NAME", help="auto, gaussian, laplace, …")] = "auto",
-    thinning: Annotated[float, typer.Option(metavar="Z", help="Of resamples: n/Z records are drawn.")] = 10.0,
-    threshold: Annotated[float, typer.Option(metavar="X", help="Of thresholdout: how near is agreement.")] = 0.02,
-    answers: Annotated[int, typer.Option(metavar="N", help="Of thresholdout: answers that are paid for.")] = 20,
+    thinning: Annotated[float, typer.Option(metavar="Z", help="For resamples: n/Z records are drawn.")] = 10.0,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            metavar="X",
+            help="For thresholdout: greatest difference of training and test score that counts as agreement.",
+        ),
+    ] = 0.02,
+    answers: Annotated[int, typer.Option(metavar="N", help="For thresholdout: number of paid answers.")] = 20,
     as_json: options.AsJson = False,
 ) -> None:
     """Count a test set's records, choose the noise, make its ledger; say what differences it will detect."""

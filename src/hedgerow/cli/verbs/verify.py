@@ -24,7 +24,7 @@ def verify(
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    """Price a record's mechanism anew. Exit 5 where a price does not hold, or the record contradicts itself.
+    """Recompute the price of a record. Exit 5 if a price does not hold, or if the record contradicts itself.
 
     Needs the record alone: no data, no network. Says who is protected against what, and what is assumed.
     """
