@@ -335,11 +335,11 @@ class Survey:
         column, bounds, step, by
             As in `hg.sum` and `release`; the first column is outermost.
         guarantee : {"dp", "bootstrap-dp"}
-            The second is NOT differential privacy, and is had by name only.
+            ``"bootstrap-dp"`` is NOT differential privacy.
         **options
             ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``request_id`` as in `release`;
             ``sensitivity``: ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with ``cell_bounds``: bounds by cell, see
-            `tables.dp.cell_bounds`), ``"public-membership"`` (the cell of every record is public: by naming it you
+            `tables.dp.choice_by_cell`), ``"public-membership"`` (the cell of every record is public: by naming it you
             declare it); ``margins``: add totals, at no further price.
 
         Examples

@@ -289,7 +289,7 @@ class SideBySide:
         return np.clip(equal, 1.0, _MOST_DRAWS)
 
     def skewness(self, slopes: Floats, sampling: Floats) -> tuple[Floats, Floats]:
-        """Return μ₃/v of what records add to g'T, and how far it may lie to either side (`inference.skewness`)."""
+        """Return μ₃/v of what records add to g'T, and how far it may lie off (`inference.score.skewness_range`)."""
         middle, unsure, whole = (np.zeros(len(slopes)) for _ in range(3))
         for block, place in zip(self.blocks, self.places, strict=True):
             sums = slice(place.start + 1, place.stop)

@@ -137,7 +137,7 @@ class TableCells(Cells):
     freedom : float array, (size,), or float
         Degrees of freedom of a sampling variance that was estimated from as many records.
     skew : pair of float array, (size,), or float
-        μ₃/v of what a total adds up, and how far it may lie to either side (`inference.skewness`).
+        μ₃/v of what a total adds up, and how far it may lie to either side (`inference.score.skewness_range`).
     resampled : ResampledCells or None
         Replicates of the cells, where they are what was released.
     subject : Subject
