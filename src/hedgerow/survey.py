@@ -173,7 +173,7 @@ class Survey:
 
     @property
     def budget(self) -> Allowance | None:
-        """What may be spent in all, and what has been: by the ledger, else by the facts; None without either."""
+        """The whole budget and what was spent of it: by the ledger, else by the facts; None without either."""
         if self.ledger is not None:
             with Ledger.open(self.ledger) as ledger:
                 return Allowance(ledger.budget, ledger.spent())
@@ -189,7 +189,7 @@ class Survey:
 
     @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
     def plan(self, statistics: Asked | Sequence[Asked], **options: Unpack[PlanOptions]) -> Plan:
-        """Return what `release` with the same arguments would run, and its price, without reading any value.
+        """Return the plan and the price of `release` with the same arguments, without reading any value.
 
         Parameters
         ----------

@@ -1,1 +1,1 @@
-"""Price: from a description of what ran to an upper bound on its privacy curve."""
+"""Prices: upper bounds on the privacy curve of a mechanism, computed from its description."""

@@ -39,7 +39,7 @@ _UNIT = 1e-15  # rounding of one factor of a product of numbers near 1
 
 
 class Priced(Protocol):
-    """What has a price: its worst pair of neighbours as terms."""
+    """Anything that has a price: it returns its worst pair of neighbours as terms."""
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the independent terms of the worst pair."""

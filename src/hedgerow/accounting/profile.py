@@ -1,4 +1,4 @@
-"""What a mechanism costs, as a curve: ε at a δ, δ at an ε, and what an attacker can make of it.
+"""The privacy curve of a mechanism: ε at a δ, δ at an ε, and how well an attacker can guess.
 
 For every ε ≥ 0 the curve δ(ε) = sup_S P(S) − e^ε Q(S), the larger of the two directions over the worst pair of
 neighbours P, Q, holds all that (ε, δ) privacy can say. Every method here names its side: *upper* is a bound that the

@@ -1,1 +1,1 @@
-"""Audit: every certificate is attacked. Lower bounds on ε from outside, replays from inside, mutants as a check."""
+"""Audits: lower bounds on ε from outputs, replays of releases on neighbours, and mutants that must be detected."""

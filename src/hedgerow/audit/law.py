@@ -155,7 +155,7 @@ def _tallied(drawn: Numbers, low: int, high: int) -> NDArray[np.int64]:
 
 
 def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
-    """Return how many numbers of outputs (n, cells, features[, k]) lie off the lattice; 0 is what is promised.
+    """Return how many numbers of outputs (n, cells, features[, k]) are not on the lattice; it must be 0.
 
     Counts lie on the integers, a coordinate with noise of b bits on multiples of 2^−b. Scaling by a power of two is
     exact in doubles, so there is no tolerance.

@@ -102,7 +102,7 @@ class SilentNoise:
         return np.zeros(size, dtype=np.int64)
 
     def generator(self) -> np.random.Generator:
-        """Return what stands for a generator: its Poisson counts are their own means."""
+        """Return a stand-in for a generator, whose Poisson numbers equal their means."""
         return cast("np.random.Generator", _Certain())
 
 
@@ -125,7 +125,7 @@ class RecordedSource:
 
     @property
     def name(self) -> str:
-        """What reports call it: the same for neighbours."""
+        """The name in reports; the same for neighbours."""
         return "recorded"
 
     @property

@@ -1,1 +1,1 @@
-"""Verbs for the terminal: parse, call, print."""
+"""The commands of the terminal: each parses its options, calls the library and prints."""

@@ -1,1 +1,1 @@
-"""The embedded population and the first five minutes."""
+"""A synthetic survey, and a demonstration of releases from it."""

@@ -1,1 +1,1 @@
-"""Fetch histograms: one question, one answer, from any source; no row leaves."""
+"""Histograms and sums from any source: files, and frames of any library. Only counts leave an engine, never rows."""

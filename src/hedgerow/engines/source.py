@@ -16,14 +16,14 @@ from hedgerow.resampling.histogram import Histogram
 
 
 class Source(Protocol):
-    """What every engine is: names and kinds that are public, and counts that are not.
+    """The interface of every engine: public names and kinds of columns, and exact counts, which are private.
 
     `columns` maps names to ``"number"``, ``"boolean"``, ``"text"``, ``"other"`` or, in a CSV file, ``"text-cell"``.
     """
 
     @property
     def name(self) -> str:
-        """What reports call it: the path as given, or the type of the frame."""
+        """The name in reports: the path as given, or the type of the frame."""
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -67,7 +67,7 @@ def count_units(source: Source, column: str) -> int:
 
 
 def inferred_of(source: Source) -> str:
-    """Return what to warn of where another library read a source's types off its values; mostly nothing.
+    """Return a warning if another library inferred the types of a source from its values; else an empty text.
 
     >>> import pyarrow
     >>> inferred_of(open_source(pyarrow.table({"age": [18, 93]})))

@@ -1,4 +1,4 @@
-"""The statistics that facts may name. Each says in its own file how facts ask for it."""
+"""The statistics that a facts file can name, found in ``statistics/``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Read noise back: plain numbers in, estimates and intervals out. Post-processing, so it costs nothing."""
+"""Estimates, standard errors and intervals from noisy tables. It is post-processing, so it costs no privacy."""

@@ -1,1 +1,1 @@
-"""Remember spending: one file a data set, in which every price is reserved before data are read."""
+"""Ledgers: one file per data set, in which every price is reserved before data are read."""

@@ -1,4 +1,4 @@
-"""What is promised under bootstrap differential privacy, in public words: a statement, which is no DP certificate.
+"""The public statement of a release under bootstrap differential privacy. It is not a DP certificate.
 
 ε-bootstrap differential privacy for D (O'Keefe & Charest, 2018, Definition 5) is the inequality of differential privacy
 for those neighbours alone whose rows are rows of D. Its noise is as wide as D makes it, so the width must not be

@@ -1,4 +1,4 @@
-"""One guarantee a ledger: differential privacy or bootstrap differential privacy, never added up together.
+"""One guarantee per ledger: differential privacy or bootstrap differential privacy, never added up together.
 
 A ledger is created for one of the two. What a certificate prices and what a statement promises are held between
 different pairs of data sets, so their sum is the price of nothing; each is refused where the other is kept (HG316).

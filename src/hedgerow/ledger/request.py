@@ -35,7 +35,7 @@ def checked_budget(budget: object) -> Budget:
 
 
 def checked_family(family: object) -> str:
-    """Return the family of noise (HG314)."""
+    """Return `family`, which is "any" or "gaussian" noise; anything else is refused (HG314)."""
     if isinstance(family, str) and family in FAMILIES:
         return family
     raise _malformed('`family` must be "any" or "gaussian".')

@@ -54,7 +54,7 @@ class CachedTotal:
 
     @property
     def cold(self) -> bool:
-        """Whether nothing was composed yet."""
+        """Whether no total was computed yet."""
         return self._total is None
 
     def of(self, chain: Chain) -> Total:

@@ -1,1 +1,1 @@
-"""What can be released: one frozen description a mechanism, which both the sampler and the accountant read."""
+"""Mechanisms, one frozen description each, which both the sampler and the accountant read."""

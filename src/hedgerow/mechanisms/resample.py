@@ -113,7 +113,7 @@ class Resample(_Drawn):
         return 1.0 if self.n == 1 else -math.expm1(self.draws * math.log1p(-1.0 / self.n))
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
-        """Return that everything is told with probability `chance`."""
+        """Return the price of revealing all data with probability `chance`: δ(ε) = `chance` for every ε."""
         if relation is not Relation.REPLACE_ONE:
             return super(Resample, self).terms(relation)
         return (Revealed(min(1.0, self.chance * ROUND_UP)),)

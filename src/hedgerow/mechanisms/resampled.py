@@ -66,7 +66,7 @@ class ResampledCoordinate:
 
     @property
     def distance(self) -> float:
-        """The farthest that one record, drawn once, moves this sum: in sd of its noise."""
+        """The greatest change of this sum by one record that is drawn once, in standard deviations of its noise."""
         return self.reach / self.noise.in_units
 
 

@@ -1,4 +1,4 @@
-"""What a `Multicalibrator` is given: its base model, with its scores of private records, and its labels.
+"""The base model of a `Multicalibrator`, its scores of the private records, and their labels.
 
 A base model is somebody else's code. Before the price is reserved, everything that needs no value of the data is
 checked here. Afterwards the model scores with nothing printed or raised: a record on which it fails has no score (NaN,

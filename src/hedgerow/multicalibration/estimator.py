@@ -289,7 +289,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     @property
     def total_spent_(self) -> FitsSoFar:
-        """What private fits of this estimator and its clones cost together: sums, an upper bound.
+        """(ε, δ) of all private fits of this estimator and its clones together: an upper bound, by sums.
 
         Fits are counted in this process alone, whether a ledger counts them too or not; those of other processes, as
         ``n_jobs`` starts them, only where their estimators come back.

@@ -1,4 +1,4 @@
-"""How far scores are from calibrated in every group, and how far chance alone would put them.
+"""Multicalibration error of scores in every group, and the error to expect by chance alone.
 
 ======================  ========================================================================================
 max error               M = max over cells of |R| / n

@@ -13,7 +13,7 @@ class NoiseSource(Protocol):
 
     @property
     def secure(self) -> bool:
-        """Whether a release may use it."""
+        """Whether a release may use this source: its numbers are cryptographically random."""
         ...
 
     def discrete_gaussian(self, width: float, size: int) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ METHODS = {
 
 
 class SharedOptions(TypedDict, total=False):
-    """What a release and a table both take; see `Survey.release`."""
+    """Keywords of both a release and a table; see `Survey.release`."""
 
     epsilon: float | None
     delta: float | None
@@ -44,20 +44,20 @@ class SharedOptions(TypedDict, total=False):
 
 
 class PlanOptions(SharedOptions, total=False):
-    """What `Survey.plan` takes beside the statistics."""
+    """Keywords of `Survey.plan`, apart from the statistics."""
 
     by: By | None
     estimator: str | None
 
 
 class ReleaseOptions(PlanOptions, total=False):
-    """What `Survey.release` takes beside the statistics."""
+    """Keywords of `Survey.release`, apart from the statistics."""
 
     request_id: str | None
 
 
 class TableOptions(SharedOptions, total=False):
-    """What a table takes beside its groups and its guarantee; see `Survey.magnitude_table`."""
+    """Keywords of a table, apart from its groups and its guarantee; see `Survey.magnitude_table`."""
 
     sensitivity: str
     margins: bool
@@ -67,7 +67,7 @@ class TableOptions(SharedOptions, total=False):
 
 
 def with_estimator(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of a release, the old `method` read as `estimator` and `noise`; warns of nothing.
+    """Return the keywords of a release, the old `method` read as `estimator` and `noise`; without a warning.
 
     Raises
     ------

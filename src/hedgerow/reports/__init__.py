@@ -1,4 +1,4 @@
-"""Pages for people: a release as one self-contained HTML file, and a record re-priced from itself alone."""
+"""Pages for people: a release as one self-contained HTML file, and the check of a record (`verify`)."""
 
 from hedgerow.reports.release_page import add_report, release_document, report_html, write_report
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """One paragraph; ``warning`` stands out, ``quiet`` steps back."""
+    """One paragraph; ``warning`` is highlighted, ``quiet`` is printed pale."""
 
     kind: ClassVar[str] = "paragraph"
     text: str

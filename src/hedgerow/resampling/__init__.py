@@ -1,1 +1,1 @@
-"""Repeat: histograms, additive statistics and bootstrap weights."""
+"""Resampling: histograms, exact sums and bootstrap weights."""

@@ -1,1 +1,1 @@
-"""One file a statistic: what it reads of a record, its function, its limits, its words. `registry` finds them all."""
+"""Statistics, one file each: features of a record, function, limits and how users ask. `registry` lists them all."""

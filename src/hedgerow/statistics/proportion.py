@@ -28,7 +28,7 @@ class Proportion(Statistic):
 
     @property
     def grid(self) -> Grid:
-        """That of 0 and 1, of which a share is the mean."""
+        """The grid of 0 and 1: a proportion is the mean of a 0/1 value."""
         return Grid.from_bounds("", (0, 1), 1)
 
     @property

@@ -61,7 +61,7 @@ class Statistic:
 
     @property
     def name(self) -> str:
-        """What the estimate is called."""
+        """The name of the estimate."""
         return self.kind
 
     @property
@@ -86,7 +86,7 @@ class Statistic:
 
     @property
     def counted(self) -> ValueOnGrid | Indicator | JointGrid | None:
-        """What an engine counts of each record beside its cell."""
+        """What an engine reads of each record, apart from its cell."""
         from hedgerow.engines.query import JointGrid, ValueOnGrid
 
         parts = tuple(ValueOnGrid(column, grid) for column, grid in self.grids)

@@ -1,1 +1,1 @@
-"""Seeded stand-ins, published calibrations and the referee's door. Public, marked, never certified."""
+"""Seeded noise and published mechanisms, for studies. Results are marked simulated and never certified."""

@@ -93,7 +93,7 @@ def release(
     rng: np.random.Generator | int | None = None,
     **options: Any,
 ) -> Release:
-    """Return what `Survey.release` would, with seeded noise: marked simulated, without a certificate."""
+    """Return a release as `Survey.release` does, but with seeded noise: marked simulated, without a certificate."""
     return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
 
 

@@ -31,7 +31,7 @@ _KEYS = "which records the test set has, by their keys, is public"
 
 
 class LookOptions(TypedDict, total=False):
-    """What a test set takes beside its records, ε and the number of looks, whether it has arrays or files."""
+    """Keywords of a test set of arrays or of files, apart from its records, ε and the number of looks."""
 
     relation: str | None
     delta: float

@@ -35,7 +35,7 @@ from hedgerow.testset.settings import LookOptions, Terms, opened_looks
 
 
 class TestSetOptions(LookOptions, total=False):
-    """What `TestSet` takes beside its records, ε and the number of looks."""
+    """Keywords of `TestSet`, apart from its records, ε and the number of looks."""
 
     metric: str | Metric
     ledger: str | Path | None

@@ -1,1 +1,1 @@
-"""One file a verb of the command line."""
+"""The commands, one file each."""

@@ -140,7 +140,7 @@ class CalibrationMechanism(ABC):
 
     @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition | None:
-        """Return what will run for ONE model, such that ``setting.models`` of them together meet the budget.
+        """Return the mechanism of ONE model, such that ``setting.models`` of them together meet the budget.
 
         Raises
         ------
@@ -196,7 +196,7 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism:
 
 
 def all_models(described: Single | Composition, models: int) -> Single | Composition:
-    """Return what runs for all models of a fit together."""
+    """Return the composition of the mechanisms of all models of a fit."""
     return described if models == 1 else Composition(parts_of(described) * models)
 
 

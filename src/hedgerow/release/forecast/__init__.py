@@ -1,1 +1,1 @@
-"""What a release may be expected to cost and to tell, before any data are read."""
+"""Forecasts of the price and the errors of a release, before any data are read."""

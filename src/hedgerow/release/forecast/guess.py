@@ -40,7 +40,7 @@ class Guess:
     missing: float = 0.0
 
     def moments(self, column: str, grid: Grid) -> list[tuple[float, float]]:
-        """Return (mean, sd), or where one is not guessed the candidates among which the worst is.
+        """Return [(mean, sd)]; if one is not guessed, several pairs, one of which gives the worst forecast.
 
         Between bounds with centre c and half-range H, sd² ≤ H² − (mean − c)².
 

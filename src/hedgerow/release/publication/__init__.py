@@ -1,1 +1,1 @@
-"""How a release or a table leaves Python: what formats read of it, the formats, frames, text, folders."""
+"""Writing a release or a table: files of every format, frames, printed text, pictures and folders."""

@@ -1,1 +1,1 @@
-"""A record held against itself, and priced anew."""
+"""Checks that a record is consistent, and recomputes its price."""

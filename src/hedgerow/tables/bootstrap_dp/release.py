@@ -114,7 +114,7 @@ class CustodianFigures:
 
 
 def keep(figures: CustodianFigures) -> Token:
-    """Keep figures for as long as the token that is returned lives."""
+    """Store figures in memory and return a token for `figures_of`; they are dropped with the token."""
     token = Token()
     _KEPT[token] = figures
     return token

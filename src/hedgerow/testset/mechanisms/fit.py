@@ -44,7 +44,7 @@ def fits(mechanism: Single, conditions: Conditions) -> bool:
 
 
 def excess(mechanism: Single, conditions: Conditions) -> float:
-    """Return by how much of ε a ledger finds all looks by this mechanism over the budget; 0 or less: they fit."""
+    """Return the ε of all looks as a ledger adds them up, minus the ε of the budget; they fit if it is at most 0."""
     budget, looks = conditions.budget, conditions.n_looks
     allowed = int(Fraction(str(budget.epsilon)) * 10**6)
     if all(isinstance(term, Gaussian) for term in mechanism.terms(conditions.relation)):
