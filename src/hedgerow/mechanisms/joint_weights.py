@@ -50,7 +50,7 @@ from hedgerow.facts.relation import Relation
 Floats = NDArray[np.float64]
 Of = tuple[int, ...]
 Presence = Literal["public", "private"]
-MOST_STATES = 2**16
+MOST_STATES = 2**14
 _FLIPPED, _EQUAL, _OLD, _NEW = range(4)
 # How a pair of states weighs ω_ij^p in units of 2^p, and as a presence of both features: (F, E, O, N) by (F, E, O, N).
 _TURNED = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=np.float64)
@@ -116,7 +116,9 @@ class JointWeights:
     def same(self, power: Literal[1, 2]) -> float:
         """Return an upper bound on the movement between two records of one cell; exact as the module says."""
         bound = self._separate(power)
-        if self.states().size <= MOST_STATES:
+        # No less is possible: all features flipped.
+        flipped = 2.0**power * sum(self._sum_and_square(i, power)[0] for i in range(self.d))
+        if bound > flipped * (1.0 + 1e-12) and self.states().size <= MOST_STATES:
             bound = min(bound, float(self.state_costs(power).max()))
         return bound + 2.0 * sum(weight**power for weight in self.blocks.values())
 

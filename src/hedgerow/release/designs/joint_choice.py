@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ Slopes = Callable[[Floats], Floats]
 _AIM = 1.0 - 1e-9
 # Guessed truths: the mean of every feature, and its standard deviation.
 _GUESSES = ((0.0, 0.5), (0.5, 0.4), (-0.5, 0.4))
-_LEAST_WEIGHT, _SEARCHES = 1e-3, 80
+_LEAST_WEIGHT, _SEARCHES = 1e-3, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,23 +302,31 @@ def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relatio
 
 def _forecast(mechanism: JointMoments, asked: Asked) -> Floats:
     """Return the squared error of each function at each guess, (guesses, functions)."""
+    moments, sampling, slopes, of_variance = _linearised(asked)
+    noise = mechanism.reading(moments, n=asked.n if asked.known else None).mixing
+    eta, unsure = (np.sum((rows @ noise) ** 2, axis=-1) for rows in (slopes, of_variance))
+    return np.asarray(sampling + eta + 0.5 * np.sqrt(unsure))
+
+
+@lru_cache(maxsize=8)
+def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Floats, Floats, Floats]:
+    """Return the moments to be read and, by guess and function, its sampling variance, its slopes, and that one's."""
     pairs, size = asked.pairs(), 1 + len(asked.features)
-    moments = sorted({asked.moment(a, b) for a, b in [*pairs, *((0, b) for b in range(size))]})
+    moments = tuple(sorted({asked.moment(a, b) for a, b in [*pairs, *((0, b) for b in range(size))]}))
     place = {moment: k for k, moment in enumerate(moments)}
     first = [place[asked.moment(0, b)] for b in range(size)]
-    noise = mechanism.reading(moments, n=asked.n if asked.known else None).covariance
-    found = np.zeros((len(_GUESSES), len(asked.functions)))
+    shape = len(_GUESSES), len(asked.functions)
+    sampling, slopes, of_variance = np.zeros(shape), np.zeros((*shape, len(moments))), np.zeros((*shape, len(moments)))
     for row, (mean, sd) in enumerate(_GUESSES):
         expected = asked.n * np.array([_expected(moment, asked.layout, mean, sd) for moment in moments])
         for column, function in enumerate(asked.functions):
-            slopes = function(expected[first])
-            eta = slopes @ noise[np.ix_(first, first)] @ slopes
-            told = np.zeros(len(moments))
-            used = [] if asked.census else np.flatnonzero(slopes).tolist()
+            gradient = function(expected[first])
+            slopes[row, column, first] = gradient
+            used = [] if asked.census else np.flatnonzero(gradient).tolist()
             for a, b in product(used, used):
-                told[place[asked.moment(min(a, b), max(a, b))]] += slopes[a] * slopes[b]
-            found[row, column] = told @ expected + eta + 0.5 * math.sqrt(max(0.0, float(told @ noise @ told)))
-    return found
+                of_variance[row, column, place[asked.moment(min(a, b), max(a, b))]] += gradient[a] * gradient[b]
+            sampling[row, column] = of_variance[row, column] @ expected
+    return moments, sampling, slopes, of_variance
 
 
 def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apart: float = 0.0) -> float:
