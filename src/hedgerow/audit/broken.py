@@ -70,7 +70,7 @@ class Rejection:
 
 
 def half_noise(seed: int) -> Rejection:
-    """Draw the noise of a mean half as wide as its certificate says."""
+    """Return whether the audit rejects a mean whose noise is half as wide as its certificate states."""
     claimed = mean_with_private_count(Relation.ADD_REMOVE)
     parts = {name: LatticeNoise(one.width // 2, one.bits) for name, one in claimed.noise.coordinates().items()}
     drawn = replace(claimed, noise=MomentsNoise(parts.get("count"), parts["total"], parts.get("square")))

@@ -58,7 +58,7 @@ class IntervalArrays(Protocol):
     """What intervals of many cells are computed from."""
 
     def row(self, index: int, /) -> IntervalBasis:
-        """Return that of one cell."""
+        """Return the basis of the interval of one cell."""
         ...
 
     def interval(self, level: float, /) -> tuple[Floats, Floats]:

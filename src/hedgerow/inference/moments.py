@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMoments:
-    """What was released of each cell, in units of u, and the noise on it.
+    """The released numbers of each cell, in units of u, and their noise.
 
     Attributes
     ----------

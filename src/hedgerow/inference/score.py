@@ -95,7 +95,7 @@ class Quadratic:
         return np.asarray(self.constant + theta * (self.linear + theta * self.square), dtype=np.float64)
 
     def row(self, index: int) -> Quadratic:
-        """Return that of one cell."""
+        """Return the quadratic of one cell."""
         return Quadratic(*(_row(getattr(self, part.name), index) for part in fields(self)))
 
 

@@ -145,7 +145,7 @@ def journal_of(path: Path) -> Path:
 
 @contextmanager
 def taking_turns() -> Iterator[None]:
-    """Keep every other thread of this process, and every fork, away from ledgers meanwhile."""
+    """Hold a lock in a `with` block: no other thread of this process, nor a fork, uses a ledger meanwhile."""
     with _TURN:
         yield
 

@@ -76,7 +76,7 @@ class BoundedCells:
     square: Floats | None
 
     def farthest(self, relation: Relation, *, power: Literal[1, 2]) -> float:
-        """Return the largest Σ (|d|/w)^power over all neighbours, exactly but for the last digits of a double."""
+        """Return the largest Σ (|d|/w)^power over neighbours: d changes of the sums, w the widths of their noise."""
         reach = np.maximum(np.abs(self.low), np.abs(self.high))
         one = (reach / self.total) ** power
         if self.square is not None:

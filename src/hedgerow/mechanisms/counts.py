@@ -78,7 +78,7 @@ class Counts(Single):
         return reach + 0.5 if self.noise_law.power == 2 else reach
 
     def touched(self, relation: Relation) -> int:
-        """Return how many cells one record moves by 1."""
+        """Return how many cells one record can change by 1."""
         return min(self.cells, 2) if relation is Relation.REPLACE_ONE else 1
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:

@@ -1,4 +1,4 @@
-"""What every mechanism answers: its price, its draw, its worst neighbours, and how one record shows in an output.
+"""The interface of every mechanism: its price, its draw, its worst neighbours, and how one record shows in an output.
 
 A mechanism is a frozen description, so what is priced is what is drawn. `Single` lists the questions; a mechanism
 answers those that apply to it, and refuses the others by the defaults here.

@@ -1,4 +1,4 @@
-"""What is asked for, in a call or in a facts file, checked before anything is priced."""
+"""Requests of a call or of a facts file, checked before anything is priced."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def release_document(
     facts: Facts | None = None,
     ledger_head: str | None = None,
 ) -> Document:
-    """Return a release as a tree of blocks. The certificate is priced anew for the curve and what follows from it."""
+    """Return a release as a tree of blocks. Its privacy curve is recomputed from the certificate."""
     level = parse_level(level)
     certificate = release.certificate
     curve = certificate.reprice() if certificate is not None else None

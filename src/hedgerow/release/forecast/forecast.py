@@ -47,7 +47,7 @@ _ASSUMED = 1.0 / math.sqrt(12.0)
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What one statistic may be expected to come with, in each cell.
+    """The expected standard error and interval of one statistic, in each cell.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Expected:
         Half the expected length of the interval at `level`.
     level : float
     wasteful : bool
-        The interval would say next to nothing: it is as wide as what is possible, or the cell drowns in noise.
+        Whether the interval would be useless: as wide as the range of possible values, or noise hides the cell.
     guess : str
         What the numbers rest on, in words.
     value : float or None
@@ -318,7 +318,7 @@ class ErrorTarget:
     relative: bool = False
 
     def excess(self, expected: Expected) -> float | None:
-        """Return how many times the target the expected error is; None where this statistic is not meant."""
+        """Return the expected error divided by the target; None if the target is for another column."""
         if (expected.column or "count") != self.column:
             return None
         if expected.standard_error is None:

@@ -168,7 +168,7 @@ def minimum_sensitivity(values: ArrayLike) -> float:
 
 
 def maximum_sensitivity(values: ArrayLike) -> float:
-    """Return Δ_D of the maximum: V, whatever n is; the minimum of the negated values.
+    """Return the sensitivity of the maximum on D: V, the greatest minus the least value, for every n.
 
     >>> maximum_sensitivity([3, 4, 9])
     6.0
