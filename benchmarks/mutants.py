@@ -21,7 +21,7 @@ from pathlib import Path
 __all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("src", "tests", "benchmarks", "docs", "examples", "reproduction", "pyproject.toml", "README.md")
+COPIED = ("src", "tests", "benchmarks", "docs", "reproduction", "pyproject.toml", "README.md")
 NOISE = "tests/statistical/test_released_noise.py"
 JOINT = "tests/unit/mechanisms"
 FUNCTIONS = "tests/statistical/test_joint_moments.py tests/unit/inference/test_joint_arithmetic.py"

@@ -20,7 +20,7 @@ _WIDTH = 88
 
 def explain(
     code: Annotated[
-        str | None, typer.Argument(metavar="[CODE]", help="A code such as HG104; without it, all are listed.")
+        str | None, typer.Argument(metavar="CODE", help="A code such as HG104; without it, all are listed.")
     ] = None,
 ) -> None:
     """Print what an error code means, why the rule exists and how to mend it."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @options.asking
 def plan(
     source: Annotated[
-        str | None, typer.Argument(metavar="[SOURCE]", help="A data file, to check column names and count records.")
+        str | None, typer.Argument(metavar="SOURCE", help="A data file, to check column names and count records.")
     ] = None,
     relation: options.Relation = None,
     *,
