@@ -82,8 +82,8 @@ MUTANTS = (
     Mutant(
         "exact sums forget the presence of a second value",
         "engines/adding.py",
-        '[f"there_{i}" if monomial else "one"]',
-        '["one"]',
+        '[(1, f"there_{i}")]',
+        '[(1, "one")]',
         ENGINES,
     ),
     Mutant(

@@ -414,6 +414,15 @@ def test_totals_beyond_64_bits_are_exact(opened: Callable[[Columns], Source]) ->
         SumsQuery((value, Indicator("code", 1)), (((0, 5),),))
 
 
+def test_a_product_of_three_values_of_any_sizes_is_exact(opened: Callable[[Columns], Source]) -> None:
+    """In this order two lists of factors below 2⁶² would not hold 2⁸³; the third was left out without a word."""
+    sizes = (2**20, 2**50, 2**13)
+    values = tuple(ValueOnGrid("x", Grid(Fraction(0), Fraction(1), size)) for size in sizes)
+    query = SumsQuery(values, (((0, 1), (1, 1), (2, 1)),))
+    found = opened({"x": [1.0, 0.75, 0.0]}).sums(query)
+    assert found.sums[query.monomials[0]].tolist() == [math.prod(sizes) * (64 + 27) // 64]
+
+
 def test_no_record_adds_up_to_nothing(opened: Callable[[Columns], Source]) -> None:
     columns: Columns = {"x": [], "text": [], "y": [], "code": []}
     for by in ((), (BY_TEXT,)):

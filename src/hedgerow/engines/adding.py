@@ -41,17 +41,22 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> GridSums:
 
 
 def _products(monomial: Monomial, query: SumsQuery) -> list[list[str]]:
-    """Return the columns whose product is a monomial, in one or two lists whose products lie below 2⁶²."""
+    """Return the columns whose product is a monomial, in one or two lists whose products lie below 2⁶².
+
+    The largest come first: then the first list is at least 2³¹ where a second one begins, and two take all of 2⁸⁴.
+    """
+    factors = [(1, "one")] if not monomial else []
+    for i, power in monomial:
+        one = max(1, query.largest(((i, 1),)))
+        factors += [(one, f"t_{i}")] * power if power else [(1, f"there_{i}")]
     found: list[list[str]] = [[]]
     size = 1
-    for i, power in monomial or ((-1, 1),):
-        one = query.largest(((i, 1),)) if monomial and power else 1
-        for name in [f"t_{i}"] * power if monomial and power else [f"there_{i}" if monomial else "one"]:
-            size *= max(1, one)
-            if size >= _LIMIT:
-                found.append([])
-                size = one
-            found[-1].append(name)
+    for one, name in sorted(factors, key=lambda factor: -factor[0]):
+        size *= one
+        if size >= _LIMIT:
+            found.append([])
+            size = one
+        found[-1].append(name)
     return found
 
 
