@@ -9,7 +9,7 @@ from hedgerow.accounting.profile import Profile, attack_hits_upper, attack_succe
 from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Moments, parts_of
+from hedgerow.mechanisms.mechanism import JointMoments, Moments, parts_of
 
 FALSE_ALARMS = (0.01, 0.05, 0.1)
 _OPPONENT = (
@@ -95,7 +95,7 @@ def _public(certificate: Certificate) -> tuple[str, ...]:
     """Return what is public by the relation, or by the mechanism: a record need not say it in words of its own."""
     size = _PUBLIC_SIZE.format("rows" if certificate.unit == "row" else "units")
     cells = any(
-        isinstance(part, Moments) and part.layout.presence == "public" and part.layout.cells > 1
+        isinstance(part, (Moments, JointMoments)) and part.layout.presence == "public" and part.layout.cells > 1
         for part in parts_of(certificate.mechanism)
     )
     return (

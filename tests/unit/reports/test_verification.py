@@ -15,7 +15,10 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.joint_numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.mechanism import GaussianNoise, LaplaceNoise
+from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release
 from hedgerow.reports import write_report
 from hedgerow.reports.verify.verification import read_record, verify_record
@@ -195,3 +198,12 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_a_table_of_another_guarantee_than_its_certificate_does_not_hold(record: dict[str, Any], about: object) -> None:
     assert verify_record({**record, "table": {"guarantee": "dp", "statistic": "count"}}).holds
     assert not verify_record({**record, "table": about}).holds
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_a_bare_certificate_says_when_the_cell_of_every_record_is_taken_as_public(cells: int) -> None:
+    """Such a price leaves out the pair of records in two cells, so whoever reads it must know."""
+    coordinates = (JointCoordinate("sum", (0,), lattice_noise(100.0)),)
+    joint = JointMoments("gaussian", JointLayout((JointFeature(10),), "public", cells), coordinates, ())
+    told = verify_record(certify(joint, Relation.REPLACE_ONE, unit="row", delta=1e-6).to_dict()).protection
+    assert any("Which cell each row belongs to" in text for text in told.not_covered) == (cells > 1)
