@@ -57,7 +57,10 @@ if TYPE_CHECKING:
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
     from hedgerow.statistics.bootstrap import bootstrap
+    from hedgerow.statistics.correlation import correlation
     from hedgerow.statistics.count import count
+    from hedgerow.statistics.covariance import covariance
+    from hedgerow.statistics.function import function
     from hedgerow.statistics.mean import mean
     from hedgerow.statistics.proportion import proportion
     from hedgerow.statistics.quantile import quantile
@@ -89,7 +92,10 @@ __all__ = [
     "__version__",
     "bootstrap",
     "combine",
+    "correlation",
     "count",
+    "covariance",
+    "function",
     "mean",
     "open",
     "proportion",

@@ -237,8 +237,8 @@ class Survey:
             The TOTAL price of the call. δ defaults to that of the facts' budget, else 1e-6; δ = 0 asks for a pure
             mechanism.
         estimator : {"auto", "moments", "bootstrap"}
-            ``"auto"`` takes second moments for the errors of sums and means, replicates for `hg.bootstrap` and its
-            siblings; counts and proportions need neither.
+            ``"auto"`` takes second moments for the errors of sums, means and smooth functions of means, replicates for
+            `hg.bootstrap` and quantiles; counts and proportions need neither.
         noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
             The law, on integers. ``"auto"`` chooses from public facts. ``"averaged-laplace"`` is the average of
             `n_draws` (10) Laplace releases: close to normal, and pure; for counts, proportions, sums and means.

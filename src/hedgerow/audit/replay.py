@@ -15,7 +15,7 @@ import importlib
 import importlib.util
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.trace import RecordedNoise, RecordedSource, SilentNoise, Trace, recording
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     Counts,
     Mechanism,
@@ -37,6 +38,7 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.release.execute import run_reserved
 from hedgerow.release.plan import Plan
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.count import count
 from hedgerow.statistics.mean import mean
@@ -240,7 +242,7 @@ def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], 
 def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tuple[list[str], float]:
     """Return the differences between two sources under one seed, and that of exact tables in declared sensitivities."""
     traces: list[Trace] = []
-    answers: list[dict[Query, Histogram]] = []
+    answers: list[dict[Query | SumsQuery, Histogram | GridSums]] = []
     for source in (first, second):
         trace = Trace()
         recorded = RecordedSource(source, trace)
@@ -252,7 +254,7 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
     differences = traces[0].differences(traces[1])
     if any(trace.ending != "done" for trace in traces):
         return differences, 0.0
-    exact = [_exact_tables(plan, histograms) for histograms in answers]
+    exact = [_exact_tables(plan, given) for given in answers]
     moved = [
         excess(item.mechanism, plan.facts.relation, a - b)
         for item, a, b in zip([item for item in plan.items if item.design], *exact, strict=True)
@@ -279,6 +281,11 @@ def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.floa
             if mechanism.noise_law.power == 2:
                 return float(np.sqrt(((moved / widths) ** 2).sum())) / layout.mu(relation, noise.widths())
             return float((moved / widths).sum()) / layout.pure(relation, noise.widths())
+        case JointMoments():
+            parts = moved / np.array([number.width for number in mechanism.numbers.listed()])
+            if mechanism.noise_law.power == 2:
+                return float(np.sqrt((parts**2).sum())) / mechanism.mu(relation)
+            return float(parts.sum()) / mechanism.pure(relation)
         case ResampledGaussian(coordinates=coordinates):
             reach = np.array([one.reach for one in coordinates]) * (2.0 if replaced else 1.0)
             most = moved.max(axis=2).sum(axis=0)
@@ -286,9 +293,9 @@ def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.floa
     raise TypeError(mechanism.type)
 
 
-def _exact_tables(plan: Plan, histograms: dict[Query, Histogram]) -> list[NDArray[np.float64]]:
+def _exact_tables(plan: Plan, answers: Mapping[Any, Histogram | GridSums]) -> list[NDArray[np.float64]]:
     return [
-        item.design.table(histograms[item.design.query], item.mechanism, SilentNoise()).values
+        item.design.table(answers[item.design.query], item.mechanism, SilentNoise()).values
         for item in plan.items
         if item.design is not None and item.mechanism is not None
     ]

@@ -121,7 +121,7 @@ class RecordedSource:
 
     source: Source
     trace: Trace
-    answers: dict[Query, Histogram] = field(default_factory=dict)
+    answers: dict[Query | SumsQuery, Histogram | GridSums] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -150,6 +150,7 @@ class RecordedSource:
         self.trace.steps.append(f"query {query!r}")
         answer = self.source.sums(query)
         self.trace.steps.append(f"answer {answer.cells} {len(answer.sums)} {answer.missing.shape}")
+        self.answers[query] = answer
         return answer
 
     def count_rows(self) -> int:

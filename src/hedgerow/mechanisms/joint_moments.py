@@ -86,6 +86,7 @@ class JointMoments(Single):
     type: Literal["joint-moments"] = "joint-moments"
     price_name: ClassVar[str | None] = "joint-moments"
     sized_by_mu: ClassVar[bool] = True
+    methods: ClassVar[tuple[str, ...]] = ("moments",)
 
     def __post_init__(self) -> None:
         require_draws(self.draws)
@@ -135,6 +136,11 @@ class JointMoments(Single):
         blocks = {(one.of, one.degrees): reach(one.of, one.degrees) / width(one) for one in self.blocks}
         d, centres = len(self.layout.features), self.layout.centres(set(counts))
         return JointWeights(d, counts, sums, blocks, self.layout.missing, centres)
+
+    @property
+    def released_cells(self) -> int:
+        """The cells of the layout."""
+        return self.layout.cells
 
     def mu(self, relation: Relation) -> float:
         """Return an upper bound on √(Σ movement²/width²) over all neighbours: for Gaussian noise."""
@@ -266,6 +272,18 @@ class JointMoments(Single):
             [sum(c * value_of(m, values) for m, c in number.polynomial.items()) for number in self._listed()],
             dtype=object,
         )
+
+    def record_means(self, features: Floats) -> Floats:
+        """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average."""
+        steps = np.array([feature.steps for feature in self.layout.features], dtype=np.float64)
+        values = (features + 1.0) / 2.0 * steps
+        means = []
+        for number in self._listed():
+            total = np.zeros(len(values))
+            for monomial, factor in number.polynomial.items():
+                total += float(factor) * np.prod([values[:, i] ** power for i, power in monomial], axis=0)
+            means.append(float(total.mean()))
+        return np.array(means)
 
     def reading(self, moments: Iterable[Monomial], *, n: float | None = None) -> JointReading:
         """Return how moments Σ f^e are read from the released numbers of a cell: see `JointNumbers.reading`."""

@@ -7,7 +7,10 @@ and the message is fixed text.
 
 from __future__ import annotations
 
-from hedgerow.engines.query import Query
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import Source, count_units
 from hedgerow.errors import SpentError
 from hedgerow.inference.counts import exact_count
@@ -16,9 +19,12 @@ from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PUBLIC_COUNT, PublicFacts
-from hedgerow.release.plan import Plan
+from hedgerow.release.plan import Plan, drawn_of
 from hedgerow.release.spend import whatever_fails_is_spent
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
+
+Answer = Histogram | GridSums
 
 
 def public_count(facts: PublicFacts) -> Estimate:
@@ -64,31 +70,36 @@ def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> list[Estimat
     return whatever_fails_is_spent(lambda: draw_estimates(plan, read_histograms(plan, source), noise))
 
 
-def read_histograms(plan: Plan, source: Source) -> dict[Query, Histogram]:
+def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answer]:
     """Ask each different question once."""
-    histograms: dict[Query, Histogram] = {}
+    answers: dict[Query | SumsQuery, Answer] = {}
     for item in plan.items:
-        if item.design is not None and item.design.query not in histograms:
-            histogram = source.histogram(item.design.query)
-            _unchanged(plan, histogram, source)
-            histograms[item.design.query] = histogram
-    return histograms
+        if item.design is not None and (query := item.design.query) not in answers:
+            answer = source.sums(query) if isinstance(query, SumsQuery) else source.histogram(query)
+            _unchanged(plan, answer, source)
+            answers[query] = answer
+    return answers
 
 
-def draw_tables(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseSource) -> list[AdditiveTable | None]:
-    """Draw fresh noise for every statistic; None where the answer is public."""
-    return [
-        None
-        if item.design is None or item.mechanism is None
-        else item.design.table(histograms[item.design.query], item.mechanism, noise)
-        for item in plan.items
-    ]
+def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> list[AdditiveTable | None]:
+    """Draw fresh noise for every release, once where statistics share one; None where the answer is public."""
+    drawn: dict[int, AdditiveTable] = {}
+    tables: list[AdditiveTable | None] = []
+    for item in plan.items:
+        if item.design is None or item.mechanism is None:
+            tables.append(None)
+            continue
+        name = id(drawn_of(item.design))
+        if name not in drawn:
+            drawn[name] = item.design.table(answers[item.design.query], item.mechanism, noise)
+        tables.append(drawn[name])
+    return tables
 
 
-def draw_estimates(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseSource) -> list[Estimate]:
+def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> list[Estimate]:
     """Draw fresh noise for every statistic and read the tables."""
     estimates: list[Estimate] = []
-    for item, table in zip(plan.items, draw_tables(plan, histograms, noise), strict=True):
+    for item, table in zip(plan.items, draw_tables(plan, answers, noise), strict=True):
         if item.design is None or table is None:
             estimates.append(public_count(plan.facts))
         else:
@@ -96,7 +107,7 @@ def draw_estimates(plan: Plan, histograms: dict[Query, Histogram], noise: NoiseS
     return estimates
 
 
-def _unchanged(plan: Plan, histogram: Histogram, source: Source) -> None:
+def _unchanged(plan: Plan, histogram: Answer, source: Source) -> None:
     limit, n = plan.facts.limit, plan.facts.n
     if n is not None and n != (histogram.total() if limit is None else count_units(source, limit.column)):
         raise SpentError(

@@ -12,16 +12,18 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single
-from hedgerow.release.designs.choice import choose_design, laws_of_counts
+from hedgerow.release.designs.choice import choose_design, joint_designs, laws_of_counts
 from hedgerow.release.designs.design import (
     END_PAIR,
     LEFT_OUT,
     PUBLIC_MEMBERSHIP,
+    Design,
     NoiseLaw,
     PlannedStatistic,
     PublicFacts,
     declared_complete,
 )
+from hedgerow.release.designs.joint import JointRelease, JointStatistic
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
 
@@ -128,7 +130,7 @@ class Plan:
         )
         if scanned:
             yield END_PAIR
-        if any(one.has_code for one in self.request.statistics):
+        if any(item.statistic.has_code and not isinstance(item.design, JointStatistic) for item in self.items):
             yield "the functions of columns that define features keep nothing from one record to the next"
 
     def notes(self) -> tuple[str, ...]:
@@ -138,7 +140,11 @@ class Plan:
 
     def reasons(self) -> dict[str, str]:
         """Return, for each method in use, why it was chosen."""
-        return {item.design.method: item.design.reason for item in self.items if item.design is not None}
+        designs = [item.design for item in self.items if item.design is not None]
+        found = {one.method: one.reason for one in designs if not isinstance(one, JointStatistic)}
+        for reason in dict.fromkeys(one.reason for one in designs if isinstance(one, JointStatistic)):
+            found["moments"] = "; ".join([*([found["moments"]] if "moments" in found else []), reason])
+        return found
 
 
 def make_plan(request: Request, facts: PublicFacts) -> Plan:
@@ -154,36 +160,49 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     UncertifiedError
         HG401 or HG403 where no certified amount of noise meets the budget.
     """
-    plans = [_priced(request, facts, law) for law in laws_of_counts(request)]
+    joint = joint_designs(request, facts)
+    plans = [_priced(request, facts, law, joint) for law in laws_of_counts(request, facts)]
     return max(plans, key=lambda plan: plan.calibrated.precision if plan.calibrated else 0.0)
 
 
-def _priced(request: Request, facts: PublicFacts, law: NoiseLaw) -> Plan:
-    designs = [
-        choose_design(statistic, request, facts, law=law, share=share, missing=missing)
-        for statistic, share, missing in zip(request.statistics, request.shares, request.policies, strict=True)
+def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, JointStatistic]) -> Plan:
+    each = zip(request.statistics, request.shares, request.policies, strict=True)
+    designs: list[Design | None] = [
+        joint[place]
+        if place in joint
+        else choose_design(statistic, request, facts, law=law, share=share, missing=missing)
+        for place, (statistic, share, missing) in enumerate(each)
     ]
-    shares = [share if design else 0.0 for share, design in zip(request.shares, designs, strict=True)]
-    total = sum(shares)
+    # Statistics of one joint release have one mechanism, with the shares of all of them.
+    released: dict[int, tuple[Design, float]] = {}
+    for design, share in zip(designs, request.shares, strict=True):
+        if design is not None:
+            first, before = released.get(id(drawn_of(design)), (design, 0.0))
+            released[id(drawn_of(design))] = first, before + share
+    total = sum(share for _, share in released.values())
 
-    def build_parts(precision: float) -> tuple[Single | None, ...]:
+    def build_parts(precision: float) -> dict[int, Single]:
         # μ² is what adds up, so a share of the precision is a share of μ².
-        return tuple(
-            design.mechanism(precision * (share / total) ** 0.5) if design else None
-            for design, share in zip(designs, shares, strict=True)
-        )
+        return {
+            name: design.mechanism(precision * (share / total) ** 0.5) for name, (design, share) in released.items()
+        }
 
     def build(precision: float) -> Mechanism:
-        parts = tuple(part for part in build_parts(precision) if part is not None)
+        parts = tuple(build_parts(precision).values())
         return parts[0] if len(parts) == 1 else Composition(parts)
 
-    calibrated = least_noise(build, facts.relation, request.budget) if total > 0 else None
-    mechanisms = build_parts(calibrated.precision) if calibrated else (None,) * len(designs)
+    calibrated = least_noise(build, facts.relation, request.budget) if released else None
+    mechanisms = build_parts(calibrated.precision) if calibrated else {}
     items = tuple(
-        PlannedStatistic(statistic, design, mechanism)
-        for statistic, design, mechanism in zip(request.statistics, designs, mechanisms, strict=True)
+        PlannedStatistic(statistic, design, None if design is None else mechanisms[id(drawn_of(design))])
+        for statistic, design in zip(request.statistics, designs, strict=True)
     )
     return Plan(request, facts, items, calibrated)
+
+
+def drawn_of(design: Design) -> Design | JointRelease:
+    """Return what is drawn as a whole: the design itself, or the joint release that it is a part of."""
+    return design.release if isinstance(design, JointStatistic) else design
 
 
 def planned(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from hedgerow.errors import VerificationError
 from hedgerow.inference.estimate import Estimate, RecordedBasis
 from hedgerow.mechanisms.certificate import Certificate, record_of
+from hedgerow.release.joint_record import joint_records
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
@@ -43,6 +44,8 @@ class Release(Result):
         What a reader must know about the release as a whole.
     asked, identity : tuple of statistic, str
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
+    joint : tuple of dict
+        The noisy joint moments from which estimates were read, as plain JSON data; see `joint_records`.
 
     The fields of `hedgerow.release.publication.result.Result` (source, relation, unit, target, n, missing, …) come with
     it, by name.
@@ -54,6 +57,7 @@ class Release(Result):
     notes: tuple[str, ...] = ()
     asked: tuple[Statistic, ...] = ()
     identity: str = ""
+    joint: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(
@@ -82,6 +86,7 @@ class Release(Result):
             backend=backend,
             asked=request.statistics,
             identity=identity,
+            joint=joint_records(plan, estimates),
         )
 
     @overload
@@ -124,6 +129,7 @@ class Release(Result):
         return {
             "release": self._facts(self.notes, self.reasons),
             "estimates": [estimate.to_dict(level) for estimate in self],
+            **({"joint": list(self.joint)} if self.joint else {}),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
 
@@ -255,6 +261,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             reasons=about["methods"],
             notes=tuple(about["notes"]),
             backend=backend,
+            joint=tuple(record.get("joint", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise VerificationError(

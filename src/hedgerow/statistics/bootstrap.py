@@ -11,8 +11,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.facts.given import kind_of, shown
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import Entry
-from hedgerow.statistics.ratio import grid_of
+from hedgerow.statistics.entry import Entry, grid_of
 from hedgerow.statistics.statistic import COUNT, Feature, Smooth, Totals
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ class UserFunction(Smooth):
 
     def without_code(self) -> UserFunction:
         """Return what was asked for without the user's functions, which another process may not have."""
-        features = tuple(one if one.function is None else replace(one, function=_LeftBehind()) for one in self.features)
-        return replace(self, function=_LeftBehind(), features=features)
+        features = tuple(one if one.function is None else replace(one, function=LeftBehind()) for one in self.features)
+        return replace(self, function=LeftBehind(), features=features)
 
 
 @takes()
@@ -85,15 +84,26 @@ def bootstrap(
             'Features are named, and "count" is the number of records.',
             'A feature is named "count".' if listed else "Found no features.",
         )
+    label, (low, high) = checked_label(name, statistic), checked_limits(limits)
+    return UserFunction(label, grids, tuple(listed), statistic, low, high)
+
+
+def checked_label(name: object, statistic: object) -> str:
+    """Return what a function of the user's own is called (HG112)."""
     label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
     if not isinstance(label, str) or not label.isprintable() or len(label) > 200:
         rule = "The name of a statistic is a printable text of at most 200 characters."
         raise _no_statistic(rule, f"Found {shown(label)}.")
+    return label
+
+
+def checked_limits(limits: tuple[float, float]) -> tuple[float, float]:
+    """Return what is possible for a statistic (HG112)."""
     low, high = float(limits[0]), float(limits[1])
     if not low < high:
         rule = "`limits` are two numbers, the lower one first; either may be infinite."
         raise _no_statistic(rule, f"Found {shown(limits)}.")
-    return UserFunction(label, grids, tuple(listed), statistic, low, high)
+    return low, high
 
 
 def _feature(name: str, given: object) -> Feature:
@@ -105,10 +115,11 @@ def _feature(name: str, given: object) -> Feature:
     return Feature(checked_column(name), low, high, pair[0])
 
 
-class _LeftBehind:
+class LeftBehind:
     """A function of the user's own that was not sent along; equal to nothing else."""
 
     def __call__(self, _: object) -> NoReturn:
+        """Refuse (HG112)."""
         rule = "A function of one's own stays in the process that released it."
         raise _no_statistic(rule, "It was not sent along.")
 

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Scalar
+from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.given import shown
-from hedgerow.statistics.statistic import Asked
+from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth
 
 Number = int | float
 ON_GRID = "COL[:LO:HI[:STEP]]"
+Bounds = Mapping[str, tuple[float, ...]] | None
+S = TypeVar("S", bound=Smooth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +178,48 @@ def unwritten(option: str, form: str, text: str, example: str) -> ParameterError
         finding=f"Found {shown(text)}.",
         remedy=f"For example {example}.",
     )
+
+
+def grid_of(column: str, given: object) -> NamedGrid:
+    """Return a column on the grid of (low, high) or (low, high, step)."""
+    parts = tuple(given) if isinstance(given, (tuple, list)) else ()
+    bounds, step = (parts[:2], parts[2]) if len(parts) == 3 else (given, None)
+    return checked_column(column), Grid.from_bounds(column, bounds, step)
+
+
+def asked_of_pair(
+    kind: str, columns: tuple[str, str], bounds: Bounds, build: Callable[[Sequence[NamedGrid]], S], *, second: str
+) -> S | NeedsBounds:
+    """Return a statistic of two columns; `second` is the name of the field that holds the second one (HG112)."""
+    checked = checked_column(columns[0]), checked_column(columns[1])
+    same = columns[0] == columns[1]
+    if same or (bounds is not None and set(bounds) != {*columns}):
+        found = f"Both are {shown(columns[0])}."
+        named = found if same else f"Found bounds of {shown(list(bounds or ()))[1:-1] or 'none'}."
+        raise ParameterError(
+            "HG112",
+            rule=f"A {kind} has two different columns, each with its bounds.",
+            finding=named,
+            remedy=f'For example hg.{kind}("tax", "income", bounds={{"tax": (0, 50), "income": (0, 100)}}).',
+            shell=f"For example tax:0:50/income:0:100, or the {second} in the facts file.",
+        )
+    if bounds is None:
+        return NeedsBounds(kind, checked, None, build)
+    return build([grid_of(column, bounds[column]) for column in checked])
+
+
+def entry_of_pair(ask: Callable[..., Asked], place: int, about: str, second: tuple[str, Field]) -> Entry:
+    """Return the entry of a statistic of two columns, written ``COL[:LO:HI[:STEP]]/COL[:LO:HI[:STEP]]``."""
+
+    def parse(text: str) -> list[Asked]:
+        sides = text.split("/")
+        parsed = [parse_on_grid(entry.option, side) for side in sides] if len(sides) == 2 and all(sides) else []
+        given = {column: bounds if step is None else (*bounds, step) for column, bounds, step in parsed if bounds}
+        if not parsed or len(given) == 1:
+            form = "COL/COL or COL:LO:HI[:STEP]/COL:LO:HI[:STEP], with one slash"
+            raise unwritten(entry.option, form, text, f"{entry.option} tax:0:50/income:0:100")
+        return [ask(parsed[0][0], parsed[1][0], bounds=given or None)]
+
+    needs = {"column": COLUMN, second[0]: second[1]}
+    entry = Entry(ask, place, needs, metavar=f"{ON_GRID}/{ON_GRID}", about=about, parse=parse)
+    return entry

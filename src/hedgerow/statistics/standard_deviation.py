@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import entry_on_grid
-from hedgerow.statistics.statistic import NeedsBounds, Smooth, Totals
-from hedgerow.statistics.variance import powers_of, variance_of_totals
+from hedgerow.statistics.statistic import NeedsBounds, Places, Powers, Smooth, Totals
+from hedgerow.statistics.variance import powers_of, spread_of, variance_of_totals
+
+if TYPE_CHECKING:
+    from hedgerow.inference.joint.functions import SmoothFunction
 
 
 class StandardDeviation(Smooth):
@@ -24,6 +27,17 @@ class StandardDeviation(Smooth):
         """Return the statistic of a column on its grid."""
         read = _Deviation(grid.half_range)
         return cls(cls.kind, ((column, grid),), powers_of(column, grid), read, 0.0, grid.half_range * 1.01)
+
+    @property
+    def powers(self) -> Powers:
+        """U and u²."""
+        return (1,), (2,)
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return the root of the variance."""
+        from hedgerow.inference.joint.functions import Deviation
+
+        return Deviation(spread_of(self, places))
 
 
 @overload

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.engines.query import Indicator, JointGrid, ValueOnGrid
+    from hedgerow.inference.joint.functions import Axis, SmoothFunction
 
     Floats = NDArray[np.float64]
     Columns = Mapping[str, Floats]
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 NamedGrid = tuple[str, Grid]
 Family = Literal["counts", "moments", "function"]
 Totals = Mapping[str, float]
+Powers = tuple[tuple[int, ...], ...]
+Places = Mapping[tuple[int, ...], int]
 COUNT = "count"
 
 
@@ -207,6 +210,26 @@ class Smooth(Statistic):
     def has_code(self) -> bool:
         """Whether functions of columns define its features."""
         return any(one.function is not None for one in self.features)
+
+    @property
+    def powers(self) -> Powers:
+        """The features of which it is a function by joint moments; none: its error comes from replicates alone.
+
+        Each feature is the product of the columns of `grids`, scaled to [−1, 1], to these powers.
+        """
+        return ()
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return it as a function of the totals (N, Σ of each feature), given the place of each feature's total."""
+        raise NotImplementedError
+
+    def axis(self, column: int, places: Places) -> Axis:
+        """Return how the mean of a column of `grids` is read from totals."""
+        from hedgerow.inference.joint.functions import Axis
+
+        grid = self.grids[column][1]
+        alone = tuple(int(one == column) for one in range(len(self.grids)))
+        return Axis(places[alone], grid.centre, grid.half_range)
 
     @property
     def column(self) -> str:

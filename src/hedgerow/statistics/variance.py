@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, ClassVar, overload
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import entry_on_grid
-from hedgerow.statistics.statistic import COUNT, Feature, NeedsBounds, Smooth, Totals
+from hedgerow.statistics.statistic import COUNT, Feature, NeedsBounds, Places, Powers, Smooth, Totals
 
 if TYPE_CHECKING:
+    from hedgerow.inference.joint.functions import Covariance, SmoothFunction
     from hedgerow.statistics.statistic import Columns, Floats
 
 
@@ -26,6 +27,15 @@ class Variance(Smooth):
         """Return the statistic of a column on its grid."""
         read = _Variance(grid.half_range)
         return cls(cls.kind, ((column, grid),), powers_of(column, grid), read, 0.0, grid.half_range**2 * 1.01)
+
+    @property
+    def powers(self) -> Powers:
+        """U and u²."""
+        return (1,), (2,)
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return E x² − (E x)², without the bias of the square."""
+        return spread_of(self, places)
 
 
 @overload
@@ -44,6 +54,14 @@ def variance(
     if bounds is None:
         return NeedsBounds("variance", (checked_column(column),), step, lambda grids: Variance.of(*grids[0]))
     return Variance.of(checked_column(column), Grid.from_bounds(column, bounds, step))
+
+
+def spread_of(statistic: Smooth, places: Places) -> Covariance:
+    """Return the variance of a statistic's one column as a function of totals."""
+    from hedgerow.inference.joint.functions import Covariance
+
+    axis = statistic.axis(0, places)
+    return Covariance(axis, axis, places[(2,)])
 
 
 def powers_of(column: str, grid: Grid) -> tuple[Feature, Feature]:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Mechanism
-from hedgerow.release.execute import draw_estimates, read_histograms
+from hedgerow.release.execute import Answer, draw_estimates, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
 from hedgerow.resampling.histogram import Histogram
@@ -71,7 +71,7 @@ class Study:
     """A plan with its histograms in hand, so that noise can be drawn many times: for simulations only."""
 
     plan: Plan
-    histograms: dict[Query, Histogram]
+    histograms: dict[Query | SumsQuery, Answer]
     source: str
 
     @classmethod

@@ -37,6 +37,7 @@ PEOPLE = pa.table(
     }
 )
 MEAN = hg.mean("income", bounds=(0, 100_000))
+OWN = hg.bootstrap(lambda t: t["income"] / t["count"], columns={"income": (0, 100_000)}, name="own")
 RATIO = hg.ratio("tax", "income", bounds={"tax": (0, 30_000), "income": (0, 100_000)})
 
 
@@ -150,7 +151,7 @@ def test_missing_in_either_column_drops_the_record_from_both() -> None:
 
 
 def test_the_file_as_target_has_no_sampling_error_and_students_interval() -> None:
-    release = opened(target="file").release([RATIO], epsilon=5.0)
+    release = opened(target="file").release([RATIO], epsilon=5.0, estimator="bootstrap")
     assert release[0].sampling_error == 0.0 and release[0].confidence_interval().method == "student"
 
 
@@ -173,8 +174,11 @@ def test_interval_methods(method: str) -> None:
         ([MEAN], {"estimator": "bootstrap", "n_resamples": 10**9}, "HG120"),
         ([MEAN], {"estimator": "bootstrap", "n_resamples": 20.5}, "HG120"),
         ([MEAN], {"estimator": "bootstrap", "delta": 0}, "HG117"),
-        ([RATIO], {"delta": 0}, "HG117"),
-        ([RATIO], {"estimator": "moments"}, "HG108"),
+        ([RATIO], {"delta": 0, "estimator": "bootstrap"}, "HG117"),
+        ([RATIO], {"delta": 0, "n_resamples": 20}, "HG117"),
+        ([OWN], {"delta": 0}, "HG117"),
+        ([OWN], {"estimator": "moments"}, "HG108"),
+        ([RATIO], {"estimator": "moments", "n_resamples": 20}, "HG108"),
         ([RATIO], {"missing": "midpoint"}, "HG114"),
     ],
 )
@@ -258,7 +262,8 @@ def test_the_split_pair_dominates_two_vectors_at_any_angle(angle: float) -> None
 
 
 def test_a_bootstrap_composes_with_other_releases() -> None:
-    release = opened().release([MEAN, RATIO, hg.proportion("sex", value=1)], by={"sex": [0, 1]}, epsilon=1.0)
+    asked = [MEAN, RATIO, hg.proportion("sex", value=1)]
+    release = opened().release(asked, by={"sex": [0, 1]}, epsilon=1.0, n_resamples=30)
     assert release.certificate is not None and isinstance(release.certificate.mechanism, Composition)
     kinds = {part.type for part in release.certificate.mechanism.parts}
     assert "resampled-gaussian" in kinds and "moments-gaussian" in kinds

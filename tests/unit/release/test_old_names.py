@@ -30,7 +30,8 @@ CASES: list[tuple[hg.Survey | Any, str, dict[str, str]]] = [
     (COUNT, "gaussian", {"noise": "gaussian"}),
     (COUNT, "geometric", {"noise": "geometric"}),
     (COUNT, "bootstrap", {"estimator": "bootstrap", "noise": "gaussian"}),
-    (RATE, "bootstrap", {"noise": "gaussian"}),
+    (RATE, "bootstrap", {"estimator": "bootstrap", "noise": "gaussian"}),
+    (RATE, "moments", {"noise": "gaussian"}),
 ]
 
 

@@ -37,11 +37,13 @@ WRITTEN: dict[str, tuple[Any, dict[str, Any], str | None]] = {
         "age:0.5:0:100:1",
     ),
     "ratio": (hg.ratio("tax", "pay"), {"column": "tax", "denominator": "pay"}, "tax/pay"),
+    "covariance": (hg.covariance("tax", "pay"), {"column": "tax", "second": "pay"}, "tax/pay"),
+    "correlation": (hg.correlation("tax", "pay"), {"column": "tax", "second": "pay"}, "tax/pay"),
 }
 
 
 def test_every_statistic_is_written_here_and_exported() -> None:
-    assert set(WRITTEN) | {"bootstrap"} == set(entries())
+    assert set(WRITTEN) | {"bootstrap", "function"} == set(entries())
     assert all(getattr(hg, name) is entry.ask for name, entry in entries().items())
 
 

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.estimate import normal_quantile, parse_level
+from hedgerow.inference.estimate import RecordedBasis, normal_quantile, parse_level
 from hedgerow.inference.joint.functions import (
     Axis,
     Correlation,
@@ -31,10 +31,11 @@ from hedgerow.inference.joint.functions import (
     Numbers,
     Ratio,
     SmoothFunction,
+    UserFunction,
     gradient,
     value_of,
 )
-from hedgerow.inference.joint.totals import SideBySide, influence_range
+from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
 from hedgerow.inference.moments import RELIABLE_SDS, MeanErrors, NoisyMoments, mean_errors, mean_interval_basis
 from hedgerow.inference.noise_law import averaged_law, quantiles_of
 from hedgerow.inference.score import Quadratic, ScoreArrays, correction
@@ -135,6 +136,17 @@ class JointBasis:
     """The numbers of one estimate, as it holds them: `JointEstimates` of one row."""
 
     one: JointEstimates
+
+    def __reduce__(self) -> tuple[type[JointBasis] | type[RecordedBasis], tuple[object, ...]]:
+        # A function of the user's own is not sent along, only the usual interval that it has.
+        if not isinstance(self.one.function, UserFunction):
+            return JointBasis, (self.one,)
+        return RecordedBasis, (*self.interval(0.95, "moments"), 0.95, "moments")
+
+    @property
+    def totals(self) -> JointTotals:
+        """The noisy moments of the cell that it was read from."""
+        return self.one.cells.blocks[0]
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts
+from hedgerow.release.designs.joint import JointStatistic, degree_of, joint_release
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
 from hedgerow.release.designs.unit_bootstrap import unit_design
@@ -26,10 +29,88 @@ _REASONS: dict[str, str] = {
     "gaussian": "plain counts: Gaussian noise composes best with the rest of this release",
     "moments": "one vector release gives the estimate and its standard error, narrower than any bootstrap of a mean",
     "bootstrap": "a statistic of one's own has no cheap second moment, so its error comes from resamples",
+    "joint": "one vector of joint moments gives all smooth functions of means with their errors: {chosen}{other}",
 }
 
 
-def laws_of_counts(request: Request) -> Sequence[NoiseLaw]:
+_Group = tuple[Missing, tuple[str, ...]]
+_MOST_DEGREE, _FEW = 8, 4
+
+
+def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
+    """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
+    smooth = isinstance(statistic, Smooth) and bool(statistic.powers) and facts.limit is None
+    replicated = request.n_resamples is not None or request.interval is not None
+    return smooth and request.estimator in ("auto", "moments") and not replicated and not request.membership
+
+
+def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatistic]:
+    """Return the designs of the statistics that are read from joint moments, by their place in the request.
+
+    Statistics share a release if the same records count: all of them where columns are complete, else those of the
+    same columns; and if products of all their columns are not of too high a degree.
+
+    Raises
+    ------
+    ParameterError
+        HG114: the midpoint for a missing value.
+    """
+    groups: dict[_Group, list[int]] = {}
+    for place, (statistic, missing) in enumerate(zip(request.statistics, request.policies, strict=True)):
+        if is_joint(statistic, request, facts):
+            _check_midpoint(statistic, missing)
+            columns = tuple(sorted(statistic.columns)) if missing is Missing.DROP else ()
+            groups.setdefault((missing, columns), []).append(place)
+    groups = dict(_divided(groups, request.statistics))
+    alone = all(is_joint(one, request, facts) for one in request.statistics)
+    found: dict[int, JointStatistic] = {}
+    for (missing, _), places in groups.items():
+        asked = [one for place in places if isinstance(one := request.statistics[place], Smooth)]
+        budget = (
+            request.budget
+            if alone and len(groups) == 1
+            else _part(request, sum(request.shares[place] for place in places))
+        )
+        laws = _laws_of_joint(request, len(groups) if alone else 0)
+        release = joint_release(asked, request.by, facts, missing, budget=budget, laws=laws)
+        other = release.choice.runner_up
+        beside = "" if other is None else f" (next best: {other})"
+        reason = _REASONS["joint"].format(chosen=release.choice.name, other=beside)
+        for k, (place, one) in enumerate(zip(places, asked, strict=True)):
+            found[place] = JointStatistic(one, release, k, reason)
+    return found
+
+
+def _divided(groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]) -> Iterator[tuple[_Group, list[int]]]:
+    """Yield groups whose products are of a degree that integers can hold: those of the same columns at least."""
+    for (missing, columns), places in groups.items():
+        if degree_of([one for place in places if isinstance(one := statistics[place], Smooth)]) <= _MOST_DEGREE:
+            yield (missing, columns), places
+            continue
+        parts: dict[tuple[str, ...], list[int]] = {}
+        for place in places:
+            parts.setdefault(tuple(sorted(statistics[place].columns)), []).append(place)
+        yield from (((missing, part), own) for part, own in parts.items())
+
+
+def _laws_of_joint(request: Request, releases: int) -> tuple[Law, ...]:
+    """Return the laws that so many joint releases may take; 0: beside others, with which Gaussian noise composes best.
+
+    Of a few numbers in all Laplace noise is less.
+    """
+    if request.noise == "laplace" or request.budget.delta == 0.0:
+        return (LAPLACE,)
+    if releases == 0 or request.noise != "auto":
+        return (GAUSSIAN,)
+    return (LAPLACE, GAUSSIAN) if releases == 1 else (LAPLACE,) if releases <= _FEW else (GAUSSIAN,)
+
+
+def _part(request: Request, share: float) -> Budget:
+    """Return about what a share of the noise precision buys: for the choice of weights alone."""
+    return Budget(max(request.budget.epsilon * math.sqrt(share), 1e-3), request.budget.delta)
+
+
+def laws_of_counts(request: Request, facts: PublicFacts) -> Sequence[NoiseLaw]:
     """Return the kinds of noise that counts may take at this budget.
 
     Raises
@@ -40,7 +121,7 @@ def laws_of_counts(request: Request) -> Sequence[NoiseLaw]:
     if request.draws is not None:
         return ("averaged-laplace",)
     if request.budget.delta == 0.0:
-        _check_pure(request)
+        _check_pure(request, facts)
         return ("geometric",)
     if request.noise == "laplace":
         return ("geometric",)
@@ -49,9 +130,11 @@ def laws_of_counts(request: Request) -> Sequence[NoiseLaw]:
     return ("geometric", "gaussian") if chosen else ("gaussian",)
 
 
-def _check_pure(request: Request) -> None:
+def _check_pure(request: Request, facts: PublicFacts) -> None:
     """Refuse what needs δ > 0 (HG117)."""
-    resampled = request.estimator == "bootstrap" or any(one.family == "function" for one in request.statistics)
+    resampled = request.estimator == "bootstrap" or any(
+        one.family == "function" and not is_joint(one, request, facts) for one in request.statistics
+    )
     if resampled or request.noise == "gaussian":
         raise ParameterError(
             "HG117",
@@ -123,13 +206,7 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
 
 
 def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
-    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
-        raise ParameterError(
-            "HG114",
-            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
-            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
-            remedy='Release it with missing="drop".',
-        )
+    _check_midpoint(statistic, missing)
     public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
     resampled: Resampled
     if isinstance(statistic, Smooth):
@@ -149,6 +226,17 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
         request.interval or "calibrated",
         ASKED if request.estimator == "bootstrap" else _REASONS["bootstrap"],
     )
+
+
+def _check_midpoint(statistic: Statistic, missing: Missing) -> None:
+    """Refuse a midpoint for missing values of what has none (HG114)."""
+    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
+        raise ParameterError(
+            "HG114",
+            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
+            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
+            remedy='Release it with missing="drop".',
+        )
 
 
 def _n_resamples(request: Request, facts: PublicFacts, share: float) -> int:

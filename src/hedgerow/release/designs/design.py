@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.errors import SpentError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
@@ -49,7 +49,7 @@ class Design(Protocol):
     """One statistic's way through a release."""
 
     @property
-    def query(self) -> Query:
+    def query(self) -> Query | SumsQuery:
         """The one question to the engine."""
         ...
 
@@ -67,8 +67,8 @@ class Design(Protocol):
         """Return the mechanism whose noise is the sensitivity divided by μ."""
         ...
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
-        """Add noise to the histogram's sums."""
+    def table(self, data: Any, mechanism: Single, source: NoiseSource, /) -> AdditiveTable:
+        """Add noise to what the engine answered: a `Histogram`, or `GridSums`."""
         ...
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:

@@ -1,12 +1,16 @@
 """One call, one release: what every statistic of a call needs, as joint moments asked, drawn and read together.
 
-Statistics are smooth functions of the means of some columns. Their moments are sums over the records in which all these
-columns have a value, so that covariances between the means are known too.
+Statistics are smooth functions of the means of features: columns u scaled to [−1, 1], and products of their powers,
+such as u² for a variance and u·v for a covariance. Their moments are sums over the records in which all these columns
+have a value, so that covariances between the means are known too.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -14,20 +18,30 @@ import numpy as np
 from hedgerow.engines.query import CellLabels, Indicator, SumsQuery, ValueOnGrid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import SmoothFunction, gradient
-from hedgerow.inference.joint.totals import JointTotals
+from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.description import Floats
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
+from hedgerow.mechanisms.laws import Law
+from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import PublicFacts, complete
+from hedgerow.release.designs.design import PublicFacts, complete, covers
 from hedgerow.release.designs.joint_choice import Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.statistics.statistic import Powers, Smooth
 
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
+# A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
+# some bits where their noise cannot be drawn, as at a small ε.
+_BITS, _COARSER = 80, (0, 5, 10)
+UNSURE = "The noise hides the number of records, or what is divided by: nothing is said beyond what is possible."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,7 @@ class JointDesign:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
-    powers: tuple[tuple[int, ...], ...] = ()
+    powers: Powers = ()
 
     def __post_init__(self) -> None:
         if self.facts.limit is not None:
@@ -81,9 +95,13 @@ class JointDesign:
         known = layout.presence == "public" and n is not None
         return Asked(layout, slopes, guess, known, self.facts.census, covariances=True, powers=self.powers)
 
-    def choice(self, budget: Budget) -> JointChoice:
+    @property
+    def _known_n(self) -> int | None:
+        return self.facts.n if self.facts.relation is Relation.REPLACE_ONE else None
+
+    def choice(self, budget: Budget, *, laws: Sequence[Law] = ()) -> JointChoice:
         """Return the mechanism of least forecast error, with the runner-up; from public facts."""
-        return choose_joint(self.asked, budget, self.facts.relation)
+        return choose_joint(self.asked, budget, self.facts.relation, laws=laws)
 
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
@@ -106,20 +124,7 @@ class JointDesign:
 
         Of a census, which has no sampling error, products are such that the features' estimated variance is 0.
         """
-        asked = self.asked
-        size = 1 + len(asked.features)
-        n = self.facts.n if self.facts.relation is Relation.REPLACE_ONE else None
-        # The upper triangle by rows, as the noise of totals is listed.
-        pairs = list(combinations_with_replacement(range(size), 2))
-        read = asked.pairs()
-        reading = mechanism.reading([asked.moment(a, b) for a, b in read], n=asked.n if asked.known else None)
-        moments = np.zeros((len(table.values), size, size))
-        rows, columns = np.array(read).T
-        moments[:, rows, columns] = moments[:, columns, rows] = reading.values(table.values)
-        mixing = np.zeros((len(pairs), reading.mixing.shape[1]))
-        mixing[: len(read)] = reading.mixing
-        powers = self.powers or None
-        found = JointTotals(moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:], mixing, table.noise_law, n, powers)
+        found = joint_totals(table, mechanism, self.asked, n=self._known_n)
         if not self.facts.census:
             return found
         # What is subtracted for the noise leaves no variance at all.
@@ -128,6 +133,225 @@ class JointDesign:
 
     def _slopes(self, function: SmoothFunction) -> Slopes:
         def slopes(totals: Floats) -> Floats:
-            return np.asarray(gradient(function, totals[None, :])[0], dtype=np.float64)
+            found = np.asarray(gradient(function, totals[None, :])[0], dtype=np.float64)
+            if np.isfinite(found).all() and found[1:].any():
+                return found
+            # Where the function has no slope every mean counts alike.
+            return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
 
         return slopes
+
+
+def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: Asked, *, n: int | None) -> JointTotals:
+    """Return the totals and products of features from the released numbers, with the noise that the table states."""
+    size = 1 + len(asked.features)
+    # The upper triangle by rows, as the noise of totals is listed.
+    pairs = list(combinations_with_replacement(range(size), 2))
+    read = asked.pairs()
+    wanted = [asked.moment(a, b) for a, b in read]
+    known = None if n is None or mechanism.layout.presence == "private" else float(n)
+    reading = mechanism.numbers.reading(wanted, table.noise_sd, n=known)
+    moments = np.zeros((len(table.values), size, size))
+    rows, columns = np.array(read).T
+    moments[:, rows, columns] = moments[:, columns, rows] = reading.values(table.values)
+    mixing = np.zeros((len(pairs), reading.mixing.shape[1]))
+    mixing[: len(read)] = reading.mixing
+    powers = asked.powers or None
+    return JointTotals(moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:], mixing, table.noise_law, n, powers)
+
+
+@dataclass(frozen=True, slots=True)
+class JointRelease:
+    """A joint design with the mechanism that was chosen for it; its noise is set by the budget of the whole call."""
+
+    design: JointDesign
+    choice: JointChoice
+
+    @property
+    def query(self) -> SumsQuery:
+        """The one question to the engine: the same for every amount of noise."""
+        return self.design.query(self.choice.mechanism)
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the chosen law, basis and weights at μ; with Laplace noise at ε = √2·μ: sd 1/μ at sensitivity 1."""
+        chosen = self.choice.mechanism
+        precision = mu * math.sqrt(2.0) if chosen.law == "laplace" else mu
+        return joint_moments(chosen.noise_law, chosen.layout, chosen.weights(), precision, self.design.facts.relation)
+
+    def totals(self, table: AdditiveTable) -> JointTotals:
+        """Return the released moments."""
+        return self.design.totals(table, self.choice.mechanism)
+
+    def names(self) -> list[str]:
+        """Return each feature in the columns' own units."""
+        scaled = []
+        for value in self.design.values:
+            assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
+            scaled.append(f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})")
+        return [
+            " * ".join(
+                name if power == 1 else f"{name}^{power}" for name, power in zip(scaled, each, strict=True) if power
+            )
+            for each in self.design.asked.features
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class JointStatistic:
+    """One statistic of a joint release. All of a release are asked, priced and drawn once.
+
+    Attributes
+    ----------
+    statistic : Smooth
+    release : JointRelease
+    place : int
+        Which of the release's functions it is.
+    reason : str
+        Why this method, in a sentence.
+    """
+
+    statistic: Smooth
+    release: JointRelease
+    place: int
+    reason: str
+
+    @property
+    def query(self) -> SumsQuery:
+        """The question of the whole release."""
+        return self.release.query
+
+    @property
+    def method(self) -> str:
+        """Name of the method, as in the contract."""
+        return "moments"
+
+    @property
+    def missing(self) -> Missing:
+        """What becomes of a record in which a value is missing."""
+        return self.release.design.missing
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the mechanism of the whole release."""
+        return self.release.mechanism(mu)
+
+    def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Return the noisy numbers of the whole release."""
+        if not isinstance(mechanism, JointMoments) or not isinstance(data, GridSums):
+            raise TypeError(f"{mechanism.type} releases no joint moments")
+        return self.release.design.table(data, mechanism, source)
+
+    def estimates(self, table: AdditiveTable) -> Cells:
+        """Return one estimate a cell."""
+        design = self.release.design
+        read = estimate(design.functions[self.place], SideBySide((self.release.totals(table),)))
+        words = covers(self.statistic, design.facts)
+        subject = Subject(self.statistic.name, self.statistic.column, self.method, words, UNSURE, self._rounded())
+        clear = read.reliable & np.isfinite(read.standard_error)
+        sampling = np.zeros_like(read.sampling_error) if design.facts.census else read.sampling_error
+        errors = np.where(clear, sampling, math.nan), np.where(clear, read.privacy_error, math.nan)
+        return Cells.plain(subject, table.cells, read.value, errors, read, reliable=read.reliable)
+
+    def noise_sd(self, mechanism: JointMoments) -> float:
+        """Return the standard deviation of the noise on the sum of the statistic's first column, in its unit."""
+        design = self.release.design
+        column, grid = self.statistic.grids[0]
+        at = next(i for i, value in enumerate(design.values) if value.column == column)
+        reading = mechanism.reading([((at, 1),)], n=design.facts.n)
+        return math.sqrt(float(reading.covariance[0, 0])) * grid.half_range
+
+    def _rounded(self) -> str | None:
+        """Return a remark where values on a declared grid are rounded to a coarser one."""
+        grids = {value.column: value.grid for value in self.release.design.values if isinstance(value, ValueOnGrid)}
+        coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
+        steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
+        return f"Values are rounded to steps between the bounds: {steps}." if coarse else None
+
+
+def joint_release(
+    statistics: Sequence[Smooth],
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+    *,
+    budget: Budget,
+    laws: Sequence[Law],
+) -> JointRelease:
+    """Return the joint release of smooth statistics, on the finest grids whose noise fits 64-bit integers.
+
+    Raises
+    ------
+    UncertifiedError
+        HG401: none does.
+    """
+    for coarser in _COARSER:
+        design = joint_design(statistics, by, facts, missing, coarser=coarser)
+        try:
+            return JointRelease(design, design.choice(budget, laws=laws))
+        except UncertifiedError:
+            if coarser == _COARSER[-1]:
+                raise
+    raise AssertionError("unreachable")
+
+
+def degree_of(statistics: Sequence[Smooth]) -> int:
+    """Return the degree of the longest product of moments of a joint release; 0 where features are columns alone.
+
+    >>> from hedgerow.statistics.variance import variance
+    >>> degree_of([variance("age", bounds=(0, 100))])
+    4
+    """
+    highest: dict[_Key, int] = {}
+    for statistic in statistics:
+        for i, named in enumerate(statistic.grids):
+            highest[_key(*named)] = max(highest.get(_key(*named), 1), *(power[i] for power in statistic.powers))
+    plain = all(sum(power) == 1 for statistic in statistics for power in statistic.powers)
+    return 0 if plain else 2 * sum(highest.values())
+
+
+def joint_design(
+    statistics: Sequence[Smooth],
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+    *,
+    coarser: int = 0,
+) -> JointDesign:
+    """Return the joint release of smooth statistics: each feature once, however many of them need it.
+
+    Columns are on grids of so many bits less than usual, `coarser`.
+    """
+    degree = degree_of(statistics)
+    bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
+    keys = dict.fromkeys(_key(*named) for statistic in statistics for named in statistic.grids)
+    places = {key: place for place, key in enumerate(keys)}
+    values = tuple(ValueOnGrid(key[0], _joint_grid(key, bits, kept=not degree and not coarser)) for key in keys)
+    # Columns first, in order: the place of a column alone is that of its value.
+    named = [_whole(power, one, places) for one in statistics for power in one.powers]
+    powers = tuple(sorted(dict.fromkeys(named), key=lambda power: (sum(power), tuple(-p for p in power))))
+    at = {power: place for place, power in enumerate(powers, start=1)}
+    functions = tuple(
+        one.of_moments({power: at[_whole(power, one, places)] for power in one.powers}) for one in statistics
+    )
+    return JointDesign(values, functions, by, facts, missing, powers if degree else ())
+
+
+_Key = tuple[str, Fraction, Fraction, int]
+
+
+def _key(column: str, grid: Grid) -> _Key:
+    return column, grid.lower, grid.upper, grid.steps if grid.declared else 0
+
+
+def _joint_grid(key: _Key, bits: int, *, kept: bool) -> Grid:
+    """Return the grid of a column: the declared one where it is not too fine, else one of 2^bits steps."""
+    _, lower, upper, declared = key
+    steps = declared if declared and (kept or declared <= 2**bits) else 2**bits
+    return Grid(lower, upper, steps, steps == declared)
+
+
+def _whole(power: tuple[int, ...], statistic: Smooth, places: Mapping[_Key, int]) -> tuple[int, ...]:
+    """Return the powers of a statistic's columns among all columns of the release."""
+    found = [0] * len(places)
+    for (column, grid), degree in zip(statistic.grids, power, strict=True):
+        found[places[_key(column, grid)]] += degree
+    return tuple(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from hedgerow.engines.query import ValueOnGrid
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.noise_law import quantiles_of
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     Counts,
     Moments,
@@ -27,6 +28,7 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ReadCell, ResampledMean, ResampledSmooth
 from hedgerow.release.forecast.guess import law_on_grid
@@ -35,6 +37,8 @@ Floats = NDArray[np.float64]
 _LAWS = 40_000
 _NODES = {"count": 3}
 _CHI_SQUARE_NODES = 5
+_RECORDS, _NOISES = 4096, 256
+_PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,45 @@ def expected_replicates(
     covariance = mechanism.rate * records * second + np.diag(noise_sd**2)
     read = _read(design, mean, covariance, noise_sd)
     return _over_spread(design, read, level)
+
+
+def expected_joint(
+    design: JointStatistic,
+    mechanism: Single,
+    moments: Mapping[str, tuple[float, float]],
+    *,
+    records: float,
+    level: float,
+) -> Reading:
+    """Return the expected errors of a function of joint moments, each column beta with its (mean, sd), independent."""
+    if not isinstance(mechanism, JointMoments):
+        raise TypeError(f"{mechanism.type} releases no joint moments")
+    joint = design.release.design
+    # One record each of many: a Kronecker sequence through the laws of the columns.
+    places = np.modf(np.arange(1, _RECORDS + 1)[:, None] * np.modf(np.sqrt(_PRIMES[: len(joint.values)]))[0])[0]
+    scaled = np.empty_like(places)
+    for column, value in enumerate(joint.values):
+        assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
+        index, probability = law_on_grid(value.grid, *moments[value.column], most=1025)
+        at = np.searchsorted(np.cumsum(probability), places[:, column])
+        scaled[:, column] = 2.0 * index[np.minimum(at, len(index) - 1)] / value.grid.steps - 1.0
+    each = mechanism.record_means(scaled)
+    rng = np.random.default_rng(20)
+    spread, law = mechanism.noise_sds(), mechanism.noise_law.name
+    shape = _NOISES, len(spread)
+    drawn = rng.standard_normal(shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), shape)
+    values = records * each + spread * drawn
+    read = design.estimates(AdditiveTable(({},) * _NOISES, mechanism.names, values, spread, law))
+    low, high = read.interval(level)
+    width = float(np.mean(high - low))
+    clear = ~np.isnan(read.sampling_error)
+    if clear.mean() < 0.5:
+        return Reading(None, None, None, width, False)
+    sampling, privacy = read.sampling_error[clear], read.privacy_error[clear]
+    # The mean standard error is forecast, divided in proportion to the mean squares of its parts.
+    rate = float(np.hypot(sampling, privacy).mean()) / math.sqrt(float((sampling**2 + privacy**2).mean()))
+    parts = (rate * math.sqrt(float(np.mean(part**2))) for part in (sampling, privacy))
+    return Reading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
 
 
 def _read(design: BootstrapDesign, mean: Floats, covariance: Floats, noise_sd: Floats) -> ReadCell:

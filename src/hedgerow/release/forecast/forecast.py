@@ -14,21 +14,25 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from hedgerow.engines.query import ValueOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import shown, whole
 from hedgerow.facts.printed import for_terminal
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.certificate import round_up
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import Moments, ResampledGaussian, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
+from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ResampledMean, ResampledSmooth
 from hedgerow.release.forecast.expected import (
     Reading,
     expected_counts,
+    expected_joint,
     expected_moments,
     expected_replicates,
     mean_law,
@@ -36,6 +40,7 @@ from hedgerow.release.forecast.expected import (
 )
 from hedgerow.release.forecast.guess import Guess, parse_guesses
 from hedgerow.statistics.count import Count
+from hedgerow.statistics.statistic import NamedGrid
 
 if TYPE_CHECKING:
     from hedgerow.release.plan import Plan
@@ -177,13 +182,16 @@ def _expected(
     k = design.n_resamples if isinstance(design, BootstrapDesign) else None
     about = (statistic.name, statistic.column, design.method, design.reason, k, cells)
     noise = _noise_sd(design, item.mechanism)
-    known = isinstance(design, (BootstrapDesign, MomentsDesign, CountsDesign))
+    known = isinstance(design, (BootstrapDesign, MomentsDesign, CountsDesign, JointStatistic))
     if records is None or not known:
         said = (
             "the number of records is private and was not guessed" if known else "not forecast: units of several rows"
         )
         return Expected(*about, None, noise, None, None, None, None, level, False, said)
-    tried = _readings(item, design, columns, records, level)
+    if isinstance(design, JointStatistic):
+        tried = _joint(design, item.mechanism, guesses, records, level)
+    else:
+        tried = _readings(item, design, columns, records, level)
     reading, said, value = max(tried, key=lambda one: one[0].width)
     half = reading.width / 2 if math.isfinite(reading.width) else None
     possible = statistic.possible(records)
@@ -246,17 +254,10 @@ def _bootstrapped(
     resampled = design.resampled
     statistic = resampled.statistic
     if isinstance(resampled, ResampledSmooth):
-        pairs, words = [], []
-        for guess, (column, grid) in zip(columns, resampled.statistic.grids, strict=True):
-            # The worst law for a function of one's own is not known, so the uniform one stands in.
-            full = Guess(grid.centre, 2 * grid.half_range * _ASSUMED) if not guess.of_values else guess
-            mean, sd = sorted(full.moments(column, grid), key=lambda pair: abs(pair[0] - grid.centre))[0]
-            pairs.append((mean, sd))
-            words.append(f"{column} beta with mean {mean:.4g}, sd {sd:.4g}" + " (assumed)" * (not guess.of_values))
-        law = smooth_law(resampled, pairs)
-        read = expected_replicates(design, mechanism, law, records=records, level=level)
-        independent = ", independent" if len(words) > 1 else ""
-        return [(read, "; ".join(words) + independent, None)]
+        named = {column: guess for (column, _), guess in zip(resampled.statistic.grids, columns, strict=True)}
+        pairs, said = _laws(resampled.statistic.grids, named)
+        law = smooth_law(resampled, list(pairs.values()))
+        return [(expected_replicates(design, mechanism, law, records=records, level=level), said, None)]
     if not isinstance(resampled, ResampledMean):
         one = np.ones(1), np.ones((1, 1))
         read = expected_replicates(design, mechanism, one, records=records, level=level)
@@ -272,6 +273,29 @@ def _bootstrapped(
         value = mean * records if statistic.is_total else mean
         made.append((read, _said(columns[0], mean, sd), value))
     return made
+
+
+def _joint(
+    design: JointStatistic, mechanism: Single, guesses: Mapping[str, Guess], records: float, level: float
+) -> list[tuple[Reading, str, float | None]]:
+    joint = design.release.design
+    grids = [(value.column, value.grid) for value in joint.values if isinstance(value, ValueOnGrid)]
+    pairs, _ = _laws(grids, guesses)
+    said = _laws(design.statistic.grids, guesses)[1]
+    return [(expected_joint(design, mechanism, pairs, records=records, level=level), said, None)]
+
+
+def _laws(grids: Sequence[NamedGrid], guesses: Mapping[str, Guess]) -> tuple[dict[str, tuple[float, float]], str]:
+    """Return the (mean, sd) of columns, and the same in words."""
+    pairs, words = {}, []
+    for column, grid in grids:
+        guess = guesses.get(column, Guess())
+        # The worst law for a function of several means is not known, so the uniform one stands in.
+        full = guess if guess.of_values else Guess(grid.centre, 2 * grid.half_range * _ASSUMED)
+        mean, sd = sorted(full.moments(column, grid), key=lambda pair: abs(pair[0] - grid.centre))[0]
+        pairs[column] = (mean, sd)
+        words.append(f"{column} beta with mean {mean:.4g}, sd {sd:.4g}" + " (assumed)" * (not guess.of_values))
+    return pairs, "; ".join(words) + (", independent" if len(words) > 1 else "")
 
 
 def _said(guess: Guess, mean: float, sd: float) -> str:
@@ -295,6 +319,8 @@ def _noise_sd(design: Design, mechanism: Single) -> float:
         unit = (high - low) / (design.layout.stride * design.layout.steps)
         place = list(mechanism.noise.coordinates()).index("total")
         return float(mechanism.spread[place]) * unit
+    if isinstance(mechanism, JointMoments) and isinstance(design, JointStatistic):
+        return design.noise_sd(mechanism)
     if isinstance(mechanism, ResampledGaussian) and isinstance(design, BootstrapDesign):
         resampled = design.resampled
         unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0

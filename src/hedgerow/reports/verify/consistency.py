@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.relation import Relation
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     CellTotals,
     Counts,
@@ -28,6 +29,7 @@ from hedgerow.mechanisms.mechanism import (
     parts_of,
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
+from hedgerow.release.joint_record import noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
 from hedgerow.reports.verify.priced_errors import Facts, possible_error, same_worth
 
@@ -53,9 +55,9 @@ NOT_CHECKED = (
     "Whether this mechanism is the one that ran, on these data, with noise that nobody saw; or whether a number, its "
     "errors and its mechanism were all changed together.",
     "The estimates, their sampling errors and their intervals. Nor the privacy error of a statistic of one's own, of a "
-    "quantile, ratio, variance or correlation, of the margins of a table, and of most scores and models; that of a "
-    "mean or a share whose number of records is private is checked for its size alone, that of totals with bounds by "
-    "cell up to one factor for all.",
+    "quantile, ratio, variance, covariance or correlation, of the margins of a table, and of most scores and models; "
+    "that of a mean or a share whose number of records is private is checked for its size alone, that of totals with "
+    "bounds by cell up to one factor for all.",
     "What a page shows around the record that it holds, and other releases from the same data.",
 )
 """What no record can show about itself."""
@@ -139,6 +141,8 @@ class _Numbers:
     def __init__(self, record: Mapping[str, Any], certificate: Certificate) -> None:
         self._certificate = certificate
         self._entries: Sequence[Entry] = record["estimates"]
+        self._joint: Sequence[Entry] = record.get("joint", ())
+        self._census = record["release"]["target"] == str(Target.FILE)
         self._missing = str(record["release"]["missing"])
         n = record["release"]["n"]
         columns = {entry["column"] for entry in self._entries if entry["column"] is not None}
@@ -155,8 +159,13 @@ class _Numbers:
         for column in sorted(self._facts.complete):
             if declared_complete(column) not in self._certificate.assumptions:
                 yield "Values are taken as complete, as declared, and the certificate does not say so."
-        left = list(self._entries)
-        for part in parts_of(self._certificate.mechanism):
+        parts = parts_of(self._certificate.mechanism)
+        yield from self._of_joint([part for part in parts if isinstance(part, JointMoments)])
+        read = {place for one in self._joint for place in one["estimates"]}
+        left = [entry for place, entry in enumerate(self._entries) if place not in read]
+        for part in parts:
+            if isinstance(part, JointMoments):
+                continue
             left = yield from self._public(left)
             size = self._size(part, left[0] if left else None)
             group, left = left[:size], left[size:]
@@ -167,6 +176,30 @@ class _Numbers:
         left = yield from self._public(left)
         if left:
             yield "It has more numbers than its mechanism makes: some have no price."
+
+    def _of_joint(self, parts: Sequence[JointMoments]) -> Iterator[str]:
+        """Yield where joint moments on record are not those of their mechanisms."""
+        places = [place for one in self._joint for place in one["estimates"]]
+        if len(parts) != len(self._joint) or len(set(places)) < len(places):
+            yield "It has fewer numbers than its mechanism makes, or others than it can make."
+            return
+        for part, one in zip(parts, self._joint, strict=True):
+            group = [self._entries[place] for place in one["estimates"]]
+            cells = [cell["cell"] for cell in one["cells"]]
+            repeated = [entry["cell"] for entry in group] != cells * (len(group) // max(len(cells), 1))
+            of_moments = all((entry["method"], entry["n_resamples"]) == ("moments", None) for entry in group)
+            if not group or part.released_cells != len(cells) or repeated or not of_moments:
+                yield "Its numbers are not of the statistic, the cells or the method of its mechanism."
+                return
+            for first in group[:: len(cells)]:
+                yield from self._presence(part, first)
+            powers = tuple(tuple(int(power) for power in each) for each in one["powers"])
+            priced = noise_covariance(part, powers, n=self._facts.n, census=self._census)
+            found = np.array(one["noise_covariance"], dtype=np.float64)
+            if found.shape != priced.shape or not np.allclose(found, priced, rtol=1e-6, atol=1e-9 * priced.max()):
+                yield "The noise beside the joint moments is not that of its mechanism."
+            if any(entry["privacy_error"] is None and entry["reliable"] for entry in group):
+                yield "A number is called reliable, and has no error."
 
     def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
         """Pass over numbers that are public, and return the rest."""
@@ -211,7 +244,7 @@ class _Numbers:
 
     def _presence(self, part: Single, first: Entry) -> Iterator[str]:
         """Yield where a price rests on records whose presence is public, and the record does not say that it is."""
-        if isinstance(part, Moments):
+        if isinstance(part, (Moments, JointMoments)):
             public, cells = part.layout.presence == "public", part.layout.cells
         else:
             public, cells = isinstance(part, ResampledGaussian) and part.presence == "public", 1

@@ -174,12 +174,12 @@ def choose_by_cell(
     if statistic.column is None or missing is Missing.MIDPOINT:
         raise _unserved("a count" if statistic.is_count else 'missing="midpoint"')
     limits = bounds_of_cells(cell_bounds, request.by, statistic.column, statistic.grid)
+    public = PublicFacts(protection.relation, protection.unit, protection.target, n)
     # Says that Gaussian noise needs δ > 0, as for any release.
-    laws_of_counts(request)
+    laws_of_counts(request, public)
     laws: tuple[Law, ...] = ("geometric",) if named == "laplace" or request.budget.delta == 0.0 else ("gaussian",)
     if named == "auto" and request.budget.delta > 0.0:
         laws = ("geometric", "gaussian")
-    public = PublicFacts(protection.relation, protection.unit, protection.target, n)
     scalings: tuple[Scaled, ...] = ("per-cell", "whole-table")
     wanted = [one for one in scalings if sensitivity in ("auto", one)]
     plans = {(one, law): _planned(request, public, statistic, one, law, limits) for one in wanted for law in laws}

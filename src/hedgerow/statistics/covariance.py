@@ -1,0 +1,112 @@
+"""The covariance of two clamped columns, divisor N − 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, overload
+
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import Field, asked_of_pair, entry_of_pair
+from hedgerow.statistics.statistic import COUNT, Feature, NamedGrid, NeedsBounds, Places, Powers, Smooth, Totals
+
+if TYPE_CHECKING:
+    from hedgerow.inference.joint.functions import SmoothFunction
+    from hedgerow.statistics.statistic import Columns, Floats
+
+
+class Covariance(Smooth):
+    """The covariance of two clamped columns."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "covariance"
+
+    @classmethod
+    def of(cls, grids: Sequence[NamedGrid]) -> Covariance:
+        """Return the covariance of two columns on their grids."""
+        most = grids[0][1].half_range * grids[1][1].half_range
+        features = features_of(grids, _POWERS)
+        return cls(cls.kind, tuple(grids), features, _Covariance(most), -1.01 * most, 1.01 * most)
+
+    @property
+    def powers(self) -> Powers:
+        """u, v and u·v."""
+        return _POWERS
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return E xy − E x·E y, without the bias of the product."""
+        from hedgerow.inference.joint import functions
+
+        return functions.Covariance(self.axis(0, places), self.axis(1, places), places[1, 1])
+
+
+_POWERS = ((1, 0), (0, 1), (1, 1))
+
+
+@overload
+def covariance(first: str, second: str, *, bounds: None = None) -> NeedsBounds: ...
+@overload
+def covariance(first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]]) -> Covariance: ...
+@takes()
+def covariance(
+    first: str, second: str, *, bounds: Mapping[str, tuple[float, ...]] | None = None
+) -> Covariance | NeedsBounds:
+    """Ask for the covariance (divisor N − 1) of two clamped columns, with bounds as in `ratio`.
+
+    >>> covariance("age", "income", bounds={"age": (0, 100), "income": (0, 10)}).column
+    'age, income'
+    """
+    return asked_of_pair("covariance", (first, second), bounds, Covariance.of, second="second")
+
+
+def features_of(grids: Sequence[NamedGrid], powers: Powers) -> tuple[Feature, ...]:
+    """Return products of powers of columns, each scaled to [−1, 1], as features of replicates."""
+    scaled = tuple((column, grid.centre, grid.half_range) for column, grid in grids)
+    return tuple(
+        Feature(name_of(power), 0.0 if all(one % 2 == 0 for one in power) else -1.0, 1.0, _Product(scaled, power))
+        for power in powers
+    )
+
+
+def name_of(power: tuple[int, ...]) -> str:
+    """Return the name of a product of powers.
+
+    >>> name_of((1, 1)), name_of((0, 2))
+    ('1 1', '0 2')
+    """
+    return " ".join(map(str, power))
+
+
+def covariance_of_totals(totals: Totals, *names: str) -> float:
+    """Return the covariance of u and v from the totals of u, v and u·v, by their names; NaN without records."""
+    first, second, product = names
+    n = totals[COUNT]
+    return (totals[product] - totals[first] * totals[second] / n) / (n - 1.0) if n > 1.0 else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    # Functions with names, and not closures: a release that asked for them can be pickled.
+    scaled: tuple[tuple[str, float, float], ...]
+    power: tuple[int, ...]
+
+    def __call__(self, values: Columns) -> Floats:
+        pairs = [(one, power) for one, power in zip(self.scaled, self.power, strict=True) if power]
+        parts = [((values[column] - centre) / half) ** power for (column, centre, half), power in pairs]
+        made: Floats = parts[0]
+        for part in parts[1:]:
+            made = made * part
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Covariance:
+    half: float
+
+    def __call__(self, totals: Totals) -> float:
+        return self.half * covariance_of_totals(totals, *map(name_of, _POWERS))
+
+
+SECOND = ("second", Field("text", "The second column of a covariance or a correlation."))
+ENTRY = entry_of_pair(covariance, 10, "A covariance of two columns, clamped to LO and HI.", SECOND)

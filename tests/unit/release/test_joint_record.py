@@ -1,0 +1,92 @@
+"""Joint moments on record: read back, held against their mechanism, sent to another process, and who takes them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hedgerow as hg
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.release.result import Release, release_from_record
+from hedgerow.reports.verify.consistency import contradictions
+
+RNG = np.random.default_rng(3)
+AGE = np.clip(RNG.normal(45.0, 15.0, 3000), 0, 100)
+TABLE = pa.table({"age": AGE, "pay": np.clip(AGE * RNG.uniform(0, 2, 3000), 0, 200), "sex": RNG.integers(0, 2, 3000)})
+BOUNDS = {"age": (0, 100), "pay": (0, 200)}
+ASKED = [
+    hg.correlation("age", "pay", bounds=BOUNDS),
+    hg.function(lambda t: t["pay"] / (1.0 + t["age"]), columns=BOUNDS, name="own"),
+    hg.ratio("pay", "age", bounds=BOUNDS),
+]
+
+
+def released(relation: str = "replace-one", target: str = "population", **options: Any) -> Release:
+    return hg.open(TABLE, relation=relation, target=target).release(ASKED, **({"epsilon": 2.0} | options))
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("target", ["population", "file"])
+@pytest.mark.parametrize("by", [None, {"sex": [0, 1]}])
+def test_a_record_fits_its_mechanism_and_is_read_back(relation: str, target: str, by: Any) -> None:
+    release = released(relation, target, by=by)
+    assert release.certificate is not None and isinstance(release.certificate.mechanism, JointMoments)
+    record = json.loads(release.to_json())
+    assert contradictions(record, release.certificate) == ()
+    assert release_from_record(release.to_json()).to_json() == release.to_json()
+    (joint,) = record["joint"]
+    assert joint["features"][0] == "((age - 50) / 50)" and len(joint["cells"]) == (2 if by else 1)
+    assert joint["estimates"] == list(range(6 if by else 3))
+    if target == "file":
+        assert all(one.sampling_error == 0.0 for one in release if one.reliable)
+    for change in ("noise", "cell", "fewer", "without"):
+        faulty = copy.deepcopy(record)
+        if change == "noise":
+            faulty["joint"][0]["noise_covariance"][1][1] *= 0.9
+        elif change == "cell":
+            faulty["joint"][0]["cells"].append(faulty["joint"][0]["cells"][0])
+        elif change == "fewer":
+            faulty["joint"][0]["estimates"].pop()
+        else:
+            del faulty["joint"]
+        assert contradictions(faulty, release.certificate), change
+
+
+def test_another_process_has_the_usual_interval_of_a_function_of_ones_own() -> None:
+    release = released()
+    again = pickle.loads(pickle.dumps(release))
+    assert again.to_json() == release.to_json()
+    assert again[0].confidence_interval(0.8) == release[0].confidence_interval(0.8)
+    with pytest.raises(hg.ParameterError, match="HG108"):
+        again[1].confidence_interval(0.8)
+
+
+def test_replicates_are_taken_by_name_and_beside_other_statistics_noise_composes() -> None:
+    for options in ({"estimator": "bootstrap"}, {"n_resamples": 20}, {"interval": "conservative"}):
+        assert {one.method for one in released(**options)} == {"bootstrap"}
+    mixed = hg.open(TABLE, relation="replace-one").release([*ASKED, hg.count()], by={"sex": [0, 1]}, epsilon=1.0)
+    assert [one.method for one in mixed] == ["moments"] * 6 + [mixed[6].method] * 2
+    assert mixed.certificate is not None and contradictions(json.loads(mixed.to_json()), mixed.certificate) == ()
+    pure = released(delta=0)
+    assert pure.certificate is not None and pure.certificate.delta == 0.0
+
+
+def test_statistics_of_other_columns_lose_no_records_to_missing_values() -> None:
+    holes = TABLE.append_column("bonus", pa.array([None, 1.0] * 1500))
+    asked = [hg.variance("age", bounds=(0, 100)), hg.variance("bonus", bounds=(0, 2))]
+    release = hg.open(holes, relation="add-remove").release(asked, epsilon=50.0)
+    assert release[0].estimate == pytest.approx(AGE.var(), rel=0.02)
+    counts = [joint["cells"][0]["sums"][0] for joint in release.joint]
+    assert counts == pytest.approx([3000, 1500], abs=5)
+
+
+def test_a_grid_too_fine_for_products_is_said() -> None:
+    fine = hg.correlation("age", "pay", bounds={"age": (0, 100, 0.01), "pay": (0, 200, 1)})
+    release = hg.open(TABLE, relation="replace-one").release(fine, epsilon=1.0)
+    assert release[0].note == "Values are rounded to steps between the bounds: age to 1,024."
