@@ -207,3 +207,32 @@ def test_a_bare_certificate_says_when_the_cell_of_every_record_is_taken_as_publi
     joint = JointMoments("gaussian", JointLayout((JointFeature(10),), "public", cells), coordinates, ())
     told = verify_record(certify(joint, Relation.REPLACE_ONE, unit="row", delta=1e-6).to_dict()).protection
     assert any("Which cell each row belongs to" in text for text in told.not_covered) == (cells > 1)
+
+
+HIDDEN: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "another field of a release": lambda joint: joint.update(exact=[41.0]),
+    "another field of a cell": lambda joint: joint["cells"][1].update(exact=[41.0]),
+    "another sum": lambda joint: joint["cells"][1]["sums"].append(41.0),
+    "another second moment": lambda joint: [row.append(41.0) for row in joint["cells"][1]["second_moments"]],
+    "other numbers below the diagonal": lambda joint: joint["cells"][1]["second_moments"][1].__setitem__(0, 41.0),
+    "a feature that is there twice": lambda joint: [
+        joint[name].append(joint[name][0]) for name in ("features", "powers")
+    ],
+    "another law": lambda joint: joint.update(noise_law="averaged-laplace-3"),
+}
+
+
+@pytest.fixture(scope="module")
+def joint_record() -> dict[str, Any]:
+    people = pa.table({"age": [30.0, 50.0, 40.0] * 500, "wage": [1.0, 3.0, 9.0] * 500, "sex": [0, 1, 1] * 500})
+    asked = [hg.covariance("age", "wage", bounds={"age": (0, 100), "wage": (0, 10)})]
+    made = hg.open(people, relation="add-remove").release(asked, by={"sex": [0, 1]}, epsilon=1.0)
+    return dict(json.loads(made.to_json()))
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_joint_moments_hold_no_number_without_a_price(how: str, joint_record: dict[str, Any]) -> None:
+    assert verify_record(joint_record).holds
+    altered = copy.deepcopy(joint_record)
+    HIDDEN[how](altered["joint"][0])
+    assert not verify_record(altered).holds

@@ -191,6 +191,9 @@ class _Numbers:
             if not group or part.released_cells != len(cells) or repeated or not of_moments:
                 yield "Its numbers are not of the statistic, the cells or the method of its mechanism."
                 return
+            if not _joint_numbers_fit(part, one):
+                yield "It has more numbers than its mechanism makes: some have no price."
+                return
             for first in group[:: len(cells)]:
                 yield from self._presence(part, first)
             powers = tuple(tuple(int(power) for power in each) for each in one["powers"])
@@ -267,6 +270,24 @@ class _Numbers:
         if self._adjusted and entry["statistic"] == "count":
             low *= 0.0 if entry["method"] == "bootstrap" else (1.0 - 1.0 / cells) ** 0.5
         return bool(low * (1.0 - 1e-9) <= entry["privacy_error"] <= high)
+
+
+def _joint_numbers_fit(part: JointMoments, one: Entry) -> bool:
+    """Whether a record of joint moments has (N, Σf) and Σff' of its features by cell, and nothing else."""
+    fields = {"estimates", "features", "powers", "noise_law", "noise_covariance", "cells"}
+    powers = {tuple(power) for power in one["powers"]}
+    d, columns = len(powers), {len(power) for power in powers}
+    once = len(one["features"]) == len(one["powers"]) == d and columns == {len(part.layout.features)}
+    if set(one) != fields or not once or one["noise_law"] != part.noise_law.name:
+        return False
+    for cell in one["cells"]:
+        if set(cell) != {"cell", "sums", "second_moments"}:
+            return False
+        sums, moments = np.array(cell["sums"], dtype=np.float64), np.array(cell["second_moments"], dtype=np.float64)
+        # Both triangles are one: in the other there would be room for numbers without a price.
+        if sums.shape != (d + 1,) or moments.shape != (d, d) or not np.allclose(moments, moments.T, rtol=1e-9):
+            return False
+    return True
 
 
 def _serves(part: Single, statistic: str) -> bool:
