@@ -91,6 +91,7 @@ def function(
             rule="A function is asked for with a function of means and the columns that it reads.",
             finding="Found no columns." if columns == {} else f"Found {kind_of(statistic)} and {kind_of(columns)}.",
             remedy='For example hg.function(lambda t: t["tax"] / t["income"], columns={"tax": (0, 50), …}).',
+            shell="A function of means is asked for in Python.",
         )
     grids = tuple(grid_of(column, facts) for column, facts in columns.items())
     label, (low, high) = checked_label(name, statistic), checked_limits(limits)

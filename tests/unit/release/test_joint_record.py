@@ -89,4 +89,15 @@ def test_statistics_of_other_columns_lose_no_records_to_missing_values() -> None
 def test_a_grid_too_fine_for_products_is_said() -> None:
     fine = hg.correlation("age", "pay", bounds={"age": (0, 100, 0.01), "pay": (0, 200, 1)})
     release = hg.open(TABLE, relation="replace-one").release(fine, epsilon=1.0)
-    assert release[0].note == "Values are rounded to steps between the bounds: age to 1,024."
+    assert (release[0].note or "").endswith("Values are rounded to steps between the bounds: age to 1,024.")
+
+
+def test_a_sampling_error_that_the_noise_hides_is_said_to_be_hidden() -> None:
+    constant = pa.table({"x": [5.0] * 1000})
+    for target, said in (("population", True), ("file", False)):
+        survey = hg.open(constant, relation="replace-one", target=target)
+        notes = {bool(one.note and "hides" in one.note) for one in survey.release([RATE] * 20, epsilon=1.0)}
+        assert (True in notes) is said
+
+
+RATE = hg.function(lambda t: 2.0 * t["x"], columns={"x": (0, 10)}, name="twice")

@@ -31,7 +31,7 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import PublicFacts, complete, covers
+from hedgerow.release.designs.design import HIDDEN, PublicFacts, complete, covers
 from hedgerow.release.designs.joint_choice import Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -197,6 +197,17 @@ class JointRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class _Sampled(Cells):
+    """Numbers that have a sampling error, too small to be seen where it is 0."""
+
+    def note(self, index: int) -> str | None:
+        """Return what a reader must know about one number."""
+        said = Cells.note(self, index)
+        hidden = self.sampling_error[index] == 0.0
+        return " ".join([HIDDEN, *([said] if said else [])]) if hidden else said
+
+
+@dataclass(frozen=True, slots=True)
 class JointStatistic:
     """One statistic of a joint release. All of a release are asked, priced and drawn once.
 
@@ -249,7 +260,8 @@ class JointStatistic:
         clear = read.reliable & np.isfinite(read.standard_error)
         sampling = np.zeros_like(read.sampling_error) if design.facts.census else read.sampling_error
         errors = np.where(clear, sampling, math.nan), np.where(clear, read.privacy_error, math.nan)
-        return Cells.plain(subject, table.cells, read.value, errors, read, reliable=read.reliable)
+        kind = Cells if design.facts.census else _Sampled
+        return kind.plain(subject, table.cells, read.value, errors, read, reliable=read.reliable)
 
     def noise_sd(self, mechanism: JointMoments) -> float:
         """Return the standard deviation of the noise on the sum of the statistic's first column, in its unit."""
