@@ -89,7 +89,7 @@ def judge(setting: Setting, *, runs: int, seed: int) -> dict[str, Quality]:
     for place, (method, k) in enumerate(dict.fromkeys((m, k) for m, _, k in METHODS.values())):
         options = {} if k is None else {"n_resamples": k}
         estimates = simulated_means(setting.law, n=setting.n, runs=runs, rng=np.random.default_rng([seed, place]),
-                                    method=method, epsilon=epsilon, delta=DELTA, **options)  # fmt: skip
+                                    estimator=method, epsilon=epsilon, delta=DELTA, **options)  # fmt: skip
         for estimate in estimates:
             for name, (of, interval, replicates) in METHODS.items():
                 if (of, replicates) == (method, k):

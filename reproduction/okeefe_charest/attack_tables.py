@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,15 +119,9 @@ def attack_pair(
     def score(outputs: Floats) -> Floats:
         return np.asarray((step * (np.abs(outputs - second) - np.abs(outputs - first)) / b).sum(axis=1))
 
-    return threshold_attack(
-        _Sampler(first, b, step, noise),
-        _Sampler(second, b, step, noise),
-        score,
-        delta=0.0,
-        runs=runs,
-        alpha=alpha,
-        name="rows of D, likelihood ratio",
-    )
+    samplers = (_Sampler(side, b, step, noise) for side in (first, second))
+    found = threshold_attack(*samplers, score, delta=0.0, runs=runs, alpha=alpha)
+    return replace(found, name="rows of D, likelihood ratio")
 
 
 @dataclass(frozen=True, slots=True)
