@@ -35,8 +35,8 @@ from hedgerow.accounting.profile import bisect
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, copies
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, copies
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, Law
 from hedgerow.noise.lattice import LatticeNoise, on_lattice
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -122,7 +122,7 @@ class CellKind:
 
 
 @dataclass(frozen=True, slots=True)
-class CellTotals(Single):
+class CellTotals(Additive):
     """(Σ y, Σ y²) of each cell, y clamped to the cell's own bounds, plus integer noise of the cell's own width.
 
     Attributes
@@ -295,10 +295,6 @@ class CellTotals(Single):
         if kind.square is None:
             return np.array([y]), np.array([kind.total.in_units])
         return np.array([y, y * y]), np.array([kind.total.in_units, kind.square.in_units])
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell through one record."""
-        return self.noise_law.change(*self.contribution(record))
 
     @property
     def bits(self) -> Integers:

@@ -21,36 +21,21 @@ from hedgerow.mechanisms.description import (
     Neighbours,
     Quote,
     Record,
-    Score,
-    Single,
     across_or_one_sided,
 )
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, OneWidth, require_draws
 from hedgerow.noise.lattice import require_drawable, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 
 
-class Counts(Single):
+class Counts(OneWidth):
     """Counts of `cells` disjoint cells plus integers of noise of one law and width."""
 
     __slots__ = ()
     cells: int
-
-    def drawn(self) -> tuple[Law, float]:
-        """Return the law of the noise, and the width of one draw."""
-        raise NotImplementedError
-
-    @property
-    def noise_law(self) -> Law:
-        """The law of the noise."""
-        return self.drawn()[0]
-
-    @property
-    def width(self) -> float:
-        """The width of one draw of noise."""
-        return self.drawn()[1]
+    whole: ClassVar[bool] = True
 
     @property
     def noise_sd(self) -> float:
@@ -110,10 +95,6 @@ class Counts(Single):
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what one record adds to its cell, and the width of the noise there."""
         return np.ones(1), np.array([self.width])
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell through one record."""
-        return self.noise_law.change(*self.contribution(record), whole=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ from numpy.typing import NDArray
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
-from hedgerow.mechanisms.laws import GAUSSIAN
+from hedgerow.mechanisms.description import Floats, Neighbours, Record
+from hedgerow.mechanisms.laws import GAUSSIAN, Additive, Law
 from hedgerow.noise.lattice import LatticeNoise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
@@ -50,7 +50,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramRounds(Single):
+class HistogramRounds(Additive):
     """T tables of (residual sum, count) over groups × buckets plus discrete Gaussian noise: μ² = T·μ₁², see the module.
 
     Attributes
@@ -152,6 +152,11 @@ class HistogramRounds(Single):
         residual, counts = (np.broadcast_to(side, (n, *side.shape)) for side in exact)
         return np.concatenate(self.noisy(residual, counts, noise), axis=2)
 
+    @property
+    def noise_law(self) -> Law:
+        """Discrete Gaussian."""
+        return GAUSSIAN
+
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what a record adds to its cells, and the widths of the noise there: residual sums, then counts.
 
@@ -163,10 +168,6 @@ class HistogramRounds(Single):
         moved = float(self.steps if record.index else -self.widest_bucket)
         widths = (self.residual.in_units, self.count.in_units)
         return np.repeat([moved, 1.0], self.size), np.repeat(widths, self.size)
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell through one record."""
-        return GAUSSIAN.change(*self.contribution(record))
 
 
 def widest_bucket(buckets: int, steps: int) -> int:

@@ -20,7 +20,7 @@ from hedgerow.accounting.averaged import split_curve
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single, across_or_one_sided
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, across_or_one_sided
 from hedgerow.mechanisms.joint_numbers import (
     STEPS,
     JointCoordinate,
@@ -34,7 +34,7 @@ from hedgerow.mechanisms.joint_numbers import (
     value_of,
 )
 from hedgerow.mechanisms.joint_weights import JointWeights, Of
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Laplace, Law, require_draws
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Laplace, Law, require_draws
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -49,7 +49,7 @@ _MOST_AUDITED = 39  # digits of base 3 that fit 63 bits
 
 
 @dataclass(frozen=True, slots=True)
-class JointMoments(Single):
+class JointMoments(Additive):
     """Counts and moments of d features of each of `cells` disjoint cells, every sum plus noise of its own width.
 
     Guarantee: under Gaussian noise μ² = max Σ (movement/width)² over neighbours; under Laplace noise
@@ -248,10 +248,6 @@ class JointMoments(Single):
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what one record of an audit adds to its cell, and the widths of the noise there."""
         return self.record(_Ends(self).values(record.index)).astype(np.float64), self._widths()
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell through one record."""
-        return self.noise_law.change(*self.contribution(record))
 
     @property
     def size(self) -> int:

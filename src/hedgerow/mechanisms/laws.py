@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, 
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown, whole
-from hedgerow.mechanisms.description import Floats, Score
+from hedgerow.mechanisms.description import Floats, Record, Score, Single
 from hedgerow.noise.source import NoiseSource
 
 Integers = NDArray[np.int64]
@@ -206,6 +206,47 @@ class AveragedLaplace(Laplace):
 
 Law = Gaussian | Laplace
 GAUSSIAN, LAPLACE = Gaussian(), Laplace()
+
+
+class Additive(Single):
+    """A mechanism that adds noise of one law to the sums of what records contribute."""
+
+    __slots__ = ()
+    whole: ClassVar[bool] = False
+    """Whether noise and contributions are whole numbers as they stand, not multiples of a finer step."""
+
+    @property
+    def noise_law(self) -> Law:
+        """The law of the noise."""
+        raise NotImplementedError
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record adds to its cell, and the widths of the noise there."""
+        raise NotImplementedError
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell through one record."""
+        return self.noise_law.change(*self.contribution(record), whole=self.whole)
+
+
+class OneWidth(Additive):
+    """An additive mechanism whose numbers all have noise of one width."""
+
+    __slots__ = ()
+
+    def drawn(self) -> tuple[Law, float]:
+        """Return the law of the noise, and the width of one draw."""
+        raise NotImplementedError
+
+    @property
+    def noise_law(self) -> Law:
+        """The law of the noise."""
+        return self.drawn()[0]
+
+    @property
+    def width(self) -> float:
+        """The width of one draw of noise."""
+        return self.drawn()[1]
 
 
 def parse_draws(n_draws: object) -> int:

@@ -59,12 +59,10 @@ from hedgerow.mechanisms.description import (
     Neighbours,
     Quote,
     Record,
-    Score,
-    Single,
     across_or_one_sided,
     copies,
 )
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Law, require_draws
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -240,17 +238,12 @@ def noise_at(mu: float, layout: MomentsLayout, weights: Weights, relation: Relat
     )
 
 
-class Moments(Single):
+class Moments(Additive):
     """(count, Σ y, Σ (y² − o)) of each cell plus noise of one law, each coordinate on its own lattice."""
 
     __slots__ = ()
     layout: MomentsLayout
     noise: MomentsNoise
-
-    @property
-    def noise_law(self) -> Law:
-        """The law of the noise."""
-        raise NotImplementedError
 
     @property
     def spread(self) -> Floats:
@@ -318,10 +311,6 @@ class Moments(Single):
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what one record adds to its cell, and the widths of the noise there."""
         return self._added(np.array([record.index]))[0], self._widths()
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell through one record."""
-        return self.noise_law.change(*self.contribution(record))
 
     @property
     def bits(self) -> tuple[int, ...]:

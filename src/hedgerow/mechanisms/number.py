@@ -12,32 +12,18 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, require_draws
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, OneWidth, require_draws
 from hedgerow.noise.lattice import require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
 
-class Number(Single):
+class Number(OneWidth):
     """One number that a record moves by at most `sensitivity`, under either relation."""
 
     __slots__ = ()
     sensitivity: float
-
-    def drawn(self) -> tuple[Law, float]:
-        """Return the law of the noise, and the width of one draw."""
-        raise NotImplementedError
-
-    @property
-    def noise_law(self) -> Law:
-        """The law of the noise, here on the line."""
-        return self.drawn()[0]
-
-    @property
-    def width(self) -> float:
-        """The width of one draw of noise."""
-        return self.drawn()[1]
 
     @property
     def priced_sd(self) -> float:
@@ -64,10 +50,6 @@ class Number(Single):
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what one record adds, and the width of the noise, in units of the sensitivity."""
         return np.array([float(record.index)]), np.array([self.width / self.sensitivity])
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density through one record."""
-        return self.noise_law.change(*self.contribution(record))
 
 
 @dataclass(frozen=True, slots=True)
