@@ -128,19 +128,30 @@ class JointEstimates:
 
     def row(self, index: int) -> JointBasis:
         """Return the numbers of one row, from which its interval follows."""
-        return JointBasis(estimate(self.function, self.cells.rows(slice(index, index + 1))))
+        return JointBasis(estimate(self.function, self.cells.rows(slice(index, index + 1))), self.cells, index)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointBasis:
-    """The numbers of one estimate, as it holds them: `JointEstimates` of one row."""
+    """The numbers of one estimate, as it holds them: `JointEstimates` of one row.
+
+    Attributes
+    ----------
+    one : JointEstimates
+    whole : SideBySide
+        The cells of the release, one object for all statistics that were drawn together.
+    index : int
+        Which of them it was read from.
+    """
 
     one: JointEstimates
+    whole: SideBySide
+    index: int
 
     def __reduce__(self) -> tuple[type[JointBasis] | type[RecordedBasis], tuple[object, ...]]:
         # A function of the user's own is not sent along, only the usual interval that it has.
         if not isinstance(self.one.function, UserFunction):
-            return JointBasis, (self.one,)
+            return JointBasis, (self.one, self.whole, self.index)
         return RecordedBasis, (*self.interval(0.95, "moments"), 0.95, "moments")
 
     @property

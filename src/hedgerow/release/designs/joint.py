@@ -161,6 +161,13 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: Asked, *,
 
 
 @dataclass(frozen=True, slots=True)
+class JointTable(AdditiveTable):
+    """The noisy numbers of a joint release, and the moments of its cells: one object for all its statistics."""
+
+    side: SideBySide
+
+
+@dataclass(frozen=True, slots=True)
 class JointRelease:
     """A joint design with the mechanism that was chosen for it; its noise is set by the budget of the whole call."""
 
@@ -178,9 +185,14 @@ class JointRelease:
         precision = mu * math.sqrt(2.0) if chosen.law == "laplace" else mu
         return joint_moments(chosen.noise_law, chosen.layout, chosen.weights(), precision, self.design.facts.relation)
 
-    def totals(self, table: AdditiveTable) -> JointTotals:
-        """Return the released moments."""
-        return self.design.totals(table, self.choice.mechanism)
+    def read(self, table: AdditiveTable) -> JointTable:
+        """Return the released numbers with the moments that they tell, computed once for all statistics."""
+        if isinstance(table, JointTable):
+            return table
+        totals = self.design.totals(table, self.choice.mechanism)
+        return JointTable(
+            table.cells, table.features, table.values, table.noise_sd, table.noise_law, SideBySide((totals,))
+        )
 
     def names(self) -> list[str]:
         """Return each feature in the columns' own units."""
@@ -245,16 +257,16 @@ class JointStatistic:
         """Return the mechanism of the whole release."""
         return self.release.mechanism(mu)
 
-    def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> JointTable:
         """Return the noisy numbers of the whole release."""
         if not isinstance(mechanism, JointMoments) or not isinstance(data, GridSums):
             raise TypeError(f"{mechanism.type} releases no joint moments")
-        return self.release.design.table(data, mechanism, source)
+        return self.release.read(self.release.design.table(data, mechanism, source))
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate a cell."""
         design = self.release.design
-        read = estimate(design.functions[self.place], SideBySide((self.release.totals(table),)))
+        read = estimate(design.functions[self.place], self.release.read(table).side)
         words = covers(self.statistic, design.facts)
         subject = Subject(self.statistic.name, self.statistic.column, self.method, words, UNSURE, self._rounded())
         clear = read.reliable & np.isfinite(read.standard_error)
