@@ -11,6 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Unpack
 
+from hedgerow.clock import today
 from hedgerow.engines.source import Source, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_delta
@@ -283,6 +284,7 @@ class Survey:
                 source=self.source.name,
                 backend=self._backend(),
                 identity=self.identity,
+                date=today(),
             ),
             write=Release.to_json,
             read=lambda text: replace(

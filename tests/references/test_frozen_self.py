@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ def seeded(seed: int) -> Iterator[None]:
     with (
         patch.multiple(SecureNoise, **{name: _method(noise, name) for name in names}),
         patch("hedgerow.engines.priority.os.urandom", keys.bytes),
+        patch("hedgerow.clock.now", lambda: datetime(2026, 11, 22, tzinfo=UTC)),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")

@@ -12,10 +12,10 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from hedgerow.clock import now
 from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
@@ -437,4 +437,4 @@ def _write(connection: sqlite3.Connection, link: Link, result: bytes | None) -> 
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return now().isoformat(timespec="seconds")

@@ -69,6 +69,7 @@ class Release(Result):
         source: str,
         backend: str | None,
         identity: str = "",
+        date: str | None = None,
     ) -> Release:
         """Put a plan's estimates together; without a certificate the release is marked simulated."""
         facts, request = plan.facts, plan.request
@@ -81,6 +82,7 @@ class Release(Result):
             target=str(facts.target),
             n=facts.n,
             missing=str(request.missing),
+            date=date,
             reasons=plan.reasons(),
             notes=plan.notes(),
             backend=backend,
@@ -258,6 +260,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             estimates,
             certificate=certificate,
             **{name: about[name] for name in ("source", "relation", "unit", "target", "n", "missing")},
+            date=about.get("date"),
             reasons=about["methods"],
             notes=tuple(about["notes"]),
             backend=backend,

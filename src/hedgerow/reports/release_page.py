@@ -376,6 +376,7 @@ def declared_facts(release: Release, facts: Facts | None) -> Section:
         ("records", *(("private", "–") if release.n is None else (number(release.n), "public under replace-one"))),
         ("target", release.target, stated),
         ("missing values", _MISSING.get(release.missing, release.missing), stated),
+        *(() if release.date is None else (("date", release.date, "the clock, in UTC"),)),
         *_categories(release, facts),
         *(() if facts is None else _bounds(release, facts)),
     ]

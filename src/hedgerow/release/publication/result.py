@@ -42,6 +42,8 @@ class Result(Sequence[Estimate]):
         What was asked of what; public.
     n : int or None
         The number of records, under replace-one.
+    date : str or None
+        When the noise was drawn: the date in UTC, ISO 8601. None of a simulated result, and of a record without one.
     backend : str or None
         The caller's own frame library.
     ledger_head : str or None
@@ -59,6 +61,7 @@ class Result(Sequence[Estimate]):
     target: str
     n: int | None
     missing: str
+    date: str | None = None
     backend: str | None = None
     ledger_head: str | None = None
     unrecorded: bool = False
@@ -106,5 +109,6 @@ class Result(Sequence[Estimate]):
 
     def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
         """Return the record's part about the whole: what was asked of what, and how."""
-        facts = {name: getattr(self, name) for name in _FACTS} | {"methods": methods, "notes": list(notes)}
+        facts = {name: getattr(self, name) for name in _FACTS} | ({} if self.date is None else {"date": self.date})
+        facts |= {"methods": methods, "notes": list(notes)}
         return facts | {"simulated": True} if self.simulated else facts

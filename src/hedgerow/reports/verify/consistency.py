@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ NOT_CHECKED = (
     "quantile, ratio, variance, covariance or correlation, of the margins of a table, and of most scores and models; "
     "that of a mean or a share whose number of records is private is checked for its size alone, that of totals with "
     "bounds by cell up to one factor for all.",
-    "What a page shows around the record that it holds, and other releases from the same data.",
+    "The date, what a page shows around the record that it holds, and other releases from the same data.",
 )
 """What no record can show about itself."""
 
@@ -119,6 +120,8 @@ def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[
         yield "The release names another relation or another unit than its certificate."
     if about["n"] is not None and certificate.relation is not Relation.REPLACE_ONE:
         yield "The number of records is stated, which is public under replace-one and private under add-remove."
+    if about.get("date") is not None and not _is_date(about["date"]):
+        yield "Its date is none of the calendar."
     if "hedgerow_model" in record:
         yield from contradictions_of_a_model(record, certificate)
         return
@@ -133,6 +136,13 @@ def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[
         yield from contradictions_of_noisy_numbers(record, certificate)
     else:
         yield from _Numbers(record, certificate).contradictions()
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 class _Numbers:

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.clock import today
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, SpentError, VerificationError
 from hedgerow.inference.cells import Subject
@@ -208,7 +209,7 @@ def bootstrap_table(
         plan.public_record(),
         run=lambda: _drawn(plan, opened, statement, SecureNoise()),
         write=lambda table: _as_text(table),
-        read=lambda text: _table(plan, opened, statement, _values_of(text, plan)),
+        read=lambda text: _table(plan, opened, statement, *_values_of(text, plan)),
     )
     table: BootstrapTable = replace(
         spent.value,
@@ -246,10 +247,12 @@ def _drawn(
     # Divided once, so that a tenth is printed as .1; reading integers as doubles is post-processing.
     values = np.array([float(number * unit) for number in noisy], dtype=np.float64)
     token = keep(CustodianFigures(values, widths * step, scales, step))
-    return replace(_table(plan, opened, statement, values), token=token)
+    return replace(_table(plan, opened, statement, values, today()), token=token)
 
 
-def _table(plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatement, values: Floats) -> BootstrapTable:
+def _table(
+    plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatement, values: Floats, date: str | None
+) -> BootstrapTable:
     subject = Subject(plan.statistic.name, plan.statistic.column, METHOD, plan.covers)
     counted = subject.statistic == "count"
     cells = TableCells.without_errors(TableShape.of(plan.by), values, counted=counted, subject=subject)
@@ -265,6 +268,7 @@ def _table(plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatem
         target=str(opened.protection.target),
         n=plan.n,
         missing=str(plan.missing),
+        date=date,
         remarks=(*plan.remarks, *statement.unprotected),
         unit_value=float(plan.statistic.grid.about_zero()[2]) if not plan.statistic.is_count else 1.0,
         backend=opened.backend,
@@ -275,19 +279,20 @@ def _as_text(table: BootstrapTable) -> str:
     """Return what the ledger keeps: the noisy numbers, and what was stated of them."""
     price = table.certificate
     record = {
-        "release": {"source": table.source, "relation": table.relation, "unit": table.unit, "n": table.n},
+        "release": {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "date")},
         "noisy": table.cells.values.tolist(),
         "certificate": None if price is None else price.to_dict(),
     }
     return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
 
-def _values_of(text: str, plan: BootstrapPlan) -> Floats:
+def _values_of(text: str, plan: BootstrapPlan) -> tuple[Floats, str | None]:
     try:
-        values = np.array(json.loads(text)["noisy"], dtype=np.float64)
+        record = json.loads(text)
+        values = np.array(record["noisy"], dtype=np.float64)
         if values.shape != (Query(None, plan.by).cells,):
             raise ValueError
-        return values
+        return values, record["release"].get("date")
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
             "HG502",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.clock import today
 from hedgerow.errors import VerificationError
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.score import ScoreArrays
@@ -136,17 +137,17 @@ def protected_table(
             opened.source.check(item.design.query)
     certificate = certificate_of(plan)
 
-    def made(drawn: AdditiveTable) -> _Made:
+    def made(drawn: AdditiveTable, date: str | None) -> _Made:
         table = read_table(choice, drawn, certificate, source=opened.source.name)
-        return _Made(drawn, replace(table, backend=opened.backend))
+        return _Made(drawn, replace(table, date=date, backend=opened.backend))
 
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         choice.public_record(),
-        run=lambda: made(_drawn(choice, opened, SecureNoise())),
-        write=lambda new: _as_text(choice, new.drawn, certificate, opened.source.name),
-        read=lambda text: made(_from_text(choice, text)),
+        run=lambda: made(_drawn(choice, opened, SecureNoise()), today()),
+        write=lambda new: _as_text(choice, new, certificate),
+        read=lambda text: made(*_from_text(choice, text)),
     )
     table = replace(
         spent.value.table,
@@ -198,11 +199,12 @@ def _drawn(choice: Choice, opened: OpenedSource, noise: NoiseSource) -> Additive
     return drawn
 
 
-def _as_text(choice: Choice, drawn: AdditiveTable, certificate: Certificate, source: str) -> str:
+def _as_text(choice: Choice, made: _Made, certificate: Certificate) -> str:
     """Return what the ledger keeps: the noisy numbers alone, from which all the rest follows, and their price."""
-    facts = choice.plan.facts
+    drawn, table = made.drawn, made.table
+    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "date")}
     record = {
-        "release": {"source": source, "relation": str(facts.relation), "unit": str(facts.unit), "n": facts.n},
+        "release": about,
         "table": {
             "guarantee": "dp",
             "option": choice.option,
@@ -219,8 +221,8 @@ def _as_text(choice: Choice, drawn: AdditiveTable, certificate: Certificate, sou
     return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
 
-def _from_text(choice: Choice, text: str) -> AdditiveTable:
-    """Return the noisy numbers that a ledger kept (HG502 where it holds something else)."""
+def _from_text(choice: Choice, text: str) -> tuple[AdditiveTable, str | None]:
+    """Return the noisy numbers that a ledger kept, and their date (HG502 where it holds something else)."""
     (item,) = choice.plan.items
     try:
         record = json.loads(text)
@@ -229,9 +231,9 @@ def _from_text(choice: Choice, text: str) -> AdditiveTable:
         cells = item.design.query.labels if item.design is not None else ()
         if len(cells) != len(values):
             raise ValueError
-        return AdditiveTable(
-            cells, tuple(about["features"]), values, np.array(noisy["noise_sd"], dtype=np.float64), about["noise_law"]
-        )
+        sd = np.array(noisy["noise_sd"], dtype=np.float64)
+        drawn = AdditiveTable(cells, tuple(about["features"]), values, sd, about["noise_law"])
+        return drawn, record["release"].get("date")
     except (KeyError, TypeError, ValueError, AttributeError):
         raise VerificationError(
             "HG502",
