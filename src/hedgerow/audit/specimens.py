@@ -30,6 +30,7 @@ from hedgerow.mechanisms.mechanism import (
     Shape,
     SmoothedResample,
     SparseVector,
+    StableCategories,
 )
 from hedgerow.mechanisms.randomised_records import randomised_records
 from hedgerow.mechanisms.sparse_vector import Answers, sparse_vector
@@ -94,6 +95,8 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("sparse vector with answers", _answered(far), far, 1e-3, released=False),
         Specimen("histogram rounds", _rounds(near), near, 1e-3, released=False),
         Specimen("histogram rounds", _rounds(far), far, 1e-3, released=False),
+        Specimen("categories that occur", StableCategories(1.0, 6), near, 1e-2),
+        Specimen("categories that occur", StableCategories(1.5, 8), far, 1e-2),
         Specimen("randomised records", randomised_records(1.0, (4,), (1.0,)), far, 0.0),
         Specimen("bootstrap, k = 1", bootstrap(1, "value"), far, 1e-3),
         Specimen("bootstrap, k = 5", bootstrap(5, "value"), far, 1e-3),

@@ -36,19 +36,27 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two data sets of one record or none, that differ in one unit.
+    """Two data sets that differ in one unit, of one record or none beside those that they share.
 
-    Other records add their own noise or nothing, so they can only hide the one that differs.
+    Where other records add their own noise or nothing, they can only hide the one that differs, and none are shared.
+    `others` says how many are in each cell where a mechanism treats cells without records in another way.
     """
 
     name: str
     first: Record | None
     second: Record | None
     cells: int
+    others: tuple[int, ...] = ()
 
     def histograms(self) -> tuple[Histogram, Histogram]:
         """Return both data sets as histograms."""
-        return _histogram(self.first, self.cells), _histogram(self.second, self.cells)
+        return self._histogram(self.first), self._histogram(self.second)
+
+    def _histogram(self, record: Record | None) -> Histogram:
+        records = [(cell, 0, count) for cell, count in enumerate(self.others) if count]
+        records += [] if record is None else [(record.cell, record.index, 1)]
+        cell, index, count = np.array(records, dtype=np.int64).reshape(-1, 3).T
+        return Histogram.from_triplets(cell, index, count, cells=self.cells)
 
 
 class Mechanism:
@@ -189,9 +197,3 @@ def copies(data: Histogram, n: int) -> Histogram:
         np.tile(data.missing, n),
         data.outside * n,
     )
-
-
-def _histogram(record: Record | None, cells: int) -> Histogram:
-    records = [] if record is None else [record]
-    cell, index = np.array([r.cell for r in records]), np.array([r.index for r in records])
-    return Histogram.from_triplets(cell, index, np.ones(len(records), dtype=np.int64), cells=cells)

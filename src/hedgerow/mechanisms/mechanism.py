@@ -21,6 +21,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `AveragedLaplaceNoise`    one number with the average of k Laplace releases (priced, never drawn)
 `SparseVector`            questions against a noisy threshold until a number of them is answered yes: pure ε
 `HistogramRounds`         rounds of (residual sum, count) over groups × buckets, discrete Gaussian noise
+`StableCategories`        noisy counts of the values that occur, shown from a threshold on
 `RandomisedRecords`       every record replaced by random bits before it is used: pure ε, replace-one only
 `Composition`             several of these on the same records
 ========================  =======================================================================================
@@ -68,6 +69,7 @@ from hedgerow.mechanisms.resampled import (
     UnitShape,
 )
 from hedgerow.mechanisms.sparse_vector import SparseVector
+from hedgerow.mechanisms.stable_categories import StableCategories
 from hedgerow.noise.lattice import LatticeNoise
 
 __all__ = [
@@ -103,6 +105,7 @@ __all__ = [
     "Single",
     "SmoothedResample",
     "SparseVector",
+    "StableCategories",
     "UnitShape",
     "as_record",
     "from_record",
