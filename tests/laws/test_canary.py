@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.engines import frames
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.ledger.store import Ledger
@@ -220,7 +221,7 @@ def ask(drawn: tuple[str, dict[str, list[Any]]], asked: dict[str, Any], command_
     level = root.level
     root.setLevel(logging.INFO)
     try:
-        with warnings.catch_warnings(record=True) as told, mock.patch("hedgerow.engines.frames.count", _count(asked)):
+        with warnings.catch_warnings(record=True) as told, mock.patch.multiple(frames, **_reading(asked)):
             warnings.simplefilter("always")
             source = written(folder, kind, columns, asked["damaged"])
             ledger = folder / "people.ledger"
@@ -241,14 +242,13 @@ def ask(drawn: tuple[str, dict[str, list[Any]]], asked: dict[str, Any], command_
         shutil.rmtree(folder)
 
 
-def _count(asked: dict[str, Any]) -> Any:
-    """Return the engine's counting, or one that fails as compiled readers do, with the data in its words."""
-    from hedgerow.engines import frames
+def _reading(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the two ways of reading, or two that fail as compiled readers do, with the data in their words."""
 
     def fail(*_: object, **__: object) -> None:
         raise ValueError(f"Could not convert string {TEXT!r} to DOUBLE; {NUMBER}")
 
-    return fail if asked["fails"] else frames.count
+    return {name: fail if asked["fails"] else getattr(frames, name) for name in ("count", "add_up")}
 
 
 def check(drawn: tuple[str, dict[str, list[Any]]], asked: dict[str, Any], command_line: bool) -> None:
@@ -302,7 +302,7 @@ def test_a_refusal_that_quotes_its_cause_would_be_seen() -> None:
             raise hg.SpentError("HG601", rule="A rule.", finding=str(words)) from words
 
     assert not found_in(ask(drawn, asked, False))
-    with mock.patch("hedgerow.engines.frame_source.withheld", chained):
+    with mock.patch("hedgerow.engines.frames.withheld", chained):
         assert {"wombat", NUMBER} <= set(found_in(ask(drawn, asked, False)))
 
 

@@ -22,8 +22,6 @@ from hedgerow.engines.reading import SourceFile, source_file, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
 from hedgerow.formats import formats, quoted_name, quoted_text
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
 
 if TYPE_CHECKING:
     import duckdb
@@ -74,7 +72,7 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
 
 
 @dataclass(frozen=True, slots=True)
-class TableSource:
+class TableSource(frames.FrameAnswers):
     """A file that DuckDB reads as a table, such as Parquet: each question opens it anew, and closes it.
 
     So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
@@ -101,29 +99,9 @@ class TableSource:
         self.file.still_there()
         check_query(query, self.columns)
 
-    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where reading fails); see `FrameSource`."""
-        self.check(query)
-
-        def counted() -> Histogram:
-            with _relation(self.file, self.table) as relation:
-                return frames.histogram(relation, query, self.columns, key=key)
-
-        return withheld(counted)
-
-    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
-        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `FrameSource`."""
-        self.check(query)
-
-        def added_up() -> GridSums:
-            with _relation(self.file, self.table) as relation:
-                return frames.sums(relation, query, self.columns, key=key)
-
-        return withheld(added_up)
-
-    def count_rows(self) -> int:
-        """Return the number of records."""
-        return self.histogram(Query(None)).total()
+    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
+        with _relation(self.file, self.table) as relation:
+            return read(frames.roles_of(relation, query, self.columns), query, self.columns, key)
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
@@ -256,7 +234,7 @@ def _unfit(name: str, finding: str) -> DataError:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvSource:
+class CsvSource(frames.FrameAnswers):
     """A CSV file: every cell is text, read as a number where one is asked for, missing where it is none.
 
     The dialect is fixed: header always, quotation mark ``"``, doubled inside; the delimiter is that of the header.
@@ -278,16 +256,6 @@ class CsvSource:
         self.file.still_there()
         check_query(query, self.columns)
 
-    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where reading fails); see `FrameSource`."""
-        self.check(query)
-        return withheld(lambda: self._counted(query, key))
-
-    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
-        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `FrameSource`."""
-        self.check(query)
-        return withheld(lambda: self._added_up(query, key))
-
     def count_rows(self) -> int:
         """Return the number of records, known already where a histogram was asked for."""
         return self._rows[0] if self._rows else self.histogram(Query(None)).total()
@@ -299,31 +267,14 @@ class CsvSource:
         return withheld(lambda: self._cells(list(columns)))
 
     def _cells(self, columns: list[str]) -> list[Any]:
-        connection = _loaded(self.file, self.header, list(dict.fromkeys(columns)))
-        try:
+        with closing(_loaded(self.file, self.header, list(dict.fromkeys(columns)))) as connection:
             texts = ", ".join(_trimmed(self.header, name) for name in columns)
             return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
-        finally:
-            connection.close()
 
-    def _counted(self, query: Query, key: bytes | None) -> Histogram:
-        connection = _loaded(self.file, self.header, query.columns())
-        try:
+    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
+        with closing(_loaded(self.file, self.header, query.columns())) as connection:
             relation = connection.sql(f"SELECT {', '.join(self._roles(query))} FROM cells")
-            found = frames.count_relation(relation, query, self.columns, key=key)
-        finally:
-            connection.close()
-        if query.unit is None:
-            self._rows[:] = [found.total()]
-        return found
-
-    def _added_up(self, query: SumsQuery, key: bytes | None) -> GridSums:
-        connection = _loaded(self.file, self.header, query.columns())
-        try:
-            relation = connection.sql(f"SELECT {', '.join(self._roles(query))} FROM cells")
-            found = frames.sum_relation(relation, query, self.columns, key=key)
-        finally:
-            connection.close()
+            found = read(relation, query, self.columns, key)
         if query.unit is None:
             self._rows[:] = [found.total()]
         return found

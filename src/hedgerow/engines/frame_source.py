@@ -14,8 +14,6 @@ from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
 from hedgerow.errors import DataError
-from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -30,7 +28,7 @@ _DUCKDB = ("read_csv", "read_json", "sniff_csv", "pandas_scan")
 
 
 @dataclass(frozen=True, slots=True)
-class FrameSource:
+class FrameSource(frames.FrameAnswers):
     """A frame of any library that narwhals reads; only counts leave it.
 
     Attributes
@@ -70,24 +68,9 @@ class FrameSource:
         self._check_process()
         check_query(query, self.columns)
 
-    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where the engine fails).
-
-        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
-        """
-        self.check(query)
+    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
         with _RELATIONS if self.frame.implementation.is_duckdb() else nullcontext():
-            return withheld(lambda: frames.histogram(self.frame, query, self.columns, key=key))
-
-    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
-        """Return exact sums of monomials by cell (after `check`; HG207 where the engine fails); see `histogram`."""
-        self.check(query)
-        with _RELATIONS if self.frame.implementation.is_duckdb() else nullcontext():
-            return withheld(lambda: frames.sums(self.frame, query, self.columns, key=key))
-
-    def count_rows(self) -> int:
-        """Return the number of records."""
-        return self.histogram(Query(None)).total()
+            return read(frames.roles_of(self.frame, query, self.columns), query, self.columns, key)
 
     def _check_process(self) -> None:
         engine = self.frame.implementation

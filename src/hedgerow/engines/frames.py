@@ -7,7 +7,9 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from hedgerow.engines.adding import added_up
 from hedgerow.engines.cells import as_texts
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query, SumsQuery
+from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 _CHAIN = 8
 UNIT = "unit"
 """Name of the column of units in the frame that `count` takes."""
+Q = TypeVar("Q", Query, SumsQuery)
+A = TypeVar("A", Histogram, GridSums)
+Read: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], A]
 
 
 def lazy_frame(source: object) -> nw.LazyFrame[Any] | None:
@@ -45,6 +51,13 @@ def lazy_frame(source: object) -> nw.LazyFrame[Any] | None:
 
     frame = nw.from_native(source, pass_through=True)
     return frame.lazy() if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+
+
+def _lazy(frame: object) -> nw.LazyFrame[Any]:
+    import narwhals.stable.v2 as nw
+
+    held: nw.LazyFrame[Any] = nw.from_native(frame).lazy()  # type: ignore[call-overload]  # any library's
+    return held
 
 
 def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
@@ -77,21 +90,43 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
     return found
 
 
-def histogram(frame: object, query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
-    """Count a frame of any library by cell and grid index; `check_query` must have passed."""
-    return count(_roles(frame, query, columns), query, columns, key=key)
+class FrameAnswers(ABC):
+    """What every source does alike: it checks a question, then answers it by the expressions of this file."""
+
+    __slots__ = ()
+    columns: dict[str, str]
+
+    @abstractmethod
+    def check(self, query: Query | SumsQuery) -> None:
+        """Refuse, before any value is read, a question that cannot be answered."""
+
+    @abstractmethod
+    def _answer(self, read: Read[Q, A], query: Q, key: bytes | None) -> A:
+        """Return what `read`, which is `count` or `add_up`, finds in the records."""
+
+    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
+        """Return the counts by cell and grid index (after `check`; HG207 where reading fails).
+
+        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
+        """
+        self.check(query)
+        return withheld(lambda: self._answer(count, query, key))
+
+    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
+        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `histogram`."""
+        self.check(query)
+        return withheld(lambda: self._answer(add_up, query, key))
+
+    def count_rows(self) -> int:
+        """Return the number of records."""
+        return self.histogram(Query(None)).total()
 
 
-def sums(frame: object, query: SumsQuery, columns: dict[str, str], *, key: bytes | None = None) -> GridSums:
-    """Add up a frame of any library; `check_query` must have passed."""
-    return add_up(_roles(frame, query, columns), query, columns, key=key)
-
-
-def _roles(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
-    """Return the columns ``value_0``, …, ``group_0``, … that `count` and `add_up` take."""
+def roles_of(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
+    """Return the columns ``value_0``, …, ``group_0``, … that `count` and `add_up` take, of a frame of any library."""
     import narwhals.stable.v2 as nw
 
-    held: nw.LazyFrame[Any] = nw.from_native(frame).lazy()  # type: ignore[call-overload]  # any library's
+    held = _lazy(frame)
     arrow = _arrow_columns(held)
     needed = query.columns() or list(columns)[:1]
     frame = _with_texts(held, [name for name in needed if columns[name] == "text" and name not in arrow])
@@ -159,20 +194,6 @@ def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[An
     return held.with_columns(*made).lazy()
 
 
-def count_relation(relation: object, query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
-    """Count a DuckDB relation of columns ``value_0``, …, ``group_0``, …, and ``unit``, ``known`` (see `count`)."""
-    import narwhals.stable.v2 as nw
-
-    return count(nw.from_native(relation), query, columns, key=key)
-
-
-def sum_relation(relation: object, query: SumsQuery, columns: dict[str, str], *, key: bytes | None = None) -> GridSums:
-    """Add up a DuckDB relation of the same columns (see `add_up`)."""
-    import narwhals.stable.v2 as nw
-
-    return add_up(nw.from_native(relation), query, columns, key=key)
-
-
 def value_column(place: int) -> str:
     """Return the name of a value's column in the frame that `count` takes."""
     return f"value_{place}"
@@ -183,7 +204,7 @@ def group_column(place: int) -> str:
     return f"group_{place}"
 
 
-def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, key: bytes | None = None) -> Histogram:
+def count(frame: object, query: Query, columns: dict[str, str], key: bytes | None) -> Histogram:
     """Count a frame of columns ``value_0``, ``value_1``, … and ``group_0``, ``group_1``, …: doubles, or texts.
 
     The kinds in `columns` say as what declared values are compared. For a query of units there are two columns more:
@@ -200,7 +221,7 @@ def count(frame: nw.LazyFrame[Any], query: Query, columns: dict[str, str], *, ke
 
 
 def _digits(
-    frame: nw.LazyFrame[Any], query: Query | SumsQuery, columns: dict[str, str]
+    frame: object, query: Query | SumsQuery, columns: dict[str, str]
 ) -> tuple[nw.LazyFrame[Any], nw.Expr, list[nw.Expr]]:
     """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and the unit's columns."""
     import narwhals.stable.v2 as nw
@@ -211,18 +232,16 @@ def _digits(
     ]
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
     named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
-    placed = frame.select(*_placed(query, columns), *levels, *named)
+    placed = _lazy(frame).select(*_placed(query, columns), *levels, *named)
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
     level = _code("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
     return digits, level, named
 
 
-def add_up(
-    frame: nw.LazyFrame[Any], query: SumsQuery, columns: dict[str, str], *, key: bytes | None = None
-) -> GridSums:
+def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes | None) -> GridSums:
     """Add up the monomials of a query, by cell, over a frame of the columns that `count` takes.
 
-    The engine is asked for sums of integers alone, and adds them up exactly (`read_out.read_sums`).
+    The engine is asked for sums of integers alone, and adds them up exactly (`adding.added_up`).
     """
     import narwhals.stable.v2 as nw
 
