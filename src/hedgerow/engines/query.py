@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -223,10 +223,6 @@ class Query(ByCells):
         rows, total = np.divmod(np.asarray(index, dtype=np.int64), self.totals)
         rows = np.clip(rows + 1, 1, most)
         return rows, np.clip(total, 0, rows * (self.row_size - 1))
-
-    def cell_labels(self) -> Iterator[dict[str, Scalar]]:
-        """Yield each cell as {column: value}, in order."""
-        yield from self.labels
 
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""

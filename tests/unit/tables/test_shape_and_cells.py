@@ -28,7 +28,7 @@ def code(failed: pytest.ExceptionInfo[ParameterError]) -> str:
 
 
 def test_cells_stand_in_the_order_of_the_engines_answer() -> None:
-    listed = list(Query(None, BY).cell_labels())
+    listed = list(Query(None, BY).labels)
     assert list(SHAPE.cells()) == listed
     assert [SHAPE.cell(place) for place in range(SHAPE.size)] == listed
     assert [SHAPE.place(cell) for cell in listed] == list(range(SHAPE.size))

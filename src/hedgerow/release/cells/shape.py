@@ -1,7 +1,7 @@
 """The shape of a table: its axes, their categories, declared groups of categories, and the order of its cells.
 
 Cells are the product of the axes' categories in row-major order: the first axis is the slowest, the last one the
-fastest, as an engine answers (`engines.query.Query.cell_labels`). A cell is its place in that order; nothing here holds
+fastest, as an engine answers (`engines.query.Query.labels`). A cell is its place in that order; nothing here holds
 a number of the data. Groups of categories (regions of districts, sections of industries) need not be of equal size.
 """
 

@@ -144,7 +144,7 @@ class BootstrapDesign:
             complete(histogram, self.missing)
             kept = histogram
         features = self.resampled.features(kept.index)
-        cells = tuple(self.query.cell_labels())
+        cells = tuple(self.query.labels)
         return mechanism.noisy(kept, features, source, cells=cells, names=self.resampled.names)
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:

@@ -115,7 +115,7 @@ class UnitBootstrapDesign:
         if not isinstance(mechanism, ResampledSums):
             raise TypeError(f"{mechanism.type} does not resample")
         complete(histogram, self._missing)
-        cells = tuple(self.query.cell_labels())
+        cells = tuple(self.query.labels)
         return mechanism.noisy(histogram, self.features(histogram), source, cells=cells, names=self.names)
 
     @property
