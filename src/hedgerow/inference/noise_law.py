@@ -32,13 +32,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.mechanisms.laws import AVERAGED
+
 Floats = NDArray[np.float64]
 # From z·(sd of the sum) three steps reach the last digit for every ratio of the two and every level tried (1e-6 to
 # 1 − 1e-13, 4,001 ratios); two more are to spare, and their number is fixed, so that cells do not depend on others.
 _NEWTON_STEPS = 5
 _NEGLIGIBLE = 1e-9
 _LAPLACE_OUTWARD = 1.0 + 1e-12
-AVERAGED = "averaged-laplace"
 _NODES = 300
 _POINTS = 257
 _OUTWARD = 1.0 + 1e-5  # lines between 257 points of a smooth curve are within 3e-6 of it
@@ -93,15 +94,6 @@ def _laplace_tail(h: Floats, sampling: Floats, scale: Floats) -> tuple[Floats, F
     right = np.where(near, bell * erfcx(gap / root), 0.5 * np.exp(np.where(near, 0.0, w * (0.5 * w - g))) * ndtr(g - w))
     left = bell * erfcx((w + g) / root)
     return ndtr(-g) + right - left, (right + left) / scale
-
-
-def averaged_law(draws: int) -> str:
-    """Return the name of the law of a sum of `draws` Laplace numbers.
-
-    >>> averaged_law(10), averaged_law(1)
-    ('averaged-laplace-10', 'laplace')
-    """
-    return "laplace" if draws == 1 else f"{AVERAGED}-{draws}"
 
 
 def draws_of(noise_law: str) -> int | None:

@@ -34,6 +34,7 @@ MOST_DRAWS = 500
 """More would be as normal and no more private; binomial coefficients of up to twice this many still fit a double."""
 N_DRAWS = 10
 """With ten draws or more, a sample of a hundred looks normal (Brawner & Honaker, Figure 3)."""
+AVERAGED = "averaged-laplace"
 _AT_ONCE = 2**22
 _TABLE = 20_000
 
@@ -110,7 +111,7 @@ class Laplace:
     @property
     def name(self) -> str:
         """The law that intervals assume."""
-        return "laplace" if self.draws == 1 else f"averaged-laplace-{self.draws}"
+        return averaged_law(self.draws)
 
     @property
     def power(self) -> Literal[1, 2]:
@@ -247,6 +248,15 @@ class OneWidth(Additive):
     def width(self) -> float:
         """The width of one draw of noise."""
         return self.drawn()[1]
+
+
+def averaged_law(draws: int) -> str:
+    """Return the name of the law of a sum of `draws` Laplace numbers.
+
+    >>> averaged_law(10), averaged_law(1)
+    ('averaged-laplace-10', 'laplace')
+    """
+    return "laplace" if draws == 1 else f"{AVERAGED}-{draws}"
 
 
 def parse_draws(n_draws: object) -> int:

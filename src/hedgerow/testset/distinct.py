@@ -21,7 +21,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from hedgerow.inference.noise_law import averaged_law, quantiles_of
+from hedgerow.inference.noise_law import quantiles_of
+from hedgerow.mechanisms.laws import averaged_law
 from hedgerow.testset.mechanisms.mechanism import Conditions
 from hedgerow.testset.score import LEVEL, Score
 

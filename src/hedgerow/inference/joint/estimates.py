@@ -37,8 +37,9 @@ from hedgerow.inference.joint.functions import (
 )
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
 from hedgerow.inference.moments import RELIABLE_SDS, MeanErrors, NoisyMoments, mean_errors, mean_interval_basis
-from hedgerow.inference.noise_law import averaged_law, quantiles_of
+from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.inference.score import Quadratic, ScoreArrays, correction
+from hedgerow.mechanisms.laws import averaged_law
 
 Floats = NDArray[np.float64]
 _STEP = 0.5

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.noise_law import averaged_law
+from hedgerow.mechanisms.laws import averaged_law
 from hedgerow.release.cells.cells import FOLLOWS, TableCells
 from hedgerow.release.cells.projection import LevelRelease, project
 from hedgerow.release.cells.shape import AxisMap, Hierarchy, TableShape
