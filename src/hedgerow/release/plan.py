@@ -106,10 +106,7 @@ class Plan:
         return {
             "statistics": [statistic.public_record() for statistic in request.statistics],
             **request.public_record(),
-            "relation": str(self.facts.relation),
-            "unit": str(self.facts.unit),
-            "target": str(self.facts.target),
-            "n": self.facts.n,
+            **self.facts.record(),
         }
 
     def assumptions(self) -> tuple[str, ...]:

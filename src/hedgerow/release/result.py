@@ -72,15 +72,12 @@ class Release(Result):
         date: str | None = None,
     ) -> Release:
         """Put a plan's estimates together; without a certificate the release is marked simulated."""
-        facts, request = plan.facts, plan.request
+        request = plan.request
         return cls(
             tuple(estimates),
             certificate=certificate,
             source=source,
-            relation=str(facts.relation),
-            unit=str(facts.unit),
-            target=str(facts.target),
-            n=facts.n,
+            **plan.facts.record(),
             missing=str(request.missing),
             date=date,
             reasons=plan.reasons(),

@@ -279,9 +279,7 @@ def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dic
     from hedgerow.mechanisms.certificate import round_up
     from hedgerow.mechanisms.mechanism import as_record
 
-    facts = found.facts
-    about: dict[str, Any] = {"name": one.name or None, "relation": str(facts.relation), "unit": str(facts.unit)}
-    about |= {"target": str(facts.target), "n": facts.n, "missing": found.request.missing, "cells": found.cells}
+    about = {"name": one.name or None, **found.facts.record(), "missing": found.request.missing, "cells": found.cells}
     price = {"epsilon": found.request.budget.epsilon, "epsilon_upper": round_up(found.epsilon), "delta": found.delta}
     rest = {"mechanism": as_record(found.mechanism), "assumptions": list(found.assumptions())}
     return about | price | {"from_target": aimed} | rest | expected.to_dict()

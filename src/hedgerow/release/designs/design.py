@@ -34,6 +34,10 @@ class PublicFacts:
     target: Target
     n: int | None
 
+    def record(self) -> dict[str, Any]:
+        """Return relation, unit, target and n as plain JSON data."""
+        return {"relation": str(self.relation), "unit": str(self.unit), "target": str(self.target), "n": self.n}
+
     @property
     def limit(self) -> UnitLimit | None:
         """The limit of rows where units have several; n then counts units."""
