@@ -46,7 +46,7 @@ def main() -> None:
     print(f"{asked.records:,} records, {asked.looks} looks      median wall    median processor")
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        ts = TestSet(None, labels, ledger=Path(folder, "ts.ledger"), **options)  # type: ignore[arg-type]
+        ts = TestSet(None, labels, ledger=Path(folder, "ts.ledger"), **options)
         print(f"{'opening, with its fingerprint':<34} {1e3 * (time.perf_counter() - begun):>9.1f} ms")
         ts.score(predicted)  # imports, and the connection
         show("looks 2 to 21", timed(lambda: ts.score(predicted), 20))
@@ -55,10 +55,10 @@ def main() -> None:
         for _ in range(max(0, ts.remaining - 20)):
             ts.score(predicted)
         show("the last 20 looks", timed(lambda: ts.score(predicted), 20))
-        chanced = TestSet(None, labels, metric=brier(), ledger=Path(folder, "b.ledger"), **options)  # type: ignore[arg-type]
+        chanced = TestSet(None, labels, metric=brier(), ledger=Path(folder, "b.ledger"), **options)
         chanced.score(chances)
         show("Brier loss", timed(lambda: chanced.score(chances), 20))
-    alone = TestSet(None, labels, **options)  # type: ignore[arg-type]
+    alone = TestSet(None, labels, **options)
     alone.score(predicted)
     show("without a ledger", timed(lambda: alone.score(predicted), 20))
 

@@ -68,7 +68,7 @@ def private(mechanism: LookMechanism, noise: SimulatedNoise) -> Scorer:
     threshold_noise, answered = 0, 0
     if mechanism.once:
         described = mechanism.described
-        threshold_noise = int(noise.two_sided_geometric(described.threshold_scale, 1)[0])  # type: ignore[union-attr]
+        threshold_noise = int(noise.two_sided_geometric(described.threshold_scale, 1)[0])
 
     def score(right: int) -> float | None:
         nonlocal answered

@@ -69,7 +69,7 @@ class Disguised:
         raise SystemExit("label 17")
 
 
-class HostileRow(list):  # type: ignore[type-arg]
+class HostileRow(list[Any]):
     """A row whose length cannot be told."""
 
     def __len__(self) -> int:

@@ -27,7 +27,7 @@ from hedgerow.testing.simulated import SimulatedNoise
 
 N = 1_500
 INCOME = ValueOnGrid("income", Grid(0, 200, 2**20))  # type: ignore[arg-type]  # whole numbers are fractions
-SIZE = ValueOnGrid("size", Grid(1, 9, 8))  # type: ignore[arg-type]
+SIZE = ValueOnGrid("size", Grid(1, 9, 8))
 EMPLOYED = Indicator("employed", 1)
 # An indicator is −1 or 1, so its share is the mean of (1 + f)/2.
 AXES = Axis(1, 100.0, 100.0), Axis(2, 5.0, 4.0), Axis(3, 0.5, 0.5)

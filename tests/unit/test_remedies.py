@@ -154,7 +154,7 @@ def test_what_a_caller_gave_is_said(ask: Callable[[], object], found: str) -> No
 
 
 def test_a_wrong_ratio_and_a_wrong_bootstrap_are_told_of_theirs() -> None:
-    for ask, kind in ((lambda: hg.ratio("age", "age"), "ratio"), (lambda: hg.bootstrap(None, columns={}), "bootstrap")):  # type: ignore[arg-type]
+    for ask, kind in ((lambda: hg.ratio("age", "age"), "ratio"), (lambda: hg.bootstrap(None, columns={}), "bootstrap")):
         with pytest.raises(hg.ParameterError, match="HG112") as refused:
             ask()
         (example,) = re.findall(r"For example (hg\..*)\.$", refused.value.remedy)

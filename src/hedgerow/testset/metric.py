@@ -284,7 +284,7 @@ def losses_by_function(function: Function, labels: Entries, predictions: Entries
             of_kind = _holds(labels, label_is_text, whole) & _holds(predictions, prediction_is_text, whole)
             rows = np.flatnonzero(of_kind)
             y, p = _shown(labels, rows, label_is_text, whole), _shown(predictions, rows, prediction_is_text, whole)
-            found = one_by_one(lambda a, b, y=y, p=p: _called(function, y[a:b], p[a:b]), len(rows), np.nan)  # type: ignore[misc]
+            found = one_by_one(_between(function, y, p), len(rows), np.nan)
             losses[rows] = found.astype(np.float64)
     return losses
 
@@ -313,6 +313,10 @@ def _takes(function: Function, values: list[Any], *, whole: bool, predictions: l
     y = _shown(made, rows, is_text, whole)
     p = y.copy() if predictions is None else np.resize(np.array(predictions), len(y))
     return quietly(lambda: _called(function, y, p).shape == y.shape) is True
+
+
+def _between(function: Function, labels: NDArray[Any], predictions: NDArray[Any]) -> Callable[[int, int], Floats]:
+    return lambda start, end: _called(function, labels[start:end], predictions[start:end])
 
 
 def _called(function: Function, labels: NDArray[Any], predictions: NDArray[Any]) -> Floats:

@@ -87,7 +87,7 @@ def test_what_is_not_plain_comes_through_a_pipe(tmp_path: Path, devices: bool, m
         assert path != str(place)
         assert Path(path).read_bytes().replace(b"\r\n", b"\n") == expected
     with pytest.raises(ZeroDivisionError), plain_csv(str(place)) as path:  # a reader that stops before the end
-        1 / 0  # noqa: B018
+        1 / 0  # noqa: B018  # an error of any kind
     assert ages(tmp_path, content) == ({41: 5_000, 42: 5_000}, 0)
     place.write_bytes(content[:30])
     with plain_csv(str(place)) as path:

@@ -171,7 +171,7 @@ def test_a_user_function_is_the_named_one() -> None:
 )
 def test_what_is_not_smooth_is_refused_before_any_data(function: object) -> None:
     with pytest.raises(ParameterError) as refused:
-        smooth_function(function, {"x": X, "y": Axis(2, 40.0, 40.0)})  # type: ignore[arg-type]
+        smooth_function(function, {"x": X, "y": Axis(2, 40.0, 40.0)})
     assert refused.value.code == "HG129"
 
 

@@ -46,7 +46,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ipython = ModuleType("IPython")
     events = SimpleNamespace(register=lambda *_: None)
     session = SimpleNamespace(kernel=object(), events=events)
-    ipython.version_info, ipython.get_ipython = (9, 0), lambda: session  # type: ignore[attr-defined]
+    ipython.version_info, ipython.get_ipython = (9, 0), lambda: session
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     yield
     pyplot.close("all")

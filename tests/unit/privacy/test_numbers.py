@@ -30,31 +30,31 @@ _TABLE = pa.table({"age": [30.0, 50.0] * 50})
 
 def _release(**options: object) -> hg.Release:
     given = {"epsilon": 1.0, **options}
-    return hg.open(_TABLE, relation="add-remove").release([hg.count(), hg.count()], **given)  # type: ignore[arg-type]
+    return hg.open(_TABLE, relation="add-remove").release([hg.count(), hg.count()], **given)
 
 
 # What is asked for, and what is kept of it; 0.25 and 4 are held exactly by every type.
 _TAKES_REAL: dict[str, Callable[[object], object]] = {
-    "epsilon": lambda given: Budget(given, 0.0).epsilon,  # type: ignore[arg-type]
-    "delta": lambda given: Budget(1.0, given).delta,  # type: ignore[arg-type]
-    "mu": lambda given: Mu(given).mu,  # type: ignore[arg-type]
-    "rho": lambda given: Rho(given).rho,  # type: ignore[arg-type]
+    "epsilon": lambda given: Budget(given, 0.0).epsilon,
+    "delta": lambda given: Budget(1.0, given).delta,
+    "mu": lambda given: Mu(given).mu,
+    "rho": lambda given: Rho(given).rho,
     "bounds": lambda given: float(Grid.from_bounds("x", (0, given)).upper),
     "step": lambda given: float(Grid.from_bounds("x", (0, 1), given).step),
     "level": parse_level,
     "share": lambda given: _release(share=[given, 0.25])[0].privacy_error and 0.25,
-    "probability": lambda given: quantile("x", given, bounds=(0, 64)) and 0.25,  # type: ignore[arg-type]
+    "probability": lambda given: quantile("x", given, bounds=(0, 64)) and 0.25,
     "noise_sd": lambda given: price_of("gaussian", relation="add-remove", noise_sd=given).mechanism and 0.25,
     "guess": lambda given: parse_guesses({"x": {"mean": given}})["x"].mean,
-    "residual_share": lambda given: Rounds(residual_share=given).residual_share,  # type: ignore[arg-type]
-    "threshold": lambda given: NumericSparse(threshold=given).threshold,  # type: ignore[arg-type]
+    "residual_share": lambda given: Rounds(residual_share=given).residual_share,
+    "threshold": lambda given: NumericSparse(threshold=given).threshold,
 }
 _TAKES_WHOLE: dict[str, Callable[[object], object]] = {
     "n_resamples": parse_n_resamples,
     "n_draws": parse_draws,
-    "max_rows": lambda given: UnitLimit("person", given).max_rows,  # type: ignore[arg-type]
-    "rounds": lambda given: Rounds(rounds=given).rounds,  # type: ignore[arg-type]
-    "positives": lambda given: NumericSparse(positives=given).positives,  # type: ignore[arg-type]
+    "max_rows": lambda given: UnitLimit("person", given).max_rows,
+    "rounds": lambda given: Rounds(rounds=given).rounds,
+    "positives": lambda given: NumericSparse(positives=given).positives,
     "price": lambda given: price_of("bootstrap", relation="add-remove", noise_sd=9.0, n_resamples=given) and 4,
 }
 

@@ -43,7 +43,7 @@ def survey(**options: Any) -> hg.Survey:
 def test_an_old_method_plans_what_the_new_names_do(asked: Any, method: str, today: dict[str, str]) -> None:
     options = {"epsilon": 1.0, "by": {"sex": [0, 1]}}
     with pytest.warns(DeprecationWarning, match="estimator= and noise=") as warned:
-        old = survey().plan([asked], method=method, **options)  # type: ignore[call-arg]
+        old = survey().plan([asked], method=method, **options)
     assert [one.filename for one in warned] == [__file__]
     new = survey().plan([asked], **options, **today)
     assert old.mechanism == new.mechanism and old.items[0].design.method == new.items[0].design.method
@@ -54,7 +54,7 @@ def test_requests_that_the_old_names_could_express_are_written_as_they_were(meth
     """Else a request that is repeated under its id would count as another one, and be paid for again."""
     asked = {"gaussian": COUNT}.get(method, AGE)
     with pytest.warns(DeprecationWarning):
-        plan = survey().plan([asked], method=method, epsilon=1.0, by={"sex": [0, 1]})  # type: ignore[call-arg]
+        plan = survey().plan([asked], method=method, epsilon=1.0, by={"sex": [0, 1]})
     assert plan.public_record()["method"] == method and "noise" not in plan.public_record()
 
 
@@ -70,15 +70,15 @@ def test_what_only_the_new_names_can_say_is_told_apart() -> None:
 @pytest.mark.parametrize("name", ["estimator", "noise"])
 def test_an_old_name_beside_a_new_one_is_refused(name: str) -> None:
     with pytest.raises(hg.ParameterError, match="HG186"):
-        survey().mean("age", bounds=(0, 100), epsilon=1.0, method="geometric", **{name: "auto"})  # type: ignore[call-arg]
+        survey().mean("age", bounds=(0, 100), epsilon=1.0, method="geometric", **{name: "auto"})
     with pytest.raises(hg.ParameterError, match="HG186"):
-        survey().contingency_table(by={"sex": [0, 1]}, epsilon=1.0, method="auto", sensitivity="auto")  # type: ignore[call-arg]
+        survey().contingency_table(by={"sex": [0, 1]}, epsilon=1.0, method="auto", sensitivity="auto")
 
 
 def test_a_table_takes_the_old_name_too() -> None:
     options: dict[str, Any] = {"by": {"sex": [0, 1]}, "epsilon": 1.0, "noise": "geometric"}
     with pytest.warns(DeprecationWarning, match="sensitivity="):
-        table = survey().contingency_table(**options, method="whole-table")  # type: ignore[call-arg]
+        table = survey().contingency_table(**options, method="whole-table")
     assert table.option == "whole-table" and table.method == "geometric"
     assert "method" not in PlanOptions.__annotations__
 
@@ -120,7 +120,7 @@ def test_an_unknown_method_is_left_to_the_refusal() -> None:
 def test_the_old_gaussian_is_refused_in_the_words_that_were_used() -> None:
     for asked, options in ((AGE, {}), (RATE, {}), (COUNT, {"unit": ("sex", 2)})):
         with pytest.raises(hg.ParameterError) as refused, pytest.warns(DeprecationWarning):
-            survey(**options).plan([asked], epsilon=1.0, method="gaussian")  # type: ignore[call-arg]
+            survey(**options).plan([asked], epsilon=1.0, method="gaussian")
         assert refused.value.code == "HG108" and 'method="gaussian" does not serve' in refused.value.finding
     with pytest.raises(hg.ParameterError, match="HG108"):
         survey().plan([COUNT], epsilon=1.0, estimator="plain")

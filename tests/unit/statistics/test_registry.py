@@ -92,7 +92,7 @@ def test_options_with_bounds(kind: str, text: str, names: list[str]) -> None:
 
 
 def test_a_ratio_on_the_command_line_is_that_of_python() -> None:
-    assert entries()["ratio"].parse("tax:0:50:1/pay:0:100") == [hg.ratio("tax", "pay", **BOTH)]  # type: ignore[misc]
+    assert entries()["ratio"].parse("tax:0:50:1/pay:0:100") == [hg.ratio("tax", "pay", **BOTH)]
 
 
 @pytest.mark.parametrize(
