@@ -144,11 +144,14 @@ def _starts_formula(text: str) -> bool:
 
 @cache
 def page_templates(package: str) -> Environment:
-    """Return the templates of a package: every text is escaped, after `printable`, and an unknown name is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    """Return the templates of a package: every text is escaped, after `printable`, and an unknown name is an error.
+
+    ``head.html``, with which every page begins, forbids all scripts and all connections.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("hedgerow.facts")]),
         autoescape=True,
         undefined=StrictUndefined,
         # Markup is a str too, and already what it should be.
