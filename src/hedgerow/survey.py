@@ -246,7 +246,7 @@ class Survey:
         missing : {"drop", "midpoint", "error-if-declared-complete"}
             What a missing, NaN, infinite or unparsable value counts as: by default as the facts say, else ``"drop"``.
         share : list of float, optional
-            Parts of the noise precision (μ²), one a statistic; equal by default.
+            Parts of the noise precision (μ²), one per statistic; equal by default.
         other : bool
             Add a cell for the rest; otherwise rows outside the declared categories are left out.
         n_resamples : int, optional

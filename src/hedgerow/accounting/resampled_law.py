@@ -31,13 +31,14 @@ _UNIT = float(np.finfo(np.float64).eps)
 class ResampledLaw:
     r"""The densities p(x, y) = Σ_r w_r(y) N(x; r·bound, σ²) and q, in one coordinate x for each value y of the count.
 
-    q is p(−x, y) for a symmetric pair and N(x; 0, σ²) for a one-sided one. log p/q does not decrease in x: its
+    p and q are the densities of what is released from two neighbouring sets of records. q is p(−x, y) for a symmetric
+    pair of neighbours and N(x; 0, σ²) for a one-sided pair. log p/q does not decrease in x: its
     derivative is (bound/σ²)·(E_p[r|x] + E_q[r|x]), or (bound/σ²)·E_p[r|x].
 
-    A count κr + N(0, σ²) beside the value is replaced by one that says more: a discrete Gaussian of variance σ² − w²
-    on a lattice of step s ≥ .07σ with w = 1.25 s, from which the released one is had by adding N(0, w²), up to a factor
-    1 ± 2e-13 (Poisson summation). So y runs over a lattice, and nothing is integrated approximately. Where
-    κ > 4σ, r itself takes the place of the count: that, too, says more.
+    A count κr + N(0, σ²) that is released beside the value is replaced by a more informative one, whose price is an
+    upper bound: a discrete Gaussian of variance σ² − w² on a lattice of step s ≥ .07σ with w = 1.25 s. Adding N(0, w²)
+    to it gives the released count, up to a factor 1 ± 2e-13 (Poisson summation). So y runs over a lattice, and nothing
+    is integrated approximately. Where κ > 4σ, r itself replaces the count, which is more informative still.
 
     Attributes
     ----------

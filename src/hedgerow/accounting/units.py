@@ -4,7 +4,7 @@ Add-remove
 ----------
 Given the other units, a unit with N_c rows in cell c moves that cell by r_c·φ_c with ‖φ_c‖ ≤ N_c·C. Here C = √(a² + κ²)
 is the norm of one row in sd of the noise, and r_c ~ Poisson(λ) is drawn anew in each cell. Cells have noise of their
-own, so the pair is the composition of one-sided pairs at N_c·C, one a cell (rotation and scaling down are
+own, so the pair is the composition of one-sided pairs at N_c·C, one per cell (rotation and scaling down are
 post-processing, private_bootstrap.md §2). The N_c are a partition of at most L rows into at most `cells` parts; raising
 a part raises the price, so partitions of exactly L suffice. None of them is worst everywhere: one cell with all L rows
 is, where noise is large, and L cells with a row each where it is small (every cell may tell that the unit was drawn).

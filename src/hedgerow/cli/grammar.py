@@ -6,7 +6,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 ``COL``                a group whose categories the facts declare
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
-``1,2``                shares, one a statistic
+``1,2``                shares, one per statistic
 ``COL:sd=18,mean=45``  a guess: mean, sd, share, missing
 ``COL:0.5``            a target, split from the right
 =====================  ======================================================================================
@@ -185,7 +185,7 @@ def parse_share(text: str | None) -> list[Number] | None:
     if any(number is None for number in numbers):
         raise ParameterError(
             "HG116",
-            rule="`--share` is written as numbers apart by commas, one a statistic.",
+            rule="`--share` is written as numbers apart by commas, one per statistic.",
             finding=f"Found {text!r}.",
             remedy="For example --share 2,1. They go with means, sums, proportions, the count and the others, in the "
             "order of the help.",

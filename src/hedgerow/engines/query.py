@@ -106,7 +106,7 @@ class JointGrid:
         return math.prod(part.size for part in self.parts)
 
     def indices(self, index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return the grid indices t_1, …, t_k of joint indices: one array a part, each of the shape of `index`.
+        """Return the grid indices t_1, …, t_k of joint indices: one array per part, each of the shape of `index`.
 
         Raises
         ------

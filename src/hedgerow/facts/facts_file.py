@@ -135,7 +135,7 @@ class Requested(_Part):
         None, description="The old name of estimator and noise.", json_schema_extra={"deprecated": True}
     )
     missing: Policy | None = Field(None, description="Overrides the policies of the columns.")
-    share: list[Number] | None = Field(None, description="Parts of the noise precision, one a statistic.")
+    share: list[Number] | None = Field(None, description="Parts of the noise precision, one per statistic.")
     n_resamples: int | None = Field(None, ge=2, description="Replicates, for a bootstrap.")
     interval: Literal["calibrated", "conservative", "unbiased", "most-conservative"] | None = None
     n_draws: int | None = Field(None, ge=1, le=500, description="Laplace draws to a number, for averaged noise.")

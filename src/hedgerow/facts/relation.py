@@ -70,7 +70,7 @@ class UnitLimit:
                 "HG402",
                 rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",
                 finding=f"Found {shown(self.max_rows)}.",
-                remedy="Noise grows with the limit: take a lower one, or bring the data to fewer rows a unit first.",
+                remedy="Noise grows with the limit: take a lower one, or bring the data to fewer rows per unit first.",
             )
 
     def __str__(self) -> str:

@@ -25,9 +25,9 @@ class NoisyMoments:
 
     Attributes
     ----------
-    count, total, square : float array, one entry a cell
+    count, total, square : float array, one entry per cell
         N, Σu and Σ(u² − offset); `square` is None where no second moment was released.
-    count_sd, total_sd, square_sd : float; the last two also float array, one entry a cell
+    count_sd, total_sd, square_sd : float; the last two also float array, one entry per cell
         Noise standard deviations; `count_sd` is 0 where N is public.
     offset : float
         What was taken off u² before it was added up.

@@ -49,7 +49,7 @@ _BRUTE = 1024  # grids up to here are searched over all pairs; finer ones over p
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedCells:
-    """Cells with their bounds and widths as arrays, one entry a cell: what is priced, whatever lattice widths are on.
+    """Cells with their bounds and widths as arrays, one entry per cell: what is priced, whatever lattice widths are on.
 
     Attributes
     ----------

@@ -128,7 +128,7 @@ class HistogramRounds(Additive):
 
     @property
     def size(self) -> int:
-        """Rounds × groups of a record."""
+        """The number of rounds times the largest number of groups that one record is in."""
         return self.rounds * self.most_groups
 
     @property

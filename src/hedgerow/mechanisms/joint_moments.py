@@ -109,7 +109,7 @@ class JointMoments(Additive):
 
     @property
     def priced_sd(self) -> float:
-        """Noise on Σ(x − c) of the first feature: grid integers run over ±steps, which is half the range."""
+        """The standard deviation of the noise on the sum of the first column, in units of its range U − L."""
         width = next(one.noise.in_units * 2.0**one.coarse for one in self.coordinates if one.kind == "sum")
         return self.noise_law.sd(width) / self.layout.features[0].steps / 2.0
 

@@ -28,7 +28,7 @@ other pairs            0
 λ = a^p exactly when ω_ii ≤ a (p = 2) or ω_ii = 0 (p = 1); then corners of the data attain the maximum, and it is exact.
 In general λ = a − 2ω_ii for p = 1 and the least value of a²(2 − x) − 4ω_ii² x(1 − x)² for p = 2. With λ_i ≥ Σ_j ω_ij^p
 for every i the maximum is 2^p Σ a^p: all second moments are free. Where there are too many states, s ≤ x_i + x_j splits
-the bound into one maximum a feature; the lesser of the two bounds is taken where both are known.
+the bound into one maximum per feature; the lesser of the two bounds is taken where both are known.
 
 Partition blocks
 ----------------
@@ -114,7 +114,10 @@ class JointWeights:
         return float(total)
 
     def same(self, power: Literal[1, 2]) -> float:
-        """Return an upper bound on the movement between two records of one cell; exact as the module says."""
+        """Return an upper bound on Σ |change of a coordinate|^power if a record is replaced by another of its cell.
+
+        It is exact in the cases that the text at the top of this file names.
+        """
         bound = self._separate(power)
         # No less is possible: all features flipped.
         flipped = 2.0**power * sum(self._sum_and_square(i, power)[0] for i in range(self.d))
@@ -158,7 +161,7 @@ class JointWeights:
         return {of: (self.sums.get(of, 0.0) ** power, self.counts.get(of, 0.0) ** power) for of in sorted(pairs)}
 
     def _separate(self, power: Literal[1, 2]) -> float:
-        """Return the sum of one maximum a feature: s ≤ x_i + x_j, and a pair with a missing feature counts with it."""
+        """Return the sum of one maximum per feature: s ≤ x_i + x_j; a pair with a missing feature counts with it."""
         turned, present = np.zeros(self.d), np.zeros(self.d)
         for of, (product, both) in self._pairs(power).items():
             turned[list(of)] += product

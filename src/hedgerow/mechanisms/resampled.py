@@ -280,7 +280,7 @@ class ResampledUnits(ResampledSums):
             raise ParameterError(
                 "HG406",
                 rule="The coordinates of a release of unit totals must fit its shape and its limit of rows.",
-                finding=f"Found {len(reaches)} for {self.shape!r} with {self.max_rows} rows a unit.",
+                finding=f"Found {len(reaches)} for {self.shape!r} with {self.max_rows} rows per unit.",
             )
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:

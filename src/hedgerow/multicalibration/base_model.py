@@ -189,7 +189,7 @@ def _contradiction(finding: str, remedy: str) -> ParameterError:
 
 
 def labels_of(X: Any, y: Any, *, private: bool) -> NDArray[Any]:
-    """Return the labels as cells, one a record of X.
+    """Return the labels as cells, one per record of X.
 
     In a private fit no value decides whether this fails: a record whose label is missing, or is no class, is treated
     later, and nothing is raised. Without privacy scikit-learn also checks the values.

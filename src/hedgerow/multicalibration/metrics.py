@@ -153,7 +153,7 @@ def _membership(groups: object, X: object, n: int) -> tuple[tuple[str, ...], NDA
     if any(len(mask) != n for mask in named.values()):
         raise DataError(
             "HG166",
-            rule="A mask has one entry a record.",
+            rule="A mask has one entry per record.",
             finding="One has another number.",
             remedy="Groups declared by columns need the records too: X=….",
         )

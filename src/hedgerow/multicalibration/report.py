@@ -204,7 +204,7 @@ class Report:
         label: Scalar | None = None,
         level: float = 0.95,
     ) -> Axes:
-        """Draw reliability curves with bands, before and after: a panel a group, or one group into `ax`.
+        """Draw reliability curves with bands, before and after: one panel per group, or one group into `ax`.
 
         Without `groups` the first six are drawn; with `ax` the first.
         """

@@ -36,9 +36,9 @@ class Request:
     budget, estimator, noise, n_resamples, interval
         As in the call.
     policies : tuple of Missing
-        What a missing value counts as, one a statistic.
+        What a missing value counts as, one per statistic.
     shares : tuple of float
-        Parts of the noise precision, one a statistic; their sum is 1.
+        Parts of the noise precision, one per statistic; their sum is 1.
     notes : tuple of str
         Which facts it rests on without a source, and which it overrides.
     membership : bool

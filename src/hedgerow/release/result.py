@@ -202,11 +202,11 @@ class ReleasePublication:
 
     @property
     def kind(self) -> Literal["release"]:
-        """What it is, among the kinds of publications."""
+        """The kind of publication: a release or a table."""
         return "release"
 
     def lines(self) -> Iterator[Sequence[Any]]:
-        """Yield the names of the columns, then a line an estimate."""
+        """Yield the names of the columns, then one line per estimate."""
         columns = self.release.to_columns(self.level)
         yield list(columns)
         yield from zip(*columns.values(), strict=True)

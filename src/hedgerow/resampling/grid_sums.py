@@ -25,8 +25,8 @@ class GridSums:
     Attributes
     ----------
     sums : mapping
-        Monomial → exact integers, an object array with one entry a cell.
-    missing : int64 array, one entry a cell
+        Monomial → exact integers, an object array with one entry per cell.
+    missing : int64 array, one entry per cell
         Records of the cell that count nowhere, because a value that every record needs is missing.
     outside : int
         Records that belong to no declared cell.

@@ -22,7 +22,7 @@ class Histogram:
     ----------
     cell, index, count : int64 arrays of one length
         ``count[i]`` > 0 records lie in cell ``cell[i]`` at grid index t = ``index[i]``; sorted by cell, then index.
-    missing : int64 array, one entry a cell
+    missing : int64 array, one entry per cell
         Records of the cell whose value is missing.
     outside : int
         Records that belong to no declared cell.

@@ -44,7 +44,7 @@ class Proportion(Statistic):
         return Indicator(self.column, self.value)
 
     def possible(self, records: float) -> float | None:
-        """Return 1."""
+        """Return 1: a share lies between 0 and 1."""
         return 1.0
 
     def in_words(self, *, by_cell: bool = False) -> str:

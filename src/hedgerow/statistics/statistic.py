@@ -233,7 +233,7 @@ class Smooth(Statistic):
 
     @property
     def column(self) -> str:
-        """The columns, for a label."""
+        """The names of the columns, separated by commas, as reports show them."""
         return ", ".join(name for name, _ in self.grids)
 
     def possible(self, records: float) -> float | None:
@@ -284,7 +284,7 @@ class NeedsBounds:
     step : number or None
         A step given with the call, in place of that of the facts.
     build : callable
-        [(column, Grid), …], one a column in order → the statistic.
+        [(column, Grid), …], one per column, in order → the statistic.
     steps : int or None
         Into how many parts a range is cut where neither call nor facts give a step; 1,024 where None.
     given : tuple of str

@@ -19,7 +19,7 @@ class Sum(OnGrid):
     is_total: ClassVar[bool] = True
 
     def possible(self, records: float) -> float | None:
-        """Return the length of what so many records, or fewer, add up to."""
+        """Return the length of the range of sums of at most `records` values."""
         low, high = self.grid.as_bounds()
         return records * (max(high, 0.0) - min(low, 0.0))
 

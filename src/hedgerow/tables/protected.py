@@ -94,7 +94,7 @@ GUARANTEES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class ProtectedTable(Result):
-    """A released table: a sequence of `Estimate`, one a cell, in row-major order of its axes.
+    """A released table: a sequence of `Estimate`, one per cell, in row-major order of its axes.
 
     Guarantee   that of ``guarantee``: (ε, δ)-differential privacy of everything in the table under ``dp``, priced by
     ``certificate``. All that the methods do is post-processing of what was released, at no further price.

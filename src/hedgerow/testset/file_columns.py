@@ -86,7 +86,7 @@ class FileColumns:
     def check_predictions(self, opened: OrderedSource) -> None:
         """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203).
 
-        Its other columns are never read: labels of its own are compared with nothing.
+        Its other columns are never read, so labels that the file may hold are ignored.
         """
         by_label = self.metric.needs == "labels"
         asked = Query(None, (Category.declared(self.prediction, self.labels, other=True),))

@@ -47,7 +47,7 @@ _LARGEST_WHOLE = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A mean of bounded losses, one a record, each rounded to a public grid.
+    """A mean of bounded losses, one per record, each rounded to a public grid.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Metric:
     clip : float
         Chances are moved into [clip, 1 − clip] by the log loss.
     function : callable, optional
-        ``function(labels, predictions)`` → one number a record.
+        ``function(labels, predictions)`` → one number per record.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Metric:
 
     def _on_grid(self, losses: Floats, n: int) -> Integers:
         if losses.shape != (n,):
-            raise ValueError("one number a record")  # fixed text: what a user's function returned is not quoted
+            raise ValueError("one number per record")  # fixed text: what a user's function returned is not quoted
         low, high = self.grid.as_bounds()
         placed = np.floor((np.clip(losses, low, high) - low) / (high - low) * self.grid.steps + 0.5)
         placed = np.where(np.isfinite(losses), placed, self.worst)
@@ -194,7 +194,7 @@ def from_function(
     step: float | None = None,
     **reading: Unpack[MetricReading],
 ) -> Metric:
-    """Return the mean of ``function(labels, predictions)``, one number a record, clamped to `bounds`.
+    """Return the mean of ``function(labels, predictions)``, one number per record, clamped to `bounds`.
 
     The price is valid only if the number of each record depends on that record alone. A function that compares records
     (a rank, a median) is not covered, and the certificate says so.
@@ -298,7 +298,7 @@ def check_function(function: Function, needs: str, labels: Sequence[Any]) -> Non
     if not any(_takes(function, values, whole=whole, predictions=chances) for values, whole in tried):
         raise ParameterError(
             "HG178",
-            rule="A metric of one's own returns one number a record.",
+            rule="A metric of one's own returns one number per record.",
             finding="This function failed on made-up records, or returned another number of results.",
             remedy="Call it on two records yourself: f(numpy.array([0, 1]), numpy.array([1, 1])). Where it knows some "
             "labels only, declare them: labels=[…]. No look was taken.",

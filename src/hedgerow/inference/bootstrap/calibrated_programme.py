@@ -1,4 +1,4 @@
-"""The convex programme behind the calibrated interval: the least wide half-width that covers whatever the nuisance.
+"""The convex programme behind the calibrated interval: the smallest half-width that covers for every ν.
 
 Units: a, the known part of one replicate's variance, is 1 (noise, and for Poisson weights the centre offset). With
 ν ≥ 0 the unknown part, λ the rate of the weights and k replicates (private_bootstrap.md §4),

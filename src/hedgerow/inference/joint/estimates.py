@@ -480,9 +480,10 @@ def _law_quantile(tangent: Tangent, level: float, sampling: Floats) -> Floats:
 
 
 def reach(function: SmoothFunction, cells: SideBySide, tangent: Tangent, sign: float, radius: Floats) -> Floats:
-    """Return the most (sign 1) or least (−1) value over the totals within `radius` standard errors.
+    """Return the largest (sign 1) or smallest (−1) value of the function within `radius` standard errors of the totals.
 
-    T ← T̂ ± radius·W∇h(T)/√(∇h'W∇h) until it stands still. What is not defined on the way could be anything.
+    T ← T̂ ± radius·W∇h(T)/√(∇h'W∇h) is repeated until T no longer changes. If the function is not defined at a T on the
+    way, the end of its range is returned.
     """
     end = function.high if sign > 0.0 else function.low
     covariance = cells.sampling if function.homogeneous else cells.sampling + cells.counting

@@ -64,7 +64,7 @@ class ResampledCells:
         return cls(design, table, np.ones(len(table.values)), design.estimates(table))
 
     def over(self, add: Callable[[Floats], Floats]) -> ResampledCells:
-        """Return totals; `add` adds up one number a cell to one a total."""
+        """Return totals; `add` adds up one number per cell to one per total."""
         values = np.apply_along_axis(add, 0, self.table.values)
         variances = np.broadcast_to(self.table.noise_sd**2, self.table.values.shape[:2])
         noise_sd, added = np.sqrt(np.apply_along_axis(add, 0, variances)), add(self.added)
@@ -96,7 +96,7 @@ class ResampledCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableCells(Cells):
-    """A noisy table: one number a cell, in the order of its shape, with its errors and its interval at any level.
+    """A noisy table: one number per cell, in the order of its shape, with its errors and its interval at any level.
 
     These are `Cells` that know how totals over them are read.
 

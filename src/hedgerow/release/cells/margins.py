@@ -44,7 +44,7 @@ class ReleasedMargin:
     columns : tuple of str
         Which columns, or groups of a hierarchy, are kept, in any order of the table's axes; ``()`` is the grand total.
     values : float array
-        One number a cell of the margin, row-major in the order of the TABLE's axes.
+        One number per cell of the margin, row-major in the order of the TABLE's axes.
     privacy_variance : float
         Of the noise on each; 0 for numbers that are public, such as n under replace-one where every record is in a
         cell.

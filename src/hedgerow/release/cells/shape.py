@@ -252,7 +252,7 @@ class AxisMap:
 
     @classmethod
     def of(cls, axis: Axis, hierarchies: Iterable[Hierarchy] = ()) -> AxisMap:
-        """Return the map of an axis with those of the hierarchies that are of its column.
+        """Return the map of an axis; only the hierarchies of its own column are used.
 
         >>> region = Hierarchy.of("district", "region", {"north": ["a", "b"], "south": ["c"]})
         >>> axis_map = AxisMap.of(Axis("district", ("a", "b", "c")), [region])

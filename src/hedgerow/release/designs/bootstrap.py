@@ -148,7 +148,7 @@ class BootstrapDesign:
         return mechanism.noisy(kept, features, source, cells=cells, names=self.resampled.names)
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
-        """Return one estimate a cell."""
+        """Return one estimate per cell."""
         return [self._estimate(table, row) for row in range(len(table.cells))]
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:

@@ -124,7 +124,7 @@ class CellTotalsDesign:
         )
 
     def estimates(self, table: AdditiveTable) -> Cells:
-        """Return one estimate a cell, by the formulas of every sum (`hedgerow.inference.moments`)."""
+        """Return one estimate per cell, by the formulas of every sum (`hedgerow.inference.moments`)."""
         moments, unit, n = self.moments(table), self.unit, self.facts.n
         variance, upper = sum_variance(moments, n)
         noise_sd = unit * np.asarray(moments.total_sd)

@@ -90,7 +90,7 @@ class CountsDesign:
         return mechanism.noisy(sums, source, cells=self.query.labels, features=self.features)
 
     def estimates(self, table: AdditiveTable) -> Cells:
-        """Return one estimate a cell."""
+        """Return one estimate per cell."""
         counted = self.statistic.is_count
         read = self._counts(table) if counted else self._proportions(table)
         subject = Subject(

@@ -221,7 +221,7 @@ class _Sampled(Cells):
 
 @dataclass(frozen=True, slots=True)
 class JointStatistic:
-    """One statistic of a joint release. All of a release are asked, priced and drawn once.
+    """One statistic of a joint release; all statistics of that release share one question, one price and one draw.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class JointStatistic:
         return self.release.read(self.release.design.table(data, mechanism, source))
 
     def estimates(self, table: AdditiveTable) -> Cells:
-        """Return one estimate a cell."""
+        """Return one estimate per cell."""
         design = self.release.design
         read = estimate(design.functions[self.place], self.release.read(table).side)
         words = covers(self.statistic, design.facts)
@@ -318,7 +318,7 @@ def joint_release(
 
 
 def degree_of(statistics: Sequence[Smooth]) -> int:
-    """Return the degree of the longest product of moments of a joint release; 0 where features are columns alone.
+    """Return an upper bound on the degree of the monomials that a joint release sums; 0 where it sums columns alone.
 
     >>> from hedgerow.statistics.variance import variance
     >>> degree_of([variance("age", bounds=(0, 100))])

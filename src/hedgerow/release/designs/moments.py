@@ -186,7 +186,11 @@ class MomentsDesign:
 
     @property
     def presence_is_public(self) -> bool:
-        """Whether every record is known to count in its cell: replace-one, one cell or public ones, nothing dropped."""
+        """Whether it is public which records count in which cell.
+
+        So it is under replace-one if there is one cell, or cells were declared public, and missing values are not
+        dropped.
+        """
         known = not self.by or self.membership
         return self.facts.relation is Relation.REPLACE_ONE and known and self.missing is not Missing.DROP
 
@@ -238,7 +242,7 @@ class MomentsDesign:
         return _with_public_counts(noisy, kept) if self.membership else noisy
 
     def estimates(self, table: AdditiveTable) -> Cells:
-        """Return one estimate a cell."""
+        """Return one estimate per cell."""
         read = read_sums if self.statistic.is_total else read_means
         return read(self, table)
 

@@ -81,7 +81,7 @@ class Resampled:
 
     @property
     def norm(self) -> float:
-        """Largest norm of one record's vector, each coordinate over its reach (private_bootstrap.md §2, κ = 1)."""
+        """The largest norm of one record's vector, each coordinate divided by its maximum (private_bootstrap.md §2)."""
         return math.sqrt(len(self.names))
 
     @property
@@ -113,7 +113,7 @@ class ResampledMean(Resampled):
 
     @property
     def shape(self) -> Shape:
-        """A value, alone or with a count."""
+        """What each replicate is: a value alone, or a value and a count."""
         return "value" if self.presence == "public" else "value-and-count"
 
     @property
@@ -187,7 +187,7 @@ class ResampledCount(Resampled):
 
     @property
     def shape(self) -> Shape:
-        """A count alone."""
+        """Each replicate is one count."""
         return "count"
 
     @property

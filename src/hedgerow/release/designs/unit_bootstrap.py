@@ -131,7 +131,7 @@ class UnitBootstrapDesign:
         return np.stack([2 * total - rows * (self.query.row_size - 1), rows], axis=1)
 
     def estimates(self, table: AdditiveTable, added: NDArray[np.float64] | None = None) -> Sequence[Estimate]:
-        """Return one estimate a cell; of totals, `added` says how many cells each adds up.
+        """Return one estimate per cell; of totals, `added` says how many cells each adds up.
 
         A unit's rows lie in as many as m = min(L, added) cells, and its weights there are drawn apart. The square of
         its total is at most m times the sum of the squares that the replicates show, so their spread is read as if the

@@ -93,7 +93,7 @@ class Publication:
 
     @property
     def kind(self) -> Literal["table"]:
-        """What it is, among the kinds of publications."""
+        """The kind of publication: a release or a table."""
         return "table"
 
     def json_parts(self) -> Iterator[str]:
@@ -103,7 +103,7 @@ class Publication:
         return self.record()
 
     def lines(self) -> Iterator[Sequence[Any]]:
-        """Yield the names of the columns, then a line a cell or total with its errors, interval and letter.
+        """Yield the names of the columns, then one line per cell or total with its errors, interval and letter.
 
         ``by_COLUMN`` for every column, ``summed_over``, the estimate and its errors. Cells first, then the totals; a
         total has nothing in the columns that it adds over, which ``summed_over`` lists, and the group's name in the

@@ -102,7 +102,7 @@ class Verification:
 
     @property
     def not_protected(self) -> tuple[str, ...]:
-        """What the record itself says that its price does not protect, though it was made from the same records."""
+        """The sentences of the record about outputs that were made from the same records but are not in its price."""
         return tuple(text for text in self.certificate.assumptions if text.startswith(NOT_PROTECTED))
 
     @property

@@ -58,7 +58,7 @@ def choose_option(cells: int) -> tuple[Option, str]:
 
 
 def extremes_of(histogram: Histogram, y: Integers) -> CellExtremes:
-    """Return the extremes of the integers y (one entry a row of the histogram) in each cell."""
+    """Return the extremes of the integers y (one entry per row of the histogram) in each cell."""
     low, high = np.full(histogram.cells, np.inf), np.full(histogram.cells, -np.inf)
     np.minimum.at(low, histogram.cell, y)
     np.maximum.at(high, histogram.cell, y)
@@ -103,7 +103,7 @@ def least_scale(width: float, epsilon: float) -> float:
 
 
 def _on_ladder(widths: Floats) -> Floats:
-    """Return widths rounded up by 0.6 % at most, so that a large table needs thousands of samplers, not one a cell.
+    """Return widths rounded up by 0.6 % at most, so that a large table needs thousands of samplers, not one per cell.
 
     >>> wider = _on_ladder(np.array([1.0, 1000.0, 1001.0])) / np.array([1.0, 1000.0, 1001.0])
     >>> bool((wider >= 1.0).all() and (wider < 1.006).all())

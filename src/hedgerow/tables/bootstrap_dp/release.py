@@ -62,7 +62,7 @@ class CustodianFigures:
 
     Parameters
     ----------
-    values : float array, one entry a cell
+    values : float array, one entry per cell
         The released numbers, in the column's unit.
     sensitivity : float array
         w_i: the noise of cell i is two-sided geometric of scale w_i/ε, or a little above.

@@ -54,7 +54,7 @@ def count_sensitivity(satisfied: ArrayLike) -> float:
 
     Parameters
     ----------
-    satisfied : array of bool, one entry a row of D
+    satisfied : array of bool, one entry per row of D
 
     Raises
     ------
@@ -80,7 +80,7 @@ def total_sensitivity(values: ArrayLike) -> float:
 
     Parameters
     ----------
-    values : array, one entry a row of D
+    values : array, one entry per row of D
 
     Raises
     ------
@@ -100,7 +100,7 @@ def mean_sensitivity(values: ArrayLike, *, n: int | None = None) -> float:
 
     Parameters
     ----------
-    values : array, one entry a row of D
+    values : array, one entry per row of D
     n : int, optional
         Rows of the neighbours; as many as D has, where it is None.
 
@@ -126,7 +126,7 @@ def variance_sensitivity(values: ArrayLike, *, n: int | None = None, ddof: int =
 
     Parameters
     ----------
-    values : array, one entry a row of D
+    values : array, one entry per row of D
     n : int, optional
         Rows of the neighbours; as many as D has, where it is None.
     ddof : {0, 1}
@@ -199,7 +199,7 @@ def quantile_sensitivity(values: ArrayLike, probability: float, *, n: int | None
 
     Parameters
     ----------
-    values : array, one entry a row of D
+    values : array, one entry per row of D
     probability : float
         p, between 0 and 1.
     n : int, optional

@@ -38,11 +38,11 @@ class CellExtremes:
 
     Attributes
     ----------
-    low, high : float arrays, one entry a cell
+    low, high : float arrays, one entry per cell
         The least and the greatest value in the cell; 0 in a cell without rows.
-    occupied : bool array, one entry a cell
+    occupied : bool array, one entry per cell
         Whether a row of D with a value lies there.
-    void : bool array, one entry a cell
+    void : bool array, one entry per cell
         Whether a row of D lies there without a value.
     elsewhere : bool
         Whether a row of D lies in no cell.
@@ -66,9 +66,9 @@ class CellExtremes:
 
         Parameters
         ----------
-        values : float array, one entry a row
+        values : float array, one entry per row
             NaN is no value: the row adds nothing to its cell.
-        cells : int array, one entry a row
+        cells : int array, one entry per row
             The cell of each row, −1 for none.
         n_cells : int, optional
             Cells of the table, empty ones included; up to the last occupied one, where it is None.
@@ -163,7 +163,7 @@ def cell_total_sensitivities(table: CellExtremes) -> Floats:
 
     Returns
     -------
-    float array, one entry a cell
+    float array, one entry per cell
         For releasing ONE of them; two cells together cost twice.
 
     Examples

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 def cells_of(plan: Plan, table: AdditiveTable) -> TableCells:
     """Return the cells' estimates, errors and intervals as the release reads them; each is made when it is asked for.
 
-    One unbiased number a cell, the one that is added up: a table cut cell by cell would not add up. (Replicates alone
+    One unbiased number per cell, the one that is added up: a table cut cell by cell would not add up. (Replicates alone
     are cut, as they are read.)
     """
     (item,) = plan.items

@@ -1,8 +1,8 @@
 """`gaussian`: the sum of the losses plus discrete Gaussian noise on a fine lattice; the default for many looks.
 
-One record moves the mean of the losses by at most (U − L)/n under replace-one, so noise of sd (U − L)/(n·μ) gives a
-look μ; μ² of all looks add up, in the ledger as on paper. Under add-remove the number of records is released with it,
-(1, u) with |u| ≤ 1, and the score is a ratio.
+Under replace-one, one record changes the mean of the losses by at most (U − L)/n, so with noise of sd (U − L)/(n·μ) one
+look costs μ. The costs of several looks are added up as Σ μ², exactly. Under add-remove n is private: the number of
+records is released too, each record adds (1, u) with |u| ≤ 1 to the two sums, and the score is their ratio.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Published(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """What it is."""
+        """The kind of publication."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class Published(Protocol):
         ...
 
     def lines(self) -> Iterator[Sequence[Any]]:
-        """Yield the names of the columns, then a line a number."""
+        """Yield the names of the columns, then one line per number."""
         ...
 
     def json_parts(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""JSON as the contract has it. A large table is written in parts, a line a cell, so that its size needs no memory."""
+"""The JSON text of a table or release. A large table is written in parts, one line per cell, to save memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(publication: Published, path: str | Path) -> None:
 
 
 def parts_of(head: Mapping[str, Any], entries: Iterable[Any], size: int, tail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield an object's JSON text: the head, a list ``estimates`` with a line an entry, the tail.
+    """Yield an object's JSON text: the head, a list ``estimates`` with one line per entry, the tail.
 
     >>> "".join(parts_of({"a": 1}, iter([2, 3]), 2, {"b": 4})).split()
     ['{', '"a":', '1,', '"estimates":', '[', '2,', '3', '],', '"b":', '4', '}']

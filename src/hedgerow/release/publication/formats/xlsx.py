@@ -1,4 +1,4 @@
-"""A table as a spreadsheet: as published, as a line a cell, and as a chart with error bars. The door to openpyxl.
+"""A table as a spreadsheet: as published, as one line per cell, and as a chart with error bars. The door to openpyxl.
 
 It is imported when a spreadsheet is written. Numbers are numbers, with the decimals that they are printed with as their
 format; texts are texts, and one that would start a formula gets an apostrophe in front.
@@ -37,7 +37,7 @@ _CHART_WIDTH, _CHART_ROW, _CHART_FRAME = 22.0, 0.62, 3.2
 def xlsx_bytes(publication: Publication) -> bytes:
     """Return the table as a workbook.
 
-    Sheet ``Table`` is the table as published (spans, letters, footnotes), ``Cells`` has one line a cell or total with
+    Sheet ``Table`` is the table as published (spans, letters, footnotes), ``Cells`` has one line per cell or total with
     its errors and interval, ``Chart`` draws the cells without totals, each with its interval as an error bar; the last
     is there unless the errors are withheld or there are more than 300 cells.
 
@@ -214,7 +214,7 @@ def _fill_cells(sheet: Worksheet, publication: Publication) -> None:
 
 
 def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
-    """Write a line a cell, how far its interval reaches to both sides, and the chart that reads these lines."""
+    """Write one line per cell, how far its interval reaches to both sides, and the chart that reads these lines."""
     cells = publication.table.interior
     level = percent(publication.level, space=" ")
     heads = ("cell", publication.heading, "standard error", f"low, {level}", f"high, {level}", "below", "above")
