@@ -1,4 +1,4 @@
-"""35 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""39 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -23,7 +23,8 @@ __all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "reproduction", "pyproject.toml", "README.md")
 NOISE = "tests/statistical/test_released_noise.py"
-JOINT = "tests/unit/mechanisms"
+WEIGHTS = "tests/unit/mechanisms/test_joint_weights.py"
+MOMENTS = "tests/unit/mechanisms/test_joint_moments.py"
 FUNCTIONS = "tests/statistical/test_joint_moments.py tests/unit/inference/test_joint_arithmetic.py"
 STORE = "tests/unit/ledger/test_ledger_store.py"
 DURABLE = "tests/unit/ledger/test_ledger_durability.py"
@@ -61,23 +62,51 @@ MUTANTS = (
     Mutant(
         "squares of joint moments cost nothing, however heavy",
         "mechanisms/joint_weights.py",
-        "slope = total - 2.0 * square if power == 1 else _slope(total, square)",
-        "slope = total",
-        JOINT,
+        "np.where(equal[i], sums - _slope(sums, squares, power), sums)",
+        "np.where(equal[i], 0.0, sums)",
+        WEIGHTS,
+    ),
+    Mutant(
+        "a weight a fifth above the free limit is accepted as free",
+        "mechanisms/joint_weights.py",
+        "_largest(kept.total, kept.square, turned, power)",
+        "_largest(kept.total, kept.square, turned / 1.2**power, power)",
+        WEIGHTS,
     ),
     Mutant(
         "one product of joint moments is forgotten in the sensitivity",
         "mechanisms/joint_weights.py",
-        "for of in sorted(pairs)}",
-        "for of in sorted(pairs)[1:]}",
-        JOINT,
+        "turned.setdefault(part.of, np.zeros(sets))[needed] += part.weight",
+        "turned.setdefault(part.of, np.zeros(sets))[needed] += part.weight * (part.of != (0, 1))",
+        WEIGHTS,
     ),
     Mutant(
         "the presence of one feature leaks through the count of another",
         "mechanisms/joint_weights.py",
-        "(product + present) * _PRESENT[at]",
-        "product * _PRESENT[at]",
-        JOINT,
+        "yield _Part((), of, weight**power, weight**power)",
+        "yield _Part((), of[:1], weight**power, weight**power)",
+        WEIGHTS,
+    ),
+    Mutant(
+        "a sum restricted to records with another column is priced as if it were not",
+        "mechanisms/joint_weights.py",
+        "tuple(sorted({*of, *present}))",
+        "tuple(sorted({*of}))",
+        WEIGHTS,
+    ),
+    Mutant(
+        "a sum is not 0 for a record that misses the other column it is restricted to",
+        "mechanisms/joint_numbers.py",
+        "_product([self._polynomial(coordinate), *present])",
+        "_product([self._polynomial(coordinate), *present[1:]])",
+        MOMENTS,
+    ),
+    Mutant(
+        "the noise of a restricted sum is 5 % too narrow",
+        "mechanisms/joint_moments.py",
+        "float(number.noise.width), len(sums))",
+        'float(number.noise.width) * (0.95 if "where" in number.name else 1.0), len(sums))',
+        MOMENTS,
     ),
     Mutant(
         "exact sums forget the presence of a second value",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,8 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
 Floats = NDArray[np.float64]
+LATER = MappingProxyType({"later": True})
+"""The metadata of a field that a description got later: a record names it only where it is not at its default."""
 Score = Callable[[Floats], Floats]
 """One number for each output, or for each output's cell."""
 

@@ -33,7 +33,7 @@ from hedgerow.mechanisms.joint_numbers import (
     check,
     value_of,
 )
-from hedgerow.mechanisms.joint_weights import JointWeights, Of
+from hedgerow.mechanisms.joint_weights import ByTwo, JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Laplace, Law, require_draws
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
 from hedgerow.noise.source import NoiseSource
@@ -123,19 +123,16 @@ class JointMoments(Additive):
 
     def weights(self) -> JointWeights:
         """Return each coordinate in units of its noise: what the sensitivity is computed from."""
-        counts, sums, reach = {}, {}, self.layout.reach
+        reach = self.layout.reach
 
-        def width(one: JointCoordinate | PartitionBlock) -> float:
-            return one.noise.in_units * 2.0**one.coarse
+        def weight(one: JointCoordinate | PartitionBlock, degrees: Of) -> float:
+            return reach(one.of, degrees) / (one.noise.in_units * 2.0**one.coarse)
 
-        for one in self.coordinates:
-            if one.kind == "count":
-                counts[one.of] = 1.0 / width(one)
-            else:
-                sums[one.of] = reach(one.of, (1,) * len(one.of)) / width(one)
-        blocks = {(one.of, one.degrees): reach(one.of, one.degrees) / width(one) for one in self.blocks}
-        d, centres = len(self.layout.features), self.layout.centres(set(counts))
-        return JointWeights(d, counts, sums, blocks, self.layout.missing, centres)
+        counts = {one.of: weight(one, (0,) * len(one.of)) for one in self.coordinates if one.kind == "count"}
+        added = [one for one in self.coordinates if one.kind == "sum"]
+        sums = {(one.of, one.present): weight(one, (1,) * len(one.of)) for one in added}
+        blocks = {(one.of, one.degrees): weight(one, one.degrees) for one in self.blocks}
+        return _weights(self.layout, counts, sums, blocks)
 
     @property
     def released_cells(self) -> int:
@@ -315,9 +312,10 @@ def joint_moments(
     (1.0, [2.828, 5.657])
     """
     counts = {of: w for of, w in weights.counts.items() if w > 0.0}
-    sums = {of: w for of, w in weights.sums.items() if w > 0.0}
+    named = {(of, ()): w for of, w in weights.sums.items()} | dict(weights.restricted)
+    sums = {key: w for key, w in named.items() if w > 0.0}
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
-    kept = JointWeights(len(layout.features), counts, sums, blocks, layout.missing, layout.centres(set(counts)))
+    kept = _weights(layout, counts, sums, blocks)
     cost = kept.cost(relation, law.power, presence=layout.presence, cells=layout.cells)
     draws = law.draws if isinstance(law, Laplace) else 1
     # The noise of k draws has √k times the sd of one.
@@ -329,9 +327,17 @@ def joint_moments(
         return lattice_noise(width / 2.0**coarse), coarse
 
     coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in counts.items()]
-    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w)) for of, w in sums.items()]
+    coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), found) for (of, found), w in sums.items()]
     parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in blocks.items())
     return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, draws)
+
+
+def _weights(layout: JointLayout, counts: Mapping[Of, float], sums: ByTwo, blocks: ByTwo) -> JointWeights:
+    """Return weights on a layout, which says what may be missing and which squares have a constant taken off."""
+    centres = layout.centres(((of[0], present) for of, present in sums if of == 2 * of[:1]), set(counts))
+    whole = {of: w for (of, present), w in sums.items() if not present}
+    restricted = {key: w for key, w in sums.items() if key[1]}
+    return JointWeights(len(layout.features), counts, whole, blocks, layout.missing, centres, restricted)
 
 
 def _rounded(sums: NDArray[Any], coarse: int) -> NDArray[Any]:
@@ -404,14 +410,17 @@ def _check_coordinates(joint: JointMoments) -> None:
     parts: tuple[JointCoordinate | PartitionBlock, ...] = (*joint.coordinates, *joint.blocks)
     rounded = all(isinstance(part.coarse, int) and 0 <= part.coarse <= 60 for part in parts)
     check(rounded, "Sums are rounded to multiples of 2⁰ to 2⁶⁰.")
-    named = [(coordinate.kind, coordinate.of) for coordinate in joint.coordinates]
-    for kind, of in named:
+    named = [(coordinate.kind, coordinate.of, coordinate.present) for coordinate in joint.coordinates]
+    absent = joint.layout.missing
+    for kind, of, present in named:
         ordered = list(of) == sorted(of) and all(0 <= i < len(joint.layout.features) for i in of)
         if kind == "count":
-            fits = len(set(of)) == len(of) <= 2 and all(joint.layout.features[i].missing for i in of if ordered)
+            fits = len(set(of)) == len(of) and absent.issuperset(of) and not present
         else:
             fits = kind == "sum" and 1 <= len(of) <= 2
         check(ordered and fits, "A coordinate counts records, or adds up one feature or the product of two, in order.")
+        others = list(present) == sorted(set(present)) and absent.issuperset(present) and not {*of} & {*present}
+        check(others, "A sum is restricted to records with other features, in order, each of which may be missing.")
     check(bool(named or joint.blocks) and len(set(named)) == len(named), "Each coordinate is released once.")
 
 

@@ -4,8 +4,9 @@ A feature of a record is an integer t ∈ {0..m} on a public grid; q = 2t − m 
 Released are exact integer sums over the records of a cell:
 
 =====================  =============================================================================================
-`JointCoordinate`      a count of records (all, or those where one or two features are present), Σ q_i, Σ q_i q_j, or
-                       Σ (q_i² − o), with o = ⌊m²/2⌋ where the count that undoes it is released and presence is private
+`JointCoordinate`      a count of records (all, or those where some features are present), Σ q_i, Σ q_i q_j, or
+                       Σ (q_i² − o), with o = ⌊m²/2⌋ where the count that undoes it is released and presence is
+                       private; over all records with these features, or those only where others are `present` too
 `PartitionBlock`       of one to three features: the sums of all products of their Bernstein polynomials, of degree 1,
                        (m − t, t), 2, ((m − t)², 2t(m − t), t²), up to 4, with one more outcome, "missing", for a
                        feature that may be missing. They are non-negative and add up to the same integer for every
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from typing import Literal
@@ -28,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.mechanisms.description import Floats
+from hedgerow.mechanisms.description import LATER, Floats
 from hedgerow.mechanisms.joint_weights import Of, Presence
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.resampling.grid_sums import Monomial
@@ -80,23 +81,29 @@ class JointLayout:
         """Return Π m_i^e_i: the largest value of a product of centred features, and the constant sum of a block."""
         return math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
 
-    def offset(self, i: int, counts: Collection[Of]) -> int:
-        """Return o of Σ (q_i² − o): m²/2, rounded down, where a count undoes it and a record may come or go."""
-        alone = self.features[i].missing
-        useful = ((i,) if alone else ()) in counts and (alone or self.presence == "private")
+    def offset(self, i: int, present: Of, counts: Collection[Of]) -> int:
+        """Return o of Σ (q_i² − o): m²/2, rounded down, where a count undoes it and a record may come or go.
+
+        The count is that of the records over which the sum is taken: those with feature i and the features `present`.
+        """
+        needed = tuple(sorted({i, *present} & self.missing))
+        useful = needed in counts and (bool(needed) or self.presence == "private")
         return self.features[i].steps ** 2 // 2 if useful else 0
 
-    def centres(self, counts: Collection[Of]) -> dict[int, float]:
-        """Return the largest |q_i² − o|/m_i² of each feature."""
-        squares = [feature.steps**2 for feature in self.features]
-        offsets = [self.offset(i, counts) for i in range(len(self.features))]
-        return {i: max(o, m2 - o) / m2 for i, (o, m2) in enumerate(zip(offsets, squares, strict=True))}
+    def centres(self, squares: Iterable[tuple[int, Of]], counts: Collection[Of]) -> dict[tuple[int, Of], float]:
+        """Return the largest |q_i² − o|/m_i² of each square, (i, present)."""
+        found = {}
+        for i, present in squares:
+            o, m2 = self.offset(i, present, counts), self.features[i].steps ** 2
+            found[i, present] = max(o, m2 - o) / m2
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class JointCoordinate:
     """One released sum: of records (`kind` "count") or of the product of centred features ("sum"), `of` in order.
 
+    A sum is over the records where the features `present`, in order and none of `of`, are present too.
     The exact sum is rounded to multiples of 2^`coarse` before noise is added, and `noise` is in those units: integers
     of 80 bits, of which noise hides the last ones anyway, then fit 64.
     """
@@ -105,6 +112,12 @@ class JointCoordinate:
     of: tuple[int, ...]
     noise: LatticeNoise
     coarse: int = 0
+    present: tuple[int, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def squared(self) -> bool:
+        """Whether this is the sum of one feature's square."""
+        return len(self.of) == 2 and self.of[0] == self.of[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +277,19 @@ class JointNumbers:
         return tuple(found)
 
     def _coordinate(self, coordinate: JointCoordinate) -> Number:
-        name = " ".join([coordinate.kind, *map(str, coordinate.of)])
-        return Number(name, self._polynomial(coordinate), coordinate.noise, coordinate.coarse)
+        where = ("where", *map(str, coordinate.present)) if coordinate.present else ()
+        name = " ".join([coordinate.kind, *map(str, coordinate.of), *where])
+        present: list[Polynomial] = [{((i, 0),): 1} for i in coordinate.present]
+        polynomial = _product([self._polynomial(coordinate), *present])
+        return Number(name, polynomial, coordinate.noise, coordinate.coarse)
 
     def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
         if coordinate.kind == "count":
             return _product({self._powers(i, 0): 1} for i in coordinate.of)
-        if len(coordinate.of) == 2 and coordinate.of[0] == coordinate.of[1]:
+        if coordinate.squared:
             i, counts = coordinate.of[0], {other.of for other in self.coordinates if other.kind == "count"}
             steps = self.layout.features[i].steps
-            constant = {self._powers(i, 0): steps**2 - self.layout.offset(i, counts)}
+            constant = {self._powers(i, 0): steps**2 - self.layout.offset(i, coordinate.present, counts)}
             return {self._powers(i, 2): 4, self._powers(i, 1): -4 * steps} | constant
         return _product(
             {self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of

@@ -1,34 +1,38 @@
 r"""How far one record moves the joint moments of several features, in units of the noise: exact, or an upper bound.
 
 A record has features f_1..f_d in [−1, 1]. In units of its noise a release weighs its sum Σ f_i with a_i, a product
-Σ f_i f_j (i ≤ j) with ω_ij, and counts with κ: of all records of the cell, of those where feature i is present (κ_i),
-of those where i and j are (κ_ij). A coordinate with a missing feature is 0. The price follows from
-Σ |movement of a coordinate|^p over the worst neighbours, p = 1 for Laplace and p = 2 for Gaussian noise.
+Σ f_i f_j (i ≤ j) with ω_ij, and a count of the records of the cell where all of some features are present with κ. A sum
+or product may be restricted to the records where further features are present too. A coordinate's columns are all these
+features; it is 0 for a record that misses one of them. The price follows from Σ |movement of a coordinate|^p over the
+worst neighbours, p = 1 for Laplace and p = 2 for Gaussian noise.
 
 Same cell (theory: joint moments)
 ---------------------------------
-Let a feature be present in both records with values f, g, and x = 1 − |f − g|/2 ∈ [0, 1], so |f + g|/2 ≤ x. Then
+Let O be the features that one of two records has and the other has not. A coordinate with a column in O is 0 for one
+record or for both, so it moves by at most its largest size: κ, a, ω_ij, or ω_ii·c with c the largest |f² − o|. A count
+without such a column does not move. Let A_i, Ω_i and W_ij be the sums of a^p, ω_ii^p and ω_ij^p over the other
+coordinates. If neither record has a feature, none of its coordinates moves. If both have it, with values f, g, let
+x = 1 − |f − g|/2 ∈ [0, 1], so |f + g|/2 ≤ x. Then
 
-* its sum and square move by at most 2^p·h(x), h(x) = a^p (1 − x)^p + ω_ii^p (2x(1 − x))^p, since f² − g² = (f−g)(f+g);
-* its product with another such feature moves by at most 2^p ω_ij^p s^p, s = x_i + x_j − 2 x_i x_j ∈ [0, 1], s^p ≤ s.
+* sums and squares of feature i move by at most 2^p·h(x), h(x) = A (1 − x)^p + Ω (2x(1 − x))^p, as f² − g² = (f−g)(f+g);
+* products of two such features move by at most 2^p W_ij s^p, s = x_i + x_j − 2 x_i x_j ∈ [0, 1], s^p ≤ s.
 
-With the largest λ for which h(x) ≤ a^p − λx on [0, 1] the bound is linear in each x_i, so it is largest at corners
-x ∈ {0, 1}^d: each feature flipped (F, x = 0) or equal (E, x = 1). A feature missing in one of the records is present in
-the old one only (O) or in the new one only (N), and its coordinates move by at most their size. So the cost is at most
-the maximum over states {F, E, O, N}^d of
+With the largest λ for which h(x) ≤ A − λx on [0, 1] the bound is linear in each x_i, so it is largest at corners
+x ∈ {0, 1}^d: each feature flipped (F, x = 0) or equal (E, x = 1). So the cost is at most the maximum over states
+{F, E, O}^d of
 
-=====================  ===========================================================================================
-one feature            F: 2^p a^p      E: 2^p (a^p − λ)      O, N: κ_i^p + a^p + (ω_ii·c)^p, c the largest |f² − o|
-pair F, E              2^p ω_ij^p
-pair (O or N), (F, E)  κ_ij^p + ω_ij^p
-pair O, O and N, N     κ_ij^p + ω_ij^p
-other pairs            0
-=====================  ===========================================================================================
+    Σ_{columns meet O} size^p + 2^p [Σ_F A_i + Σ_E (A_i − λ_i) + Σ_{F×E} W_ij].
 
-λ = a^p exactly when ω_ii ≤ a (p = 2) or ω_ii = 0 (p = 1); then corners of the data attain the maximum, and it is exact.
-In general λ = a − 2ω_ii for p = 1 and the least value of a²(2 − x) − 4ω_ii² x(1 − x)² for p = 2. With λ_i ≥ Σ_j ω_ij^p
-for every i the maximum is 2^p Σ a^p: all second moments are free. Where there are too many states, s ≤ x_i + x_j splits
-the bound into one maximum per feature; the lesser of the two bounds is taken where both are known.
+λ = A exactly when Ω ≤ A (p = 2) or Ω = 0 (p = 1); then corners of the data attain the maximum, with O all missing from
+the same record, and it is exact. In general λ = A − 2Ω for p = 1; for p = 2 it is the least value of
+A(2 − x) − 4Ω x(1 − x)². With λ_i ≥ Σ_j W_ij for every i the maximum over F and E is 2^p Σ A_i: all second moments are
+free. Where there are too many states, s ≤ x_i + x_j splits the bound, for each O, into one maximum per feature,
+
+    Σ_{columns meet O} size^p + 2^p Σ_i max_x [h_i(x) + x Σ_j W_ij];
+
+the lesser of the two bounds is taken where both are known. Where there are too many sets O as well, every feature pays
+for all coordinates of which it is a column when it is in O. Only a restricted sum of another feature i it need not pay:
+where that sum is restricted, i pays 2^p − (2^p − 1)x_i times its a^p, which is at least 2^p(1 − x_i)^p and at least 1.
 
 Partition blocks
 ----------------
@@ -38,7 +42,8 @@ A block's coordinates are products of the Bernstein polynomials of its features 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,12 +54,10 @@ from hedgerow.facts.relation import Relation
 
 Floats = NDArray[np.float64]
 Of = tuple[int, ...]
+ByTwo = Mapping[tuple[Of, Of], float]
 Presence = Literal["public", "private"]
 MOST_STATES = 2**14
-_FLIPPED, _EQUAL, _OLD, _NEW = range(4)
-# How a pair of states weighs ω_ij^p in units of 2^p, and as a presence of both features: (F, E, O, N) by (F, E, O, N).
-_TURNED = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=np.float64)
-_PRESENT = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0], [1, 1, 0, 1]], dtype=np.float64)
+_MOST_LOST = 12  # features that may be missing, of which every set is then looked at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +69,7 @@ class JointWeights:
     d : int
         How many features there are.
     counts : mapping
-        κ by features: ``()`` all records of the cell, ``(i,)`` those where i is present, ``(i, j)`` where both are.
+        κ by features: ``()`` all records of the cell, ``(i,)`` those where i is present, ``(i, j)`` where both are …
     sums : mapping
         ``(i,)`` a_i, ``(i, i)`` ω_ii, ``(i, j)`` ω_ij with i < j.
     blocks : mapping
@@ -74,7 +77,11 @@ class JointWeights:
     missing : frozenset of int
         The features that may be missing for some records only.
     centres : mapping
-        The largest |f² − o_i| of features whose square is released less a constant o_i; 1 where none is subtracted.
+        By feature i and the further features of a restricted square, (i, present): the largest |f² − o| where a
+        constant o is subtracted from the square; 1 where none is.
+    restricted : mapping
+        The weights of sums over the records where further features are present too, by (of, present), ``of`` as in
+        `sums`.
 
     Examples
     --------
@@ -89,9 +96,10 @@ class JointWeights:
     d: int
     counts: Mapping[Of, float]
     sums: Mapping[Of, float]
-    blocks: Mapping[tuple[Of, Of], float] = field(default_factory=dict)
+    blocks: ByTwo = field(default_factory=dict)
     missing: frozenset[int] = frozenset()
-    centres: Mapping[int, float] = field(default_factory=dict)
+    centres: Mapping[tuple[int, Of], float] = field(default_factory=dict)
+    restricted: ByTwo = field(default_factory=dict)
 
     def cost(self, relation: Relation, power: Literal[1, 2], *, presence: Presence, cells: int) -> float:
         """Return an upper bound on Σ |movement|^power over all neighbours.
@@ -107,108 +115,145 @@ class JointWeights:
 
     def one(self, power: Literal[1, 2]) -> float:
         """Return the largest Σ |coordinate|^power that one record adds to its cell: exact at a corner of the box."""
-        total = sum(k**power for k in self.counts.values()) + sum(w**power for w in self.blocks.values())
-        for of, weight in self.sums.items():
-            largest = self.centres.get(of[0], 1.0) if len(of) == 2 and of[0] == of[1] else 1.0
-            total += (weight * largest) ** power
-        return float(total)
+        return float(sum(part.size for part in self._parts(power)) + sum(w**power for w in self.blocks.values()))
 
     def same(self, power: Literal[1, 2]) -> float:
         """Return an upper bound on Σ |change of a coordinate|^power if a record is replaced by another of its cell.
 
         It is exact in the cases that the text at the top of this file names.
         """
-        bound = self._separate(power)
-        # No less is possible: all features flipped.
-        flipped = 2.0**power * sum(self._sum_and_square(i, power)[0] for i in range(self.d))
-        if bound > flipped * (1.0 + 1e-12) and self.states().size <= MOST_STATES:
-            bound = min(bound, float(self.state_costs(power).max()))
+        if len(self.missing) > _MOST_LOST:
+            bound = self._separate(power)
+        else:
+            bound, least = self._by_lost(power)
+            # No less than `least` is possible: where that is reached, no state needs to be looked at.
+            if bound > least * (1.0 + 1e-12) and self.states_known():
+                bound = min(bound, float(self.state_costs(power).max()))
         return bound + 2.0 * sum(weight**power for weight in self.blocks.values())
 
-    def states(self) -> _States:
-        """Return which states the features can be in."""
-        return _States(tuple(4 if i in self.missing else 2 for i in range(self.d)))
+    def states_known(self) -> bool:
+        """Return whether the states of all features are few enough to be looked at one by one."""
+        return math.prod(self._radices()) <= MOST_STATES
 
     def state_costs(self, power: Literal[1, 2]) -> Floats:
         """Return the bound of each combination of states, blocks left out."""
-        alone = np.zeros((self.d, 4))
+        states = np.stack([axis.ravel() for axis in np.indices(self._radices())])
+        have = sum(bit * (states[i] < 2) for i, bit in self._bits().items()) + np.zeros(states.shape[1], dtype=np.int64)
+        kept = self._kept(power)
+        total, equal = kept.lost[have], states == 1
         for i in range(self.d):
-            alone[i] = self._alone(i, power)
-        states = self.states().listed()
-        total = alone[np.arange(self.d), states].sum(axis=1)
-        for (i, j), (product, present) in self._pairs(power).items():
-            at = states[:, i], states[:, j]
-            total += 2.0**power * product * _TURNED[at] + (product + present) * _PRESENT[at]
+            sums, squares = kept.total[i][have], kept.square[i][have]
+            total += 2.0**power * np.where(equal[i], sums - _slope(sums, squares, power), sums)
+        for (i, j), product in kept.turned.items():
+            total += 2.0**power * product[have] * (equal[i] != equal[j])
         return np.asarray(total)
 
-    def _alone(self, i: int, power: Literal[1, 2]) -> tuple[float, float, float, float]:
-        total, square = self._sum_and_square(i, power)
-        slope = total - 2.0 * square if power == 1 else _slope(total, square)
-        gone = self._gone(i, power)
-        return 2.0**power * total, 2.0**power * (total - slope), gone, gone
-
-    def _sum_and_square(self, i: int, power: Literal[1, 2]) -> tuple[float, float]:
-        return self.sums.get((i,), 0.0) ** power, self.sums.get((i, i), 0.0) ** power
-
-    def _gone(self, i: int, power: Literal[1, 2]) -> float:
-        """Return what feature i alone adds where it is present in one of the records only."""
-        total, square = self._sum_and_square(i, power)
-        return self.counts.get((i,), 0.0) ** power + total + square * self.centres.get(i, 1.0) ** power
-
-    def _pairs(self, power: Literal[1, 2]) -> dict[Of, tuple[float, float]]:
-        """Return (ω_ij^p, κ_ij^p) of the pairs that are released."""
-        pairs = {of for of in (*self.sums, *self.counts) if len(of) == 2 and of[0] != of[1]}
-        return {of: (self.sums.get(of, 0.0) ** power, self.counts.get(of, 0.0) ** power) for of in sorted(pairs)}
+    def _by_lost(self, power: Literal[1, 2]) -> tuple[float, float]:
+        """Return the largest bound over all sets of features that one record lacks, and the cost if the rest flips."""
+        kept = self._kept(power)
+        turned = np.zeros_like(kept.total)
+        for of, product in kept.turned.items():
+            turned[list(of)] += product
+        each = _largest(kept.total, kept.square, turned, power)
+        bound, flipped = (kept.lost + 2.0**power * of.sum(axis=0) for of in (each, kept.total))
+        return float(bound.max()), float(flipped.max())
 
     def _separate(self, power: Literal[1, 2]) -> float:
-        """Return the sum of one maximum per feature: s ≤ x_i + x_j; a pair with a missing feature counts with it."""
-        turned, present = np.zeros(self.d), np.zeros(self.d)
-        for of, (product, both) in self._pairs(power).items():
-            turned[list(of)] += product
-            present[list(of)] += product + both
-        total = 0.0
-        for i in range(self.d):
-            largest = 2.0**power * _largest(*self._sum_and_square(i, power), float(turned[i]), power)
-            total += max(largest, self._gone(i, power) + float(present[i])) if i in self.missing else largest
-        return total
+        """Return the sum of one maximum per feature."""
+        total, square, turned, floor, lost = np.zeros((5, self.d))
+        for part in self._parts(power):
+            own = part.of[:1] if len(part.of) == 1 else part.columns
+            lost[list(own)] += part.size
+            if len(part.of) == 1:
+                (floor if len(part.columns) > 1 else total)[part.of[0]] += part.weight
+            elif len(set(part.of)) == 1:
+                square[part.of[0]] += part.weight
+            elif part.of:
+                turned[list(part.of)] += part.weight
+        both = 2.0**power * (floor + _largest(total, square, turned - (1.0 - 0.5**power) * floor, power))
+        absent = np.array([i in self.missing for i in range(self.d)])
+        return float(np.where(absent, np.maximum(both, lost), both).sum())
+
+    def _kept(self, power: Literal[1, 2]) -> _Kept:
+        """Return what can move by the features that both records have, for every set of them."""
+        bits, parts = self._bits(), list(self._parts(power))
+        sets = 1 << len(bits)
+        size, total, square = np.zeros(sets), np.zeros((self.d, sets)), np.zeros((self.d, sets))
+        turned: dict[Of, Floats] = {}
+        for part in parts:
+            needed = sum(bits.get(i, 0) for i in part.columns)
+            size[needed] += part.size
+            if len(part.of) == 1:
+                total[part.of[0], needed] += part.weight
+            elif len(set(part.of)) == 1:
+                square[part.of[0], needed] += part.weight
+            elif part.of:
+                turned.setdefault(part.of, np.zeros(sets))[needed] += part.weight
+        for table in (size, *total, *square, *turned.values()):
+            for place in range(len(bits)):
+                halves = table.reshape(-1, 2, 1 << place)
+                halves[:, 1] += halves[:, 0]  # a coordinate that needs no more features than these
+        return _Kept(size[-1] - size, total, square, turned)
+
+    def _parts(self, power: Literal[1, 2]) -> Iterable[_Part]:
+        for of, weight in self.counts.items():
+            yield _Part((), of, weight**power, weight**power)
+        named = {(of, ()): weight for of, weight in self.sums.items()} | dict(self.restricted)
+        for (of, present), weight in named.items():
+            square = len(of) == 2 and of[0] == of[1]
+            size = weight * (self.centres.get((of[0], present), 1.0) if square else 1.0)
+            yield _Part(of, tuple(sorted({*of, *present})), weight**power, size**power)
+
+    def _bits(self) -> dict[int, int]:
+        return {i: 1 << place for place, i in enumerate(sorted(self.missing))}
+
+    def _radices(self) -> list[int]:
+        return [3 if i in self.missing else 2 for i in range(self.d)]
 
 
 @dataclass(frozen=True, slots=True)
-class _States:
-    """Combinations of states, 2 or 4 of each feature."""
+class _Part:
+    """A coordinate to the power p: its values, all its columns, its weight, and the largest it can be."""
 
-    radices: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """How many combinations there are."""
-        size = 1
-        for radix in self.radices:
-            size *= radix
-        return size
-
-    def listed(self) -> NDArray[np.int64]:
-        """Return the states of each combination, (combinations, features)."""
-        if not self.radices:
-            return np.zeros((1, 0), dtype=np.int64)
-        return np.stack([axis.ravel() for axis in np.indices(self.radices)], axis=1).astype(np.int64)
+    of: Of
+    columns: Of
+    weight: float
+    size: float
 
 
-def _slope(total: float, square: float) -> float:
-    """Return the least value of a²(2 − x) − 4ω² x(1 − x)² over [0, 1]: h(x) ≤ a² − λx holds for this λ."""
-    return _least([-4.0 * square, 8.0 * square, -4.0 * square - total, 2.0 * total])
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """For every set of features that may be missing and that both records have, as bits of an index.
+
+    `lost` is the size of the coordinates that need others; of those that do not, (features, sets): A, Ω, and W by pair.
+    """
+
+    lost: Floats
+    total: Floats
+    square: Floats
+    turned: Mapping[Of, Floats]
 
 
-def _largest(total: float, square: float, turned: float, power: Literal[1, 2]) -> float:
-    """Return the largest h(x) + Bx over [0, 1]."""
+def _slope(total: Floats, square: Floats, power: Literal[1, 2]) -> Floats:
+    """Return the largest λ with h(x) ≤ A − λx over [0, 1]."""
     if power == 1:
-        return -_least([2.0 * square, total - 2.0 * square - turned, -total])
-    # (1 − x)²(a² + 4ω²x²) + Bx
-    return -_least([-4.0 * square, 8.0 * square, -total - 4.0 * square, 2.0 * total - turned, -total])
+        return np.asarray(total - 2.0 * square)
+    # The least value of A(2 − x) − 4Ω x(1 − x)²: at 1, or where its derivative −A − 4Ω(1 − x)(1 − 3x) rises through 0.
+    ratio = np.divide(total, square, out=np.full_like(total, 2.0), where=square > 0.0)
+    x = (4.0 - np.sqrt(np.maximum(0.0, 4.0 - 3.0 * ratio))) / 6.0
+    return np.minimum(total, total * (2.0 - x) - 4.0 * square * x * (1.0 - x) ** 2)
 
 
-def _least(coefficients: list[float]) -> float:
-    """Return the least value over [0, 1] of a polynomial, highest power first."""
-    roots = np.roots(np.polyder(coefficients))
-    at = np.concatenate([[0.0, 1.0], np.clip(roots.real, 0.0, 1.0)])
-    return float(np.polyval(coefficients, at).min())
+def _largest(total: Floats, square: Floats, turned: Floats, power: Literal[1, 2]) -> Floats:
+    """Return the largest h(x) + Bx over [0, 1]: at an end, or where the derivative falls through 0."""
+    some = np.where(square > 0.0, square, 1.0)
+    if power == 1:
+        x = 0.5 + (turned - total) / (4.0 * some)
+    else:
+        # With x = ½ + u the derivative is 16Ω u³ − (4Ω − 2A) u + B − A. Its middle root is u = r sin φ, where
+        # r² = (2Ω − A)/6Ω and r³ sin 3φ = (B − A)/4Ω.
+        r = np.sqrt(np.maximum(1e-60, (2.0 * some - total) / (6.0 * some)))
+        x = 0.5 + r * np.sin(np.arcsin(np.clip((turned - total) / (4.0 * some) / r**3, -1.0, 1.0)) / 3.0)
+    x = np.clip(x, 0.0, 1.0)
+    inside = total * (1.0 - x) ** power + square * (2.0 * x * (1.0 - x)) ** power + turned * x
+    return np.asarray(np.maximum(np.maximum(total, turned), inside))

@@ -46,7 +46,7 @@ from hedgerow.accounting.terms import Term
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
-from hedgerow.mechanisms.description import Mechanism, Neighbours, Record, Single
+from hedgerow.mechanisms.description import LATER, Mechanism, Neighbours, Record, Single
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.moments import (
@@ -171,7 +171,7 @@ def as_record(mechanism: Mechanism) -> dict[str, Any]:
     """
     if isinstance(mechanism, Composition):
         return {"type": mechanism.type, "parts": [as_record(part) for part in mechanism.parts]}
-    fields = _as_lists(dataclasses.asdict(mechanism))  # type: ignore[call-overload]  # every kind is a dataclass
+    fields = _plain(mechanism)
     return {"type": fields.pop("type"), **fields}
 
 
@@ -205,8 +205,12 @@ def _adapter(name: str) -> Any:
     return TypeAdapter(kinds()[name])
 
 
-def _as_lists(value: Any) -> Any:
-    """Return tuples as lists, at any depth: JSON knows no others, and a record is compared with what was read."""
+def _plain(value: Any) -> Any:
+    """Return dataclasses as mappings and tuples as lists, at any depth: JSON knows no others."""
+    if dataclasses.is_dataclass(value):
+        later = [one.name for one in dataclasses.fields(value) if one.metadata == LATER]
+        listed = ((one.name, getattr(value, one.name), one.default) for one in dataclasses.fields(value))
+        return {name: _plain(held) for name, held, default in listed if name not in later or held != default}
     if isinstance(value, dict):
-        return {name: _as_lists(one) for name, one in value.items()}
-    return [_as_lists(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -47,6 +47,17 @@ def with_missing(*steps: int) -> JointMoments:
     return joint_moments(GAUSSIAN, layout(*steps, missing=True), weights, 1.0, FAR)
 
 
+def two_means(law: Law, *steps: int, presence: str = "public") -> JointMoments:
+    """Two means over their own records, with squares, and what their covariance needs; a product restricted by both."""
+    counts = {(0,): 1.0, (1,): 0.8, (0, 1): 0.3}
+    restricted = {((0,), (1,)): 0.4, ((1,), (0,)): 0.5, ((0, 0), (1,)): 0.3, ((1, 1), (0,)): 0.2}
+    weights = JointWeights(len(steps), counts, TWO.sums | {(0, 0): 0.4, (1, 1): 0.3}, restricted=restricted)
+    if len(steps) == 3:
+        third = {((0, 1), (2,)): 0.7, ((2, 2), (0, 1)): 0.6, ((2,), (0, 1)): 0.6}
+        weights = replace(weights, counts=counts | {(0, 1, 2): 0.5}, restricted=restricted | third)
+    return joint_moments(law, layout(*steps, missing=True, presence=presence), weights, 1.0, FAR)
+
+
 def profile_of(joint: JointMoments, relation: Relation) -> Profile:
     return compose(joint.terms(relation))
 
@@ -103,10 +114,43 @@ def test_missing_features_are_priced_by_brute_force() -> None:
     assert joint.mu(FAR) ** 2 == pytest.approx(brute(joint, 2, replace=True), rel=1e-9)
 
 
+@pytest.mark.parametrize("presence", ["public", "private"])
+def test_sums_restricted_to_other_columns_are_priced_by_brute_force(presence: str) -> None:
+    """What a record adds is written out anew: 0 where any of its columns is missing, a square less half the range²."""
+    for joint in (two_means(GAUSSIAN, 5, 4, presence=presence), two_means(GAUSSIAN, 2, 3, 1, presence=presence)):
+        counts = {one.of for one in joint.coordinates if one.kind == "count"}
+        for record in records(joint):
+            centred = [
+                None if t is None else 2 * t - f.steps for t, f in zip(record, joint.layout.features, strict=True)
+            ]
+            for one, added in zip(joint.coordinates, joint.record(record), strict=True):
+                columns = tuple(sorted({*one.of, *one.present}))
+                offset = joint.layout.features[one.of[0]].steps ** 2 // 2 if one.squared and columns in counts else 0
+                values = [centred[i] for i in one.of] if one.kind == "sum" else []
+                absent = any(record[i] is None for i in columns)
+                assert added == (0 if absent else math.prod(values) - offset), joint.names
+        assert joint.mu(FAR) ** 2 == pytest.approx(brute(joint, 2, replace=True), rel=1e-9)
+        if presence == "private":
+            assert joint.mu(NEAR) ** 2 == pytest.approx(brute(joint, 2, replace=False), rel=1e-9)
+    pure = two_means(LAPLACE, 3, 4, presence=presence)
+    assert brute(pure, 1, replace=True) <= pure.pure(FAR) <= 1.2 * brute(pure, 1, replace=True)
+
+
+def test_a_record_names_further_columns_only_where_there_are_any() -> None:
+    """So records of releases without them stay as they are."""
+    plain, restricted = as_record(with_missing(5, 4)), as_record(two_means(GAUSSIAN, 5, 4))
+    assert all(set(one) == {"kind", "of", "noise", "coarse"} for one in plain["coordinates"])
+    assert [one.get("present") for one in restricted["coordinates"]][-4:] == [[1], [0], [1], [0]]
+    assert mechanism_from_record(restricted) == two_means(GAUSSIAN, 5, 4)
+    with pytest.raises(VerificationError):
+        mechanism_from_record(plain | {"coordinates": [one | {"present": []} for one in plain["coordinates"]]})
+
+
 def test_sums_of_monomials_make_exactly_what_the_records_add() -> None:
     """By cells, with grids of 2²⁰ steps: integers far beyond 2⁵³ stay exact."""
     rng = np.random.default_rng(2)
-    for joint in (with_blocks(LAPLACE, missing=True, cells=3), with_missing(2**20, 2**20 - 1)):
+    large = 2**20, 2**20 - 1
+    for joint in (with_blocks(LAPLACE, missing=True, cells=3), with_missing(*large), two_means(LAPLACE, *large, 2**20)):
         each = [[int(t) if rng.random() < 0.7 or not f.missing else None for t in rng.integers(0, f.steps + 1, 40)]
                 for f in joint.layout.features]  # fmt: skip
         cell = rng.integers(0, joint.layout.cells, 40)
@@ -160,7 +204,7 @@ def test_dp_accounting_agrees_on_the_worst_pair(law: Law) -> None:
 
 
 def test_a_record_is_read_back_and_priced_again() -> None:
-    for joint in (with_blocks(LAPLACE, missing=True), with_missing(5, 4)):
+    for joint in (with_blocks(LAPLACE, missing=True), with_missing(5, 4), two_means(GAUSSIAN, 3, 4, 2)):
         assert mechanism_from_record(as_record(joint)) == joint
         certificate = certify(joint, FAR, unit="row", delta=1e-6)
         certificate.verify()
@@ -199,6 +243,32 @@ def test_a_reading_is_unbiased_and_its_covariance_that_of_the_noise(law: Law) ->
     scale = np.sqrt(np.diag(reading.covariance))
     assert np.abs(read.mean(axis=0) - truth).max() < (6.0 * scale / math.sqrt(4_000)).max()
     assert np.abs(np.cov(read.T) - reading.covariance).max() < 0.12 * scale.max() ** 2
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_means_over_their_own_records_are_read_with_their_covariance(law: Law) -> None:
+    """Moments of the records where both are present, the squares of which are released less half the range²."""
+    joint = two_means(law, 5, 4, presence="private")
+    data = [(5, 4), (0, None), (2, 1), (None, 3), (1, None), (4, 0), (None, None)]
+    exact = np.sum([joint.record(one) for one in data], axis=0)
+    both = [(2 * a / 5 - 1, 2 * b / 4 - 1) for a, b in data if a is not None and b is not None]
+    first = [2 * a / 5 - 1 for a, _ in data if a is not None]
+    truth = {
+        ((0, 0),): len(first),
+        ((0, 1),): sum(first),
+        ((0, 2),): sum(f * f for f in first),
+        ((0, 0), (1, 0)): len(both),
+        ((0, 1), (1, 0)): sum(f for f, _ in both),
+        ((0, 0), (1, 1)): sum(g for _, g in both),
+        ((0, 1), (1, 1)): sum(f * g for f, g in both),
+        ((0, 2), (1, 0)): sum(f * f for f, _ in both),
+    }
+    reading = joint.reading(truth)
+    assert reading.values(exact.astype(float)) == pytest.approx(list(truth.values()), abs=1e-9)
+    drawn = reading.values(joint.noisy(np.tile(exact, (4_000, 1)), SimulatedNoise(5), cells=({},)).values)
+    scale = np.sqrt(np.diag(reading.covariance))
+    assert np.abs((drawn.mean(axis=0) - list(truth.values())) / scale).max() < 6.0 / math.sqrt(4_000)
+    assert np.abs((np.cov(drawn.T) - reading.covariance) / np.outer(scale, scale)).max() < 0.12
 
 
 def test_more_numbers_are_read_together_than_the_best_of_them_alone() -> None:
@@ -251,6 +321,7 @@ def test_the_worst_pairs_cost_what_is_priced(law: Law) -> None:
     """Found without the formula that prices; where five features make pairs too many, from all features flipped."""
     weights = {(i,): 1.0 for i in range(5)} | {(0, 1): 1.3, (2, 3): 0.4}
     joints = [with_blocks(law, missing=True, cells=2), with_blocks(law), with_missing(5, 4)]
+    joints += [two_means(law, 5, 4)] if law == GAUSSIAN else []  # the price of pure noise with squares is a bound
     joints.append(joint_moments(law, layout(9, 9, 9, 9, 9), JointWeights(5, {}, weights), 1.0, FAR))
     for joint in joints:
         found = 0.0
@@ -275,20 +346,22 @@ def test_an_attack_on_the_worst_pair_comes_near_the_price_and_finds_one_that_is_
     assert profile_of(first, FAR).epsilon_upper(1e-3) < verdict.epsilon_lower
 
 
-# One release of 10⁵ numbers, against the law that is priced; noise 5 % too narrow is rejected.
+# One release of 10⁵ cells, of a sum and of one restricted to another column, against the law that is priced; noise
+# 5 % too narrow is rejected.
 @pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(11)], ids=["released", "stand-in"])
 @pytest.mark.parametrize("law", [*LAWS, AveragedLaplace(2)], ids=["gaussian", "laplace", "averaged"])
 def test_released_noise_has_the_law_that_is_priced(law: Law, source: object) -> None:
     n = 100_000
-    joint = joint_moments(law, layout(2**20, cells=n), JointWeights(1, {}, {(0,): 1.0}), 0.3, FAR)
+    grids, weights = layout(2**20, 2**20, missing=True, cells=n), JointWeights(2, {}, {(0,): 1.0})
+    joint = joint_moments(law, grids, replace(weights, restricted={((0,), (1,)): 0.5}), 0.3, FAR)
     assert joint.mu(FAR) == pytest.approx(0.3, rel=1e-5) or law != GAUSSIAN
-    drawn = joint.noisy(np.full((n, 1), 7 * 2**20), source, cells=({},)).values[:, 0] - 7 * 2**20
-    sd = float(joint.noise_sds()[0])
-    for factor, accepted in ((1.0, True), (1.05, False)):
-        law_of = _law(law, sd * factor)
-        p_value = stats.kstest(drawn, law_of).pvalue
-        spread = abs(float(np.mean(drawn**2)) / (sd * factor) ** 2 - 1.0) / math.sqrt(5.0 / n)
-        assert (spread < 6.5 and p_value > 1e-9) if accepted else (spread > 6.5 or p_value < 1e-12)
+    released = joint.noisy(np.full((n, 2), 7 * 2**20), source, cells=({},)).values - 7 * 2**20
+    for drawn, sd in zip(released.T, joint.noise_sds(), strict=True):
+        for factor, accepted in ((1.0, True), (1.05, False)):
+            law_of = _law(law, sd * factor)
+            p_value = stats.kstest(drawn, law_of).pvalue
+            spread = abs(float(np.mean(drawn**2)) / (sd * factor) ** 2 - 1.0) / math.sqrt(5.0 / n)
+            assert (spread < 6.5 and p_value > 1e-9) if accepted else (spread > 6.5 or p_value < 1e-12)
 
 
 def _law(law: Law, sd: float) -> object:
@@ -313,6 +386,11 @@ def test_descriptions_that_fit_nothing_are_refused() -> None:
         ("gaussian", (one, one), (JointCoordinate("sum", (1, 0), noise),), ()),
         ("gaussian", (one,), (JointCoordinate("count", (0,), noise),), ()),
         ("gaussian", (absent,), (JointCoordinate("sum", (), noise),), ()),
+        ("gaussian", (absent, one), (JointCoordinate("sum", (0,), noise, present=(1,)),), ()),
+        ("gaussian", (absent, one), (JointCoordinate("sum", (0,), noise, present=(0,)),), ()),
+        ("gaussian", (absent,) * 3, (JointCoordinate("sum", (0,), noise, present=(2, 1)),), ()),
+        ("gaussian", (absent,) * 2, (JointCoordinate("count", (0,), noise, present=(1,)),), ()),
+        ("gaussian", (absent,) * 2, (JointCoordinate("sum", (0,), noise, present=(1,)),) * 2, ()),
         ("gaussian", (one,), (), (PartitionBlock((0,), (5,), noise),)),
         ("gaussian", (one,), (), (PartitionBlock((0, 0), (1, 1), noise),)),
         ("uniform", (one,), (total,), ()),
