@@ -6,7 +6,7 @@ standard_error² = sampling_error² + bootstrap_error² + privacy_error²: a rea
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real, shown
+from hedgerow.inference.operators import Operators
+from hedgerow.inference.terms import operation_text, term_text
 
 
 def parse_level(level: object) -> float:
@@ -87,6 +89,14 @@ class Interval:
         return f"[{shown.low:.6g}, {shown.high:.6g}]: in {self.level:.3g} of such releases it holds {what}"
 
 
+PUBLIC = "public"
+"""The method of a number that everybody knows, such as n under replace-one."""
+_COMBINATION, _AND = "this combination of ", ", and of "
+_UNSURE = (
+    "The noise hides what the expression divides by, or what it is made of: nothing is said beyond what is possible."
+)
+
+
 def _rounded(number: float, places: int | None, way: str) -> float:
     if number == 0.0 or not math.isfinite(number):
         return number
@@ -122,9 +132,68 @@ class IntervalBasis(Protocol):
         ...
 
 
+class Joint(Protocol):
+    """What knows the joint law of an estimate with others: `hedgerow.inference.joint.arithmetic.JointValue`."""
+
+    @property
+    def estimate(self) -> float:
+        """The estimate."""
+        ...
+
+    @property
+    def sampling_error(self) -> float:
+        """The part of its standard error that comes from sampling."""
+        ...
+
+    @property
+    def privacy_error(self) -> float:
+        """The part of its standard error that comes from the noise."""
+        ...
+
+    @property
+    def reliable(self) -> bool:
+        """False where the noise swamps what it is made of."""
+        ...
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Interval methods on offer."""
+        ...
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        ...
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return (low, high) at a level."""
+        ...
+
+    def combined(self, symbol: str, other: Any, *, swapped: bool = False) -> Joint:
+        """Return it under an operator with a number or another one (HG130 where their joint law is not known)."""
+        ...
+
+    def applied(self, name: str) -> Joint:
+        """Return log, exp or sqrt of it."""
+        ...
+
+    def of_others(self) -> Joint:
+        """Return it, as of people who are in no other release."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Estimate:
-    """One released number with its error, of one cell.
+class Estimate(Operators):
+    """One released number with its error, of one cell. One computes with it.
+
+    ``a + b``, ``a - b``, ``2 * a``, ``a / b``, and ``a.log()``, ``a.exp()``, ``a.sqrt()`` or NumPy's functions of these
+    names are estimates again. Their sampling and privacy errors are those of the whole expression, correlations
+    included, where the statistics were released together as joint moments. With numbers one can compute any estimate.
 
     Attributes
     ----------
@@ -233,8 +302,98 @@ class Estimate:
             **({} if self.replicates is None else {"replicates": list(self.replicates)}),
         }
 
+    @property
+    def joint(self) -> Joint | None:
+        """What knows its joint law with other estimates; None where nothing does, as for a bootstrap."""
+        return getattr(self.basis, "joint", None)
+
+    def of_others(self) -> Estimate:
+        """Return it, to be computed with beside estimates of other releases, as of different people.
+
+        Whether that is so, the reader must know: where the same people are in both, errors would be wrong.
+        """
+        joint = self.joint
+        return self if joint is None else replace(self, basis=Moved(self.basis, 1.0, 0.0, joint.of_others()))
+
+    def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Estimate:
+        """Return ``self symbol other`` for one of + − * / and a number or another estimate.
+
+        Raises
+        ------
+        ParameterError
+            HG130: how the two go together is not known, as for two releases of the same people, or a bootstrap.
+        """
+        if isinstance(other, Estimate) and self.method == PUBLIC != other.method:
+            return other.combined(symbol, self, swapped=not swapped)
+        exact = isinstance(other, Estimate) and other.method == PUBLIC
+        number = other.estimate if isinstance(other, Estimate) and exact else real(other)
+        if number is None and not isinstance(other, Estimate):
+            return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
+        terms = [self.term(), other.term() if isinstance(other, Estimate) else f"{number:.15g}"]
+        text = operation_text(symbol, *(reversed(terms) if swapped else terms))
+        if number is not None and not (swapped and symbol == "/"):
+            return self._moved(*_line(symbol, number, swapped=swapped), text)
+        if number is not None and self.method == PUBLIC:
+            return self._moved(0.0, number / self.estimate, text)
+        operands = [self, *([other] if isinstance(other, Estimate) else [])]
+        joint, *others = [_joint_of(one) for one in operands]
+        return _computed(joint.combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
+
+    def applied(self, name: str) -> Estimate:
+        """Return log, exp or sqrt of it (HG130 where its law is not known beyond its own interval)."""
+        text = f"{name}({self.term()})"
+        if self.method == PUBLIC:
+            return self._moved(0.0, {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}[name](self.estimate), text)
+        return _computed(_joint_of(self).applied(name), text, [self])
+
+    def _moved(self, scale: float, shift: float, text: str) -> Estimate:
+        errors = (self.sampling_error, self.bootstrap_error, self.privacy_error)
+        sampling, bootstrap, privacy = (None if error is None else abs(scale) * error for error in errors)
+        joint = self.joint
+        if joint is not None:
+            joint = joint.combined("*", scale).combined("+", shift)
+        drawn = self.replicates
+        return replace(
+            self,
+            statistic=text,
+            column=None,
+            cell={},
+            estimate=scale * self.estimate + shift,
+            sampling_error=sampling,
+            bootstrap_error=bootstrap,
+            privacy_error=privacy,
+            covers=_covers([self]),
+            basis=Moved(self.basis, scale, shift, joint),
+            replicates=None if drawn is None else tuple(scale * one + shift for one in drawn),
+        )
+
+    def term(self) -> str:
+        """Return it as an expression names it: ``mean(age | sex=0)``; what was computed is its own expression."""
+        if self.is_computed:
+            return self.statistic
+        name, about = self.asked_as
+        return term_text(name, about, self.cell)
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether it was computed from other estimates; its statistic is then the expression."""
+        return self.covers.startswith(_COMBINATION)
+
+    @property
+    def asked_as(self) -> tuple[str, list[tuple[str, ...]]]:
+        """The statistic and what stands in its brackets in a term: columns, a column with a value, or a number."""
+        columns: list[tuple[str, ...]] = [] if self.column is None else [(one,) for one in self.column.split(", ")]
+        if self.statistic == "proportion":
+            # The value is told by what the interval covers alone.
+            _, _, value = self.covers.partition(f"share of {self.column} = ")
+            return self.statistic, [(str(self.column), value.rpartition("; ")[0])]
+        name, _, probability = self.statistic.rpartition("_")
+        return (name, [*columns, (probability,)]) if name == "quantile" else (self.statistic, columns)
+
     def label(self) -> str:
         """Return what this is, in words: ``mean of age (sex=0)``."""
+        if self.is_computed:
+            return self.statistic
         name = self.statistic if self.column is None else f"{self.statistic} of {self.column}"
         where = ", ".join(f"{column}={value}" for column, value in self.cell.items())
         return f"{name} ({where})" if where else name
@@ -255,6 +414,99 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The basis of scale · estimate + shift: the ends of each interval moved alike.
+
+    >>> Moved(RecordedBasis(1.0, 2.0, 0.95, "moments"), -2.0, 5.0).interval(0.95, "moments")
+    (1.0, 3.0)
+    """
+
+    basis: IntervalBasis
+    scale: float
+    shift: float
+    joint: Joint | None = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Those of the basis."""
+        return self.basis.methods
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return self._ends(self.basis.low, self.basis.high)[0]
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return self._ends(self.basis.low, self.basis.high)[1]
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return (low, high) at a level."""
+        return self._ends(*self.basis.interval(level, method))
+
+    def _ends(self, low: float, high: float) -> tuple[float, float]:
+        # Nothing is left of an infinite end where the scale is 0.
+        low, high = sorted(self.scale * end + self.shift if self.scale else self.shift for end in (low, high))
+        return low, high
+
+
+def _line(symbol: str, number: float, *, swapped: bool) -> tuple[float, float]:
+    """Return scale and shift of an operation with a number, as a straight line."""
+    if symbol == "+":
+        return 1.0, number
+    if symbol == "-":
+        return (-1.0, number) if swapped else (1.0, -number)
+    return (number if symbol == "*" else 1.0 / number), 0.0
+
+
+def _joint_of(estimate: Estimate) -> Joint:
+    if (joint := estimate.joint) is not None:
+        return joint
+    raise ParameterError(
+        "HG130",
+        rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
+        finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other numbers is not known.",
+        remedy="Release all of them in one call, without naming an estimator; with numbers any estimate can be added "
+        "to or multiplied.",
+    )
+
+
+def _computed(joint: Joint, text: str, operands: Sequence[Estimate]) -> Estimate:
+    """Return the estimate of an expression; its errors and its interval are those of its joint law."""
+    sure = joint.reliable
+    notes = dict.fromkeys(one.note for one in operands if one.note)
+    if not sure:
+        notes = {**notes, _UNSURE: None}
+    return Estimate(
+        statistic=text,
+        column=None,
+        cell={},
+        estimate=joint.estimate,
+        sampling_error=joint.sampling_error if sure else None,
+        bootstrap_error=0.0 if sure else None,
+        privacy_error=joint.privacy_error if sure else None,
+        method=joint.methods[0],
+        n_resamples=None,
+        reliable=sure,
+        note=" ".join(notes) or None,
+        covers=_covers(operands),
+        basis=joint,
+    )
+
+
+def _covers(operands: Sequence[Estimate]) -> str:
+    """Return what the interval of an expression is about: all that its terms are about, each once."""
+    targets: dict[str, None] = {}
+    counted: dict[str, None] = {}
+    for one in operands:
+        target, _, parts = one.covers.rpartition("; ")
+        targets |= dict.fromkeys(target.removeprefix(_COMBINATION).split(_AND))
+        counted |= dict.fromkeys(parts.split(_AND))
+    return f"{_COMBINATION}{_AND.join(targets)}; {_AND.join(counted)}"
 
 
 @dataclass(frozen=True, slots=True)

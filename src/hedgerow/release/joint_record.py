@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.joint.estimates import JointBasis
+from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.table import AdditiveTable
@@ -39,16 +39,16 @@ def joint_records(plan: Plan, estimates: Sequence[Estimate]) -> tuple[dict[str, 
 
 
 def _record(design: JointStatistic, estimates: Sequence[Estimate]) -> dict[str, Any]:
-    blocks = [one.basis.totals for one in estimates if isinstance(one.basis, JointBasis)]
+    (whole,) = {one.basis.releases[0] for one in estimates if isinstance(one.basis, JointValue)}
     return {
         "estimates": [],
         "features": design.release.names(),
         "powers": [list(power) for power in design.release.design.asked.features],
-        "noise_law": blocks[0].law,
-        "noise_covariance": (blocks[0].mixing @ blocks[0].mixing.T).tolist(),
+        "noise_law": whole.law,
+        "noise_covariance": (whole.mixing @ whole.mixing.T).tolist(),
         "cells": [
-            {"cell": dict(one.cell), "sums": block.totals[0].tolist(), "second_moments": block.products[0].tolist()}
-            for one, block in zip(estimates, blocks, strict=True)
+            {"cell": dict(one.cell), "sums": sums.tolist(), "second_moments": products.tolist()}
+            for one, sums, products in zip(estimates, whole.totals, whole.products, strict=True)
         ],
     }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.joint.arithmetic import JointValue, covariance_of, to_uncertainties
+from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import Axis, Mean, Ratio, Total
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
@@ -46,7 +46,7 @@ def test_cells_of_one_release_are_independent() -> None:
     made = AGE - OTHER
     assert made.sampling_error == pytest.approx(math.hypot(AGE.sampling_error, OTHER.sampling_error), rel=2e-3)
     assert made.privacy_error == pytest.approx(math.hypot(AGE.privacy_error, OTHER.privacy_error), rel=2e-3)
-    low, high = made.confidence_interval().low, made.confidence_interval().high
+    low, high = made.interval(0.95, "moments")
     assert low < made.estimate < high
     assert (high - low) / (2 * 1.96 * made.standard_error) == pytest.approx(1.0, abs=0.1)
 
@@ -55,8 +55,8 @@ def test_a_quotient_of_two_means_is_the_ratio() -> None:
     made, ratio = AGE / YEARS, estimate(Ratio(X, Y), SideBySide((RELEASE.rows(slice(0, 1)),)))
     assert made.estimate == pytest.approx(float(ratio.value[0]))
     assert made.standard_error == pytest.approx(float(ratio.standard_error[0]), rel=0.01)
-    interval, ends = made.confidence_interval(), ratio.interval(0.95)
-    assert (interval.low, interval.high) == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
+    ends = ratio.interval(0.95)
+    assert made.interval(0.95, "moments") == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
 
 
 def test_numbers_scale_and_shift() -> None:
@@ -73,7 +73,7 @@ def test_numbers_scale_and_shift() -> None:
         assert made.estimate == pytest.approx(scale * AGE.estimate + shift)
         assert made.standard_error == pytest.approx(abs(scale) * AGE.standard_error, rel=2e-3)
     assert (AGE - AGE).standard_error == 0.0
-    assert (AGE - AGE).confidence_interval().high == 0.0
+    assert (AGE - AGE).interval(0.95, "moments") == (0.0, 0.0)
     assert (100 / AGE).estimate == pytest.approx(100 / AGE.estimate)
     with pytest.raises(TypeError):
         AGE + "1"
@@ -83,9 +83,9 @@ def test_functions_of_values() -> None:
     assert AGE.log().standard_error == pytest.approx(AGE.standard_error / AGE.estimate, rel=0.01)
     assert AGE.log().exp().estimate == pytest.approx(AGE.estimate)
     assert AGE.sqrt().estimate == pytest.approx(math.sqrt(AGE.estimate))
-    general = (AGE + 0 * YEARS).confidence_interval()
-    logarithm = AGE.log().confidence_interval()
-    assert (math.exp(logarithm.low), math.exp(logarithm.high)) == pytest.approx((general.low, general.high), rel=2e-3)
+    general = (AGE + 0 * YEARS).interval(0.95, "moments")
+    logarithm = np.exp(AGE.log().interval(0.95, "moments"))
+    assert tuple(logarithm) == pytest.approx(general, rel=2e-3)
 
 
 def test_counts_of_all_cells_add_up_to_a_public_number() -> None:
@@ -120,15 +120,4 @@ def test_what_is_divided_by_noise_is_not_reliable() -> None:
     difference = JointValue.of(drowned, 0, Mean(X)) - JointValue.of(drowned, 1, Mean(X))
     made = AGE.of_others() / difference
     assert not made.reliable
-    assert made.confidence_interval().low == -math.inf
-    assert "not" not in repr(AGE)
-    assert repr(AGE).startswith("<JointValue 4")
-
-
-def test_to_uncertainties_carries_the_correlations() -> None:
-    pytest.importorskip("uncertainties")
-    age, years, other = to_uncertainties([AGE, YEARS, OTHER])
-    assert (age - years).std_dev == pytest.approx((AGE - YEARS).standard_error, rel=2e-3)
-    assert (age - other).std_dev == pytest.approx((AGE - OTHER).standard_error, rel=2e-3)
-    assert (age / years).std_dev == pytest.approx((AGE / YEARS).standard_error, rel=0.01)
-    assert age.nominal_value == AGE.estimate
+    assert made.interval(0.95, "moments")[0] == -math.inf

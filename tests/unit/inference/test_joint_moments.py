@@ -8,6 +8,7 @@ from scipy import stats
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
+from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import (
     Axis,
@@ -198,7 +199,7 @@ def test_every_answer_is_a_number_and_lies_in_what_is_possible(
         if not made.known[0]:
             assert (low[0], high[0]) == (function.low, function.high)
             assert not made.reliable[0]
-        row = made.row(0)
+        row = JointCells(made).row(0)
         assert row.interval(0.95, "moments") == (low[0], high[0])
 
 
@@ -217,10 +218,10 @@ def test_a_row_does_not_depend_on_the_others(correlated: bool) -> None:
         together = read(function, totals)
         low, high = together.interval(0.95)
         for i in range(3):
-            alone = together.row(i)
+            alone = JointCells(together).row(i)
             assert alone.interval(0.95, "moments") == (low[i], high[i])
-            assert alone.one.value[0] == together.value[i]
-            assert alone.one.standard_error[0] == together.standard_error[i]
+            assert alone.estimate == together.value[i]
+            assert alone.standard_error == together.standard_error[i]
 
 
 def test_moments_of_no_records_leave_everything_possible() -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.inference.joint.estimates import JointBasis
+from hedgerow.inference.joint.arithmetic import JointValue, Term
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.release.result import Release, release_from_record
 from hedgerow.reports.verify.consistency import contradictions
@@ -62,11 +62,11 @@ def test_a_record_fits_its_mechanism_and_is_read_back(relation: str, target: str
 
 def test_statistics_of_one_draw_are_read_from_one_object() -> None:
     bases = [one.basis for one in released(by={"sex": [0, 1]})]
-    assert all(isinstance(basis, JointBasis) for basis in bases)
-    assert len({id(basis.whole) for basis in bases if isinstance(basis, JointBasis)}) == 1
-    assert [basis.index for basis in bases if isinstance(basis, JointBasis)] == [0, 1] * 3
-    (other, *_) = (one.basis for one in released(by={"sex": [0, 1]}))
-    assert isinstance(other, JointBasis) and isinstance(bases[0], JointBasis) and other.whole is not bases[0].whole
+    values = [basis for basis in bases if isinstance(basis, JointValue)]
+    assert len(values) == 6 and len({id(value.releases[0]) for value in values}) == 1
+    assert [value.node.place for value in values if isinstance(value.node, Term)] == [(0, 0), (0, 1)] * 3
+    other = released(by={"sex": [0, 1]})[0].basis
+    assert isinstance(other, JointValue) and other.releases[0] is not values[0].releases[0]
 
 
 def test_another_process_has_the_usual_interval_of_a_function_of_ones_own() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real
-from hedgerow.inference.estimate import Interval, parse_level
+from hedgerow.inference.estimate import RecordedBasis
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
-from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction
+from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction, UserFunction
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
+from hedgerow.inference.operators import Operators
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -151,16 +152,17 @@ def _range(node: Node) -> Range:
 
 
 @dataclass(frozen=True)
-class JointValue:
+class JointValue(Operators):
     """An estimate, or an expression of estimates, with the errors of all that it is made of and their correlations.
 
-    Arithmetic with numbers and with other values of the same release gives another one. A value of another release is
-    refused (HG130) unless one of the two says that its records are of different people: ``a.of_others() - b``.
+    It is what an `Estimate` computes with, and the basis of its interval. Arithmetic with numbers and with other values
+    of the same release gives another one. A value of another release is refused (HG130) unless one of the two says that
+    its records are of different people: ``a.of_others() - b``.
 
     Attributes
     ----------
     releases : tuple of JointTotals
-        The noisy joint moments that the terms are read from.
+        The noisy joint moments that the terms are read from; those of one release are one object.
     node : Node
         The expression; the first number of a term's place is that of its release.
     others : bool
@@ -176,87 +178,72 @@ class JointValue:
         """Return a statistic of one cell of a release."""
         return cls((release,), Term(function, (0, cell)))
 
+    def __reduce__(self) -> tuple[type[JointValue] | type[RecordedBasis], tuple[object, ...]]:
+        # A function of the user's own is not sent along, only the usual interval that it has.
+        if not any(isinstance(term.function, UserFunction) for term in terms_of(self.node)):
+            return JointValue, (self.releases, self.node, self.others)
+        return RecordedBasis, (*self.interval(0.95, "moments"), 0.95, "moments")
+
+    @property
+    def joint(self) -> JointValue:
+        """Itself: it knows how it goes together with others."""
+        return self
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """One method: moments."""
+        return ("moments",)
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return _range(self.node)[0]
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return _range(self.node)[1]
+
     @property
     def estimate(self) -> float:
         """The estimate, moved to what is possible."""
-        return float(self._read.value[0])
+        return float(self.read.value[0])
 
     @property
     def sampling_error(self) -> float:
         """The part of the standard error that comes from sampling."""
-        return float(self._read.sampling_error[0])
+        return float(self.read.sampling_error[0])
 
     @property
     def privacy_error(self) -> float:
         """The part of the standard error that comes from the noise."""
-        return float(self._read.privacy_error[0])
+        return float(self.read.privacy_error[0])
 
     @property
     def standard_error(self) -> float:
         """The root of the sum of the two squares."""
-        return float(self._read.standard_error[0])
+        return float(self.read.standard_error[0])
 
     @property
     def reliable(self) -> bool:
         """False where the noise swamps a count or what is divided by."""
-        return bool(self._read.reliable[0])
+        return bool(self.read.reliable[0]) and math.isfinite(self.standard_error)
 
-    def confidence_interval(self, level: float = 0.95) -> Interval:
-        """Return an interval at a level. Post-processing: it costs no budget."""
-        low, high = self._read.interval(parse_level(level))
-        return Interval(float(low[0]), float(high[0]), level, "moments")
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the interval at a level, cut to what is possible."""
+        low, high = self.read.interval(level)
+        return float(low[0]), float(high[0])
 
     def of_others(self) -> JointValue:
         """Return the same value, to be computed with beside values of other releases as of different people."""
         return JointValue(self.releases, self.node, others=True)
 
-    def log(self) -> JointValue:
-        """Return the natural logarithm."""
-        return JointValue(self.releases, Applied("log", self.node), self.others)
+    def applied(self, name: str) -> JointValue:
+        """Return log, exp or sqrt of it."""
+        return JointValue(self.releases, Applied(name, self.node), self.others)
 
-    def exp(self) -> JointValue:
-        """Return the exponential."""
-        return JointValue(self.releases, Applied("exp", self.node), self.others)
-
-    def sqrt(self) -> JointValue:
-        """Return the square root."""
-        return JointValue(self.releases, Applied("sqrt", self.node), self.others)
-
-    def __add__(self, other: object) -> JointValue:
-        return self._with("+", other)
-
-    def __radd__(self, other: object) -> JointValue:
-        return self._with("+", other, swapped=True)
-
-    def __sub__(self, other: object) -> JointValue:
-        return self._with("-", other)
-
-    def __rsub__(self, other: object) -> JointValue:
-        return self._with("-", other, swapped=True)
-
-    def __mul__(self, other: object) -> JointValue:
-        return self._with("*", other)
-
-    def __rmul__(self, other: object) -> JointValue:
-        return self._with("*", other, swapped=True)
-
-    def __truediv__(self, other: object) -> JointValue:
-        return self._with("/", other)
-
-    def __rtruediv__(self, other: object) -> JointValue:
-        return self._with("/", other, swapped=True)
-
-    def __neg__(self) -> JointValue:
-        return self._with("*", -1.0)
-
-    def __repr__(self) -> str:
-        interval = self.confidence_interval().outward()
-        return (
-            f"<JointValue {self.estimate:.6g} (s.e. {self.standard_error:.3g}, of which privacy "
-            f"{self.privacy_error:.3g}; 95 % interval {interval.low:.6g} to {interval.high:.6g})>"
-        )
-
-    def _with(self, symbol: str, other: object, *, swapped: bool = False) -> JointValue:
+    def combined(self, symbol: str, other: object, *, swapped: bool = False) -> JointValue:
+        """Return it under one of + − * / with a number or another value."""
         if isinstance(other, JointValue):
             releases, node = _merged(self, other)
         elif (number := real(other)) is not None:
@@ -267,27 +254,28 @@ class JointValue:
         return JointValue(releases, Operation(symbol, left, right), self.others and getattr(other, "others", True))
 
     @cached_property
-    def _read(self) -> JointEstimates:
-        return _together([self])[0]
+    def read(self) -> JointEstimates:
+        """Its errors, over the cells that it reads side by side."""
+        places = sorted({term.place for term in terms_of(self.node)})
+        cells = _beside(self.releases, places)
+        if isinstance(self.node, Term):
+            return estimate(self.node.function, cells)
+        return estimate(Expression(self.node, dict(zip(places, cells.places, strict=True))), cells)
 
 
-def to_uncertainties(values: Sequence[JointValue]) -> list[Any]:
-    """Return numbers of the `uncertainties` package with the values' standard errors and correlations.
+@dataclass(frozen=True, slots=True, eq=False)
+class JointCells:
+    """The estimates of one function in all cells of a release. An `IntervalArrays`."""
 
-    That package propagates errors by tangents; its results have a standard error and no interval.
+    read: JointEstimates
 
-    Raises
-    ------
-    ImportError
-        Where the package is not installed: ``pip install hedgerow[uncertainties]``.
-    ParameterError
-        HG130: the values are of several releases whose joint sampling law is not known.
-    """
-    from uncertainties import correlated_values
+    def row(self, index: int) -> JointValue:
+        """Return what the estimate of one cell computes with."""
+        return JointValue.of(self.read.cells.blocks[0], index, self.read.function)
 
-    read = _together(values)
-    sampling, noise = joint_covariance(read)
-    return list(correlated_values([float(one.value[0]) for one in read], sampling[0] + noise[0]))
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level."""
+        return self.read.interval(level)
 
 
 def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
@@ -298,12 +286,6 @@ def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
     ParameterError
         HG130: the values are of several releases whose joint sampling law is not known.
     """
-    sampling, noise = joint_covariance(_together(values))
-    return sampling[0], noise[0]
-
-
-def _together(values: Sequence[JointValue]) -> list[JointEstimates]:
-    """Return the estimates of expressions over the cells of all of them side by side."""
     whole = values[0]
     nodes = [whole.node]
     for value in values[1:]:
@@ -311,15 +293,23 @@ def _together(values: Sequence[JointValue]) -> list[JointEstimates]:
         nodes.append(node)
         whole = JointValue(releases, Operation("+", whole.node, node), whole.others and value.others)
     places = sorted({term.place for node in nodes for term in terms_of(node)})
-    blocks = tuple(whole.releases[release].rows(slice(cell, cell + 1)) for release, cell in places)
-    cells = SideBySide(blocks, tuple(release for release, _ in places))
+    cells = _beside(whole.releases, places)
     where = dict(zip(places, cells.places, strict=True))
-    return [_estimated(node, where, cells) for node in nodes]
+    read = []
+    for value, node in zip(values, nodes, strict=True):
+        # A value has the slopes of its own cells, in the order of its own places.
+        moved = {own.place: term.place for own, term in zip(terms_of(value.node), terms_of(node), strict=True)}
+        own = [where[moved[place]] for place in sorted(moved)]
+        slopes = np.zeros((1, cells.totals.shape[1]))
+        slopes[:, np.concatenate([np.arange(one.start, one.stop) for one in own])] = value.read.tangent.slopes
+        read.append(replace(value.read, cells=cells, tangent=replace(value.read.tangent, slopes=slopes)))
+    sampling, noise = joint_covariance(read)
+    return sampling[0], noise[0]
 
 
-def _estimated(node: Node, where: Mapping[Place, slice], cells: SideBySide) -> JointEstimates:
-    alone = isinstance(node, Term) and len(where) == 1
-    return estimate(node.function if alone and isinstance(node, Term) else Expression(node, where), cells)
+def _beside(releases: Sequence[JointTotals], places: Sequence[Place]) -> SideBySide:
+    blocks = tuple(releases[release].rows(slice(cell, cell + 1)) for release, cell in places)
+    return SideBySide(blocks, tuple(release for release, _ in places))
 
 
 def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, ...], Node]:

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.estimate import RecordedBasis, normal_quantile, parse_level
+from hedgerow.inference.estimate import normal_quantile, parse_level
 from hedgerow.inference.joint.functions import (
     Axis,
     Correlation,
@@ -31,11 +31,10 @@ from hedgerow.inference.joint.functions import (
     Numbers,
     Ratio,
     SmoothFunction,
-    UserFunction,
     gradient,
     value_of,
 )
-from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
+from hedgerow.inference.joint.totals import SideBySide, influence_range
 from hedgerow.inference.moments import RELIABLE_SDS, MeanErrors, NoisyMoments, mean_errors, mean_interval_basis
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.inference.score import Quadratic, ScoreArrays, correction
@@ -83,7 +82,7 @@ class _Intervals(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointEstimates:
-    """A smooth function of the totals of cells, with the parts of its error, row by row. An `IntervalArrays`.
+    """A smooth function of the totals of cells, with the parts of its error, row by row.
 
     Attributes
     ----------
@@ -126,59 +125,6 @@ class JointEstimates:
             low = reach(self.function, self.cells, self.tangent, -1.0, below)
             high = reach(self.function, self.cells, self.tangent, 1.0, above)
         return np.where(self.known, low, self.function.low), np.where(self.known, high, self.function.high)
-
-    def row(self, index: int) -> JointBasis:
-        """Return the numbers of one row, from which its interval follows."""
-        return JointBasis(estimate(self.function, self.cells.rows(slice(index, index + 1))), self.cells, index)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JointBasis:
-    """The numbers of one estimate, as it holds them: `JointEstimates` of one row.
-
-    Attributes
-    ----------
-    one : JointEstimates
-    whole : SideBySide
-        The cells of the release, one object for all statistics that were drawn together.
-    index : int
-        Which of them it was read from.
-    """
-
-    one: JointEstimates
-    whole: SideBySide
-    index: int
-
-    def __reduce__(self) -> tuple[type[JointBasis] | type[RecordedBasis], tuple[object, ...]]:
-        # A function of the user's own is not sent along, only the usual interval that it has.
-        if not isinstance(self.one.function, UserFunction):
-            return JointBasis, (self.one, self.whole, self.index)
-        return RecordedBasis, (*self.interval(0.95, "moments"), 0.95, "moments")
-
-    @property
-    def totals(self) -> JointTotals:
-        """The noisy moments of the cell that it was read from."""
-        return self.one.cells.blocks[0]
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method: moments."""
-        return ("moments",)
-
-    @property
-    def low(self) -> float:
-        """The least that is possible."""
-        return self.one.function.low
-
-    @property
-    def high(self) -> float:
-        """The most that is possible."""
-        return self.one.function.high
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
-        low, high = self.one.interval(level)
-        return float(low[0]), float(high[0])
 
 
 @np.errstate(all="ignore")  # what is not defined in a row is not known there
@@ -227,15 +173,12 @@ def joint_covariance(estimates: Sequence[JointEstimates]) -> tuple[Floats, Float
 
     Their diagonals are the squares of the errors that `estimate` gives.
     """
-    cells, size = estimates[0].cells, len(estimates)
-    homogeneous = all(one.function.homogeneous for one in estimates)
-    sampling, noise = (np.empty((len(cells.totals), size, size)) for _ in range(2))
-    for i, one in enumerate(estimates):
-        for j, other in enumerate(estimates):
-            slopes = one.tangent.slopes, other.tangent.slopes
-            sampling[:, i, j] = cells.sampling_covariance(*slopes, homogeneous=homogeneous)
-            noise[:, i, j] = cells.noise_covariance(*slopes)
-        sampling[:, i, i], noise[:, i, i] = one.sampling_error**2, one.privacy_error**2
+    cells = estimates[0].cells
+    slopes = np.stack([one.tangent.slopes for one in estimates], axis=1)
+    counted = cells.sampling if all(one.function.homogeneous for one in estimates) else cells.sampling + cells.counting
+    sampling, noise = (slopes @ covariance @ slopes.transpose(0, 2, 1) for covariance in (counted, cells.noise))
+    for place, one in enumerate(estimates):
+        sampling[:, place, place], noise[:, place, place] = one.sampling_error**2, one.privacy_error**2
     return sampling, noise
 
 

@@ -47,6 +47,8 @@ class JointTotals:
         The public number of records of the whole file under replace-one; None where it is private.
     powers : tuple of d tuples of whole numbers, or None
         Feature j of a record is Π u_c ** powers[j][c], with columns u_c scaled to [−1, 1]; None: a column each.
+    census : bool
+        Whether the target is the file itself: there is no sampling error.
     """
 
     count: Floats
@@ -56,6 +58,7 @@ class JointTotals:
     law: str
     n: int | None = None
     powers: tuple[tuple[int, ...], ...] | None = None
+    census: bool = False
 
     @classmethod
     def of_moments(
@@ -148,8 +151,10 @@ class JointTotals:
         """Return an unbiased estimate of the covariance of one record's features: float array (cells, d, d).
 
         Σ̂ = (Q/N − m̂m̂' + V)·N/(N − 1), V the noise covariance of m̂ = S/N. It need not be positive definite:
-        making it so would bias it upwards.
+        making it so would bias it upwards. Of a census it is 0.
         """
+        if self.census:
+            return np.zeros_like(self.products)
         n, means = self.positive_count[:, None, None], self.means
         slopes = np.concatenate(
             [-means[:, :, None], np.broadcast_to(np.eye(self.features), self.products.shape)], axis=2
@@ -163,6 +168,8 @@ class JointTotals:
 
         By the delta method, with the second-order term of the squared means.
         """
+        if self.census:
+            return np.zeros(len(slope))
         n, means = self.positive_count, self.means
         rows, columns = np.triu_indices(self.features)
         level = np.einsum("cj,cj->c", slope, means)
@@ -236,7 +243,7 @@ class SideBySide:
         squares = self.totals[:, :, None] * self.totals[:, None, :] - self.noise
         covariance = np.zeros_like(squares)
         for block, place, source in zip(self.blocks, self.places, self.sources, strict=True):
-            if block.count_is_public:
+            if block.count_is_public or block.census:
                 continue
             covariance[:, place, place] += squares[:, place, place] / block.positive_count[:, None, None]
             if block.n is not None:

@@ -21,6 +21,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import SmoothFunction, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
@@ -120,16 +121,8 @@ class JointDesign:
         return mechanism.noisy(mechanism.exact(sums), source, cells=CellLabels(self.by))
 
     def totals(self, table: AdditiveTable, mechanism: JointMoments) -> JointTotals:
-        """Return the released moments as totals and products of the features, with the noise on them: post-processing.
-
-        Of a census, which has no sampling error, products are such that the features' estimated variance is 0.
-        """
-        found = joint_totals(table, mechanism, self.asked, n=self._known_n)
-        if not self.facts.census:
-            return found
-        # What is subtracted for the noise leaves no variance at all.
-        rest = np.maximum(found.positive_count - 1.0, 0.0)[:, None, None]
-        return replace(found, products=found.products - found.feature_covariance() * rest)
+        """Return the released moments as totals and products of the features, with the noise on them."""
+        return replace(joint_totals(table, mechanism, self.asked, n=self._known_n), census=self.facts.census)
 
     def _slopes(self, function: SmoothFunction) -> Slopes:
         def slopes(totals: Floats) -> Floats:
@@ -270,10 +263,9 @@ class JointStatistic:
         words = covers(self.statistic, design.facts)
         subject = Subject(self.statistic.name, self.statistic.column, self.method, words, UNSURE, self._rounded())
         clear = read.reliable & np.isfinite(read.standard_error)
-        sampling = np.zeros_like(read.sampling_error) if design.facts.census else read.sampling_error
-        errors = np.where(clear, sampling, math.nan), np.where(clear, read.privacy_error, math.nan)
+        errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
         kind = Cells if design.facts.census else _Sampled
-        return kind.plain(subject, table.cells, read.value, errors, read, reliable=read.reliable)
+        return kind.plain(subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
 
     def noise_sd(self, mechanism: JointMoments) -> float:
         """Return the standard deviation of the noise on the sum of the statistic's first column, in its unit."""
