@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.encoding import plain_csv
-from hedgerow.engines.query import Indicator, Query, SumsQuery
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, source_file, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
@@ -273,30 +273,23 @@ class CsvSource(frames.FrameAnswers):
 
     def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
         with closing(_loaded(self.file, self.header, query.columns())) as connection:
-            relation = connection.sql(f"SELECT {', '.join(self._roles(query))} FROM cells")
-            found = read(relation, query, self.columns, key)
+            found = read(self._roles(connection, query), query, self.columns, key)
         if query.unit is None:
             self._rows[:] = [found.total()]
         return found
 
-    def _roles(self, query: Query | SumsQuery) -> list[str]:
-        """Return the columns that `frames.count` takes, in SQL: values as numbers, or texts that may be null."""
-        text = {column: _trimmed(self.header, column) for column in query.columns()}
-        roles = []
-        for place, value in enumerate(query.values):
-            cell = text[value.column]
-            number = cell if isinstance(value, Indicator) else f"TRY_CAST({cell} AS DOUBLE)"
-            roles.append(f"{number} AS {quoted_name(frames.value_column(place))}")
-        for place, category in enumerate(query.by):
-            roles.append(f"{text[category.column]} AS {quoted_name(frames.group_column(place))}")
-        # Of a question about no column but the unit's, that column alone was kept.
-        only = _cell(self.header, query.columns()[0]) if query.columns() else "c0"
-        roles = roles or [f"{only} AS {quoted_name(frames.value_column(0))}"]
-        if query.unit is not None:
-            # Text as it stands, but for blanks around it: "007" and "7" are two units.
-            name = text[query.unit.column]
-            roles += [f"{name} AS {quoted_name(frames.UNIT)}", f"({name}) IS NOT NULL AS known"]
-        return roles
+    def _roles(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery) -> object:
+        """Return the columns that `frames.count` takes, of the needed cells as texts and as numbers."""
+        cells, names = [], self.header.names
+        for column in query.columns():
+            place, text = names.index(column), _trimmed(self.header, column)
+            cells += [f"{text} AS text_{place}", f"TRY_CAST({text} AS DOUBLE) AS number_{place}"]
+        relation = connection.sql(f"SELECT {', '.join(cells or ['c0'])} FROM cells")
+
+        def named(column: str, numeric: bool) -> str:
+            return f"{'number' if numeric else 'text'}_{names.index(column)}"
+
+        return frames.roles_of_texts(relation, query, self.columns, named)
 
 
 def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.DuckDBPyConnection:

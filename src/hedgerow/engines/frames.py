@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import reduce
+from operator import and_, ge, gt, le, lt, or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,9 +20,10 @@ from hedgerow.engines.cells import as_texts
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables
+from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables, compared, kind_of_column
 from hedgerow.errors import DataError
-from hedgerow.facts.columns import Missing
+from hedgerow.facts.columns import Missing, Selection
+from hedgerow.facts.expression import DerivedColumn, Junction
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram, Integers
 
@@ -30,11 +33,15 @@ if TYPE_CHECKING:
     from hedgerow.engines.query import ValueOnGrid
     from hedgerow.engines.schema import Comparable
     from hedgerow.facts.columns import Category, Grid
+    from hedgerow.facts.expression import Arithmetic, Condition
     from hedgerow.facts.relation import UnitLimit
+
+    Cell = Callable[[str, bool], nw.Expr]
 
 
 # Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
 _CHAIN = 8
+_ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
 UNIT = "unit"
 """Name of the column of units in the frame that `count` takes."""
 Q = TypeVar("Q", Query, SumsQuery)
@@ -133,7 +140,7 @@ def roles_of(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -
     schema = frame.collect_schema()
     places = {column: place for place, column in enumerate(schema)}
 
-    def as_kind(column: str, role: str) -> nw.Expr:
+    def as_kind(column: str) -> nw.Expr:
         # By position: a name such as "^a.*$" or "*" means several columns to some engines.
         raw = nw.nth(places[column])
         dtype = schema[column]
@@ -144,16 +151,14 @@ def roles_of(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -
             elif column in arrow and dtype == nw.UInt64:
                 most = nw.lit(EXACT_INTEGERS, nw.UInt64)
                 raw = nw.when(~raw.is_null() & (raw > most)).then(most).otherwise(raw)
-            return raw.cast(nw.Float64).alias(role)
+            return raw.cast(nw.Float64)
         if isinstance(dtype, nw.String) and not frame.implementation.is_pandas_like():
-            return raw.alias(role)
+            return raw
         # Some engines turn a missing category into the text "nan".
-        return nw.when(~raw.is_null()).then(raw.cast(nw.String)).alias(role)
+        return nw.when(~raw.is_null()).then(raw.cast(nw.String))
 
-    roles = [as_kind(value.column, value_column(place)) for place, value in enumerate(query.values)]
-    roles += [as_kind(category.column, group_column(place)) for place, category in enumerate(query.by)]
     # A query of nothing still counts records, so some column has to stay.
-    roles = roles or [nw.nth(0).alias(value_column(0))]
+    roles = _role_columns(query, columns, lambda column, _: as_kind(column)) or [nw.nth(0).alias(value_column(0))]
     if query.unit is not None:
         # Never made a double: two large ids would become one, and a person a part of another. One that is a double
         # already names nobody where that may have happened.
@@ -167,6 +172,73 @@ def roles_of(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -
         known = apart if kind.is_float() else ~name.is_null()
         roles += [(name if numeric else name.cast(nw.String)).alias(UNIT), known.alias("known")]
     return frame.select(*roles)
+
+
+def _role_columns(query: Query | SumsQuery, columns: dict[str, str], cell: Cell) -> list[nw.Expr]:
+    """Return ``value_0``, …, ``group_0``, … as expressions of the cells of a source.
+
+    Parameters
+    ----------
+    cell : callable
+        (name of a column, whether a number is needed) → the expression of its cells, doubles or texts.
+    """
+
+    def role(column: str, numeric: bool) -> nw.Expr:
+        return _computed(column.expression, cell) if isinstance(column, DerivedColumn) else cell(column, numeric)
+
+    def group(category: Category) -> nw.Expr:
+        if isinstance(category, Selection) and category.condition is not None:
+            return _true(category.condition, columns, role)
+        return role(category.column, bool(category.edges))
+
+    roles = [
+        role(value.column, not isinstance(value, Indicator)).alias(value_column(place))
+        for place, value in enumerate(query.values)
+    ]
+    return roles + [group(category).alias(group_column(place)) for place, category in enumerate(query.by)]
+
+
+def _computed(expression: Arithmetic, cell: Cell) -> nw.Expr:
+    """Return a derived column: IEEE double arithmetic, one operation at a time, missing where anything in it is.
+
+    What is no finite number becomes null in a divisor, and so does zero: x / ∞ would be 0, and some engines end with an
+    error at x / 0. Anywhere else ∞ and NaN stay what they are, and count as missing.
+    """
+    import narwhals.stable.v2 as nw
+
+    if isinstance(expression, str):
+        value = cell(expression, True)
+        return nw.when(_present(value)).then(value)
+    if isinstance(expression, float):
+        return nw.lit(expression, nw.Float64)
+    left, right = _computed(expression.left, cell), _computed(expression.right, cell)
+    if expression.operator == "/":
+        # A divisor that is a column is divided by truly; see `_position`.
+        right = left * 0.0 + right if isinstance(expression.right, float) else right
+        return left / nw.when(_present(right) & (right != 0.0)).then(right)
+    return left + right if expression.operator == "+" else left - right if expression.operator == "-" else left * right
+
+
+def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
+    """Return whether a condition is true of a record, never null: a missing value makes no comparison true."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(condition, Junction):
+        parts = [_true(part, columns, role) for part in condition.parts]
+        return reduce(and_ if condition.every else or_, parts)
+    constants = compared(condition, kind_of_column(condition.column, columns))
+    wanted, numeric = [nw.lit(one) for one in constants], isinstance(constants[0], float)
+    value = role(condition.column, numeric)
+    there = _present(value) if numeric else ~value.is_null()
+    if condition.operator in ("in", "not in"):
+        short = len(wanted) <= _CHAIN
+        test = reduce(or_, [value == one for one in wanted]) if short else value.is_in(constants)
+        test = ~test if condition.operator == "not in" else test
+    else:
+        # pandas does not order a text and a missing one.
+        value = value if numeric else nw.when(there).then(value).otherwise(nw.lit(""))
+        test = _ORDERED[condition.operator](value, wanted[0])
+    return nw.when(there & test).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
 def _arrow_columns(frame: nw.LazyFrame[Any]) -> frozenset[str]:
@@ -192,6 +264,29 @@ def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[An
         cells = np.asarray(held.get_column(name).to_native(), dtype=object)
         made.append(nw.new_series(name, as_texts(cells), nw.String, backend=held.implementation))
     return held.with_columns(*made).lazy()
+
+
+def roles_of_texts(
+    relation: object, query: Query | SumsQuery, columns: dict[str, str], name: Callable[[str, bool], str]
+) -> nw.LazyFrame[Any]:
+    """Return the same columns of a file of texts.
+
+    Parameters
+    ----------
+    relation : DuckDB relation
+        Of each needed column its trimmed texts, and the numbers that they are; null where there is none.
+    name : callable
+        (name of a column of the file, whether its numbers are meant) → name of the column of the relation.
+    """
+    import narwhals.stable.v2 as nw
+
+    roles = _role_columns(query, columns, lambda column, numeric: nw.col(name(column, numeric)))
+    roles = roles or [nw.nth(0).alias(value_column(0))]
+    if query.unit is not None:
+        # Text as it stands, but for blanks around it: "007" and "7" are two units.
+        unit = nw.col(name(query.unit.column, False))
+        roles += [unit.alias(UNIT), (~unit.is_null()).alias("known")]
+    return _lazy(relation).select(*roles)
 
 
 def value_column(place: int) -> str:
@@ -227,7 +322,7 @@ def _digits(
     import narwhals.stable.v2 as nw
 
     levels = [
-        _level(nw.col(group_column(place)), category, columns[category.column]).alias(f"level_{place}")
+        _level(nw.col(group_column(place)), category, columns).alias(f"level_{place}")
         for place, category in enumerate(query.by)
     ]
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
@@ -355,7 +450,7 @@ def _placed(query: Query | SumsQuery, columns: dict[str, str]) -> list[nw.Expr]:
         value = nw.col(value_column(place))
         if not isinstance(asked, Indicator):
             return _present(value), _position(value, asked.grid)
-        wanted = comparable(asked.column, asked.value, columns[asked.column])
+        wanted = comparable(asked.column, asked.value, kind_of_column(asked.column, columns))
         return ~value.is_null() if isinstance(wanted, str) else _present(value), value == nw.lit(wanted)
 
     each = [placed(place, value) for place, value in enumerate(query.values)]
@@ -419,12 +514,16 @@ def _code(role: str, radices: list[int]) -> nw.Expr:
     return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
 
 
-def _level(group: nw.Expr, category: Category, kind: str) -> nw.Expr:
-    """Return which declared value a record has; any other, null included, is the rest."""
+def _level(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Expr:
+    """Return which declared value or band a record has; any other, null included, is the rest."""
     import narwhals.stable.v2 as nw
 
-    wanted = comparables(category, kind)
-    rest = nw.lit(len(wanted) if category.other else -1, nw.Int64)
+    rest = nw.lit(len(category.values) if category.other else -1, nw.Int64)
+    if isinstance(category, Selection):
+        return nw.when(group).then(nw.lit(0, nw.Int64)).otherwise(nw.lit(-1, nw.Int64))
+    if category.edges:
+        return _band(group, category.edges, rest)
+    wanted = comparables(category, kind_of_column(category.column, columns))
 
     def among(values: list[Comparable], first: int) -> nw.Expr:
         if len(values) > _CHAIN:
@@ -437,6 +536,20 @@ def _level(group: nw.Expr, category: Category, kind: str) -> nw.Expr:
         return level
 
     return among(wanted, 0)
+
+
+def _band(value: nw.Expr, edges: tuple[float, ...], rest: nw.Expr) -> nw.Expr:
+    """Return in which of the bands [e_0, e_1), …, [e_k−1, e_k] a number lies; the rest is without, or missing."""
+    import narwhals.stable.v2 as nw
+
+    def among(first: int, last: int) -> nw.Expr:
+        if last == first:
+            return nw.lit(first, nw.Int64)
+        middle = (first + last + 1) // 2
+        return nw.when(value < edges[middle]).then(among(first, middle - 1)).otherwise(among(middle, last))
+
+    inside = _present(value) & (value >= edges[0]) & (value <= edges[-1])
+    return nw.when(inside).then(among(0, len(edges) - 2)).otherwise(rest)
 
 
 def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing, Scalar
+from hedgerow.facts.expression import sources_of
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.resampling.grid_sums import Monomial
 
@@ -143,8 +144,9 @@ class ByCells:
 
     def columns_of(self, values: Sequence[ValueOnGrid | Indicator], unit: UnitLimit | None) -> list[str]:
         """Return the columns that the answer needs, each once."""
-        named = [value.column for value in values] + [category.column for category in self.by]
-        return list(dict.fromkeys([*named, unit.column] if unit is not None else named))
+        named = [value.column for value in values] + [column for category in self.by for column in category.columns]
+        read = [one for column in named for one in sources_of(column)]
+        return list(dict.fromkeys([*read, unit.column] if unit is not None else read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +308,8 @@ class CellLabels(Sequence[dict[str, Scalar]]):
         rest, found = range(len(self))[index], []
         for category in reversed(self.by):
             rest, level = divmod(rest, category.levels)
-            found.append((category.column, category.label(level)))
+            if category.shown:
+                found.append((category.column, category.label(level)))
         return dict(reversed(found))
 
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.columns import Category, Scalar
+from hedgerow.facts.columns import Category, Scalar, Selection
+from hedgerow.facts.expression import Comparison, DerivedColumn, sources_of
 from hedgerow.facts.given import check_text, shown
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
@@ -67,12 +68,19 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
     for column in query.columns():
         _check_present(column, columns)
     for value in query.values:
+        kind = _checked_kind(value.column, columns)
         if isinstance(value, Indicator):
-            comparable(value.column, value.value, columns[value.column])
+            comparable(value.column, value.value, kind)
         else:
-            _check_numeric(value.column, columns[value.column])
+            _check_numeric(value.column, kind)
     for category in query.by:
-        comparables(category, columns[category.column])
+        if isinstance(category, Selection):
+            for one in category.comparisons:
+                compared(one, _checked_kind(one.column, columns))
+        elif category.edges:
+            _check_numeric(category.column, _checked_kind(category.column, columns))
+        else:
+            comparables(category, _checked_kind(category.column, columns))
     if query.unit is not None:
         check_unit(query.unit.column, columns)
 
@@ -87,6 +95,44 @@ def check_unit(column: str, columns: Mapping[str, str]) -> None:
             finding=f"Column {column!r} is neither by the source's schema.",
             remedy="Convert it in the source, or choose another column.",
         )
+
+
+def kind_of_column(column: str, columns: Mapping[str, str]) -> str:
+    """Return the kind of a column of the source, or of one that is computed: a number."""
+    return NUMBER if isinstance(column, DerivedColumn) else columns[column]
+
+
+def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
+    """Return the kind of a column; of one that is computed, check its name and what it is computed from."""
+    if isinstance(column, DerivedColumn):
+        if column in columns:
+            raise DataError(
+                "HG205",
+                rule="Each column of a source has a name of its own, and so has a derived one.",
+                finding=f"{str(column)!r} is a column of the source.",
+                remedy="Declare the expression in the facts, under another name.",
+            )
+        for one in sources_of(column):
+            _check_numeric(one, columns[one])
+    return kind_of_column(column, columns)
+
+
+def compared(comparison: Comparison, kind: str) -> list[Comparable]:
+    """Return the constants that a column of this kind is compared with (HG111 for one that it cannot be).
+
+    A cell of a CSV file is read as a number where the constant is one, and text is never ordered by a number.
+    """
+    if kind == TEXT_CELL and is_number(comparison):
+        return [comparable(comparison.column, one, NUMBER) for one in comparison.constants]
+    if kind == TEXT and is_number(comparison) and comparison.operator not in ("in", "not in"):
+        raise _incomparable(comparison.column, comparison.constants[0], kind)
+    return [comparable(comparison.column, one, kind) for one in comparison.constants]
+
+
+def is_number(comparison: Comparison) -> bool:
+    """Whether a comparison is with numbers; its constants are all of one type."""
+    first = comparison.constants[0]
+    return isinstance(first, (int, float)) and not isinstance(first, bool)
 
 
 def comparable(column: str, value: Scalar, kind: str) -> Comparable:
@@ -107,13 +153,17 @@ def comparable(column: str, value: Scalar, kind: str) -> Comparable:
     elif kind == BOOLEAN:
         found = _as_truth(value)
     if found is None:
-        raise ParameterError(
-            "HG111",
-            rule="A declared value is compared as its column's type.",
-            finding=f"{shown(value)} cannot be, in column {shown(column)}.",
-            remedy=_REMEDIES[kind],
-        )
+        raise _incomparable(column, value, kind)
     return found
+
+
+def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
+    return ParameterError(
+        "HG111",
+        rule="A declared value is compared as its column's type.",
+        finding=f"{shown(value)} cannot be, in column {shown(column)}.",
+        remedy=_REMEDIES[kind],
+    )
 
 
 def comparables(category: Category, kind: str) -> list[Comparable]:

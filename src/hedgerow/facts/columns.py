@@ -1,6 +1,7 @@
 """What is declared about the values of a column, and never read from the data.
 
-Bounds and step make a `Grid`, declared values a `Category`; `Missing` says what a value that is not a number counts as.
+Bounds and step make a `Grid`; declared values or bands make a `Category`, a condition on records a `Selection`;
+`Missing` says what a value that is not a number counts as.
 
 Notation (private_bootstrap.md §1): a value x is clamped to [L, U], t = floor((x − L)/step + ½) ∈ {0..m} with m = (U −
 L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetric, |q| ≤ m.
@@ -13,10 +14,12 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
 from hedgerow.facts.given import exact, plain, real, shown
+from hedgerow.keywords import takes
 
 DEFAULT_STEPS = 1024
 MAX_STEPS = 2**24
@@ -163,6 +166,37 @@ class Grid:
         return float(self.lower), float(self.upper)
 
 
+@takes()
+def column(expression: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> DerivedColumn:
+    """Return a column that is computed from others, record by record, in double arithmetic; ask for it as for any.
+
+    A value is missing where one of its columns is, where it divides by zero, and where it is too large for a double.
+    It is clamped to its bounds like any value, so what it is computed from needs none.
+
+    Parameters
+    ----------
+    expression : str
+        Columns and numbers with ``+ - * /`` and brackets; a name that is no plain word stands between backticks.
+    bounds, step : optional
+        As in `hedgerow.mean`, for every statistic that gives none of its own.
+
+    Raises
+    ------
+    ParameterError
+        HG132: the expression does not parse; HG105 to HG107 for bounds and step.
+
+    Examples
+    --------
+    >>> from hedgerow.statistics.mean import mean
+    >>> mean(column("income / household", bounds=(0, 100_000), step=50))
+    NeedsBounds(mean of income / household, bounds from the column)
+    """
+    made = DerivedColumn.named(str(expression).strip(), expression, bounds=bounds, step=step)
+    if bounds is not None or step is not None:
+        Grid.from_bounds(made, bounds, step)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Category:
     """The declared values of one column, in the order in which cells are released.
@@ -176,6 +210,8 @@ class Category:
     column: str
     values: tuple[Scalar, ...]
     other: bool = False
+    edges: tuple[float, ...] = ()
+    shown: ClassVar[bool] = True
 
     @classmethod
     def declared(cls, column: object, values: object, *, other: bool = False) -> Category:
@@ -207,6 +243,11 @@ class Category:
         return cls(name, listed, bool(other))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that say to which level a record belongs."""
+        return (self.column,)
+
+    @property
     def levels(self) -> int:
         """How many cells this column alone makes."""
         return len(self.values) + self.other
@@ -214,6 +255,42 @@ class Category:
     def label(self, level: int) -> Scalar:
         """Return the value of a level; the rest is called ``"other"``."""
         return self.values[level] if level < len(self.values) else "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Category):
+    """The records for which a condition is true, as one level: all others are left out of every cell.
+
+    So the number of records selected is as private as that of any cell, under either relation, and a record that enters
+    or leaves the selection is one that enters or leaves a cell for none.
+
+    >>> Selection.of(" age >= 25 ").columns
+    ('age',)
+    """
+
+    condition: Condition | None = None
+    shown: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, text: object) -> Selection:
+        """Return the selection that a text writes (HG131 where it does not parse)."""
+        condition = parse_condition(text)
+        return cls("", (str(text).strip(),), condition=condition)
+
+    @property
+    def text(self) -> str:
+        """The condition as it was written."""
+        return str(self.values[0])
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The comparisons that the condition is made of."""
+        return () if self.condition is None else tuple(comparisons(self.condition))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+        return tuple(one.column for one in self.comparisons)
 
 
 def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:

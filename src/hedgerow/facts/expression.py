@@ -1,0 +1,399 @@
+"""The two small languages of a request: which records count (`where`), and columns that are computed (`column`).
+
+::
+
+    condition  = term {"or" term}          term   = factor {"and" factor}
+    factor     = "not" factor | "(" condition ")" | comparison
+    comparison = column op constant | constant op column | column ["not"] "in" "[" constant {"," constant} "]"
+    op         = "<" | "<=" | ">" | ">=" | "==" | "=" | "!=" | "<>"
+    constant   = number | 'text' | "text" | true | false
+
+    sum        = product {("+" | "-") product}      product = sign {("*" | "/") sign}
+    sign       = "-" sign | "(" sum ")" | column | number
+
+A column is a name of letters, digits and ``_``, or any name between backticks. Nothing else parses, and every refusal
+names the character. No text of a request becomes code of an engine: engines translate what is parsed here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from operator import add, mul, sub, truediv
+from typing import Any, Literal, NoReturn, TypeVar
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.given import check_text, kind_of, shown
+
+MOST_CHARACTERS = 10_000
+_MOST_NESTED, _MOST_PARTS, _MOST_CONSTANTS = 30, 200, 10_000
+_TOKENS = re.compile(
+    r"(?P<blank>\s+)|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?!\w))"
+    r"|(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`[^`]+`)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<sign><=|>=|==|!=|<>|[-<>=()\[\],+*/])"
+)
+_WORDS = frozenset(("and", "or", "not", "in", "true", "false"))
+
+T = TypeVar("T")
+Constant = str | int | float | bool
+Operator = Literal["in", "not in", "<", "<=", ">", ">="]
+_NEGATED: dict[Operator, Operator] = {"in": "not in", "not in": "in", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MIRRORED: dict[Operator, Operator] = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_COMPARED: dict[str, Operator] = {"==": "in", "=": "in", "!=": "not in", "<>": "not in"}
+_COMPARED |= {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A column compared with constants, texts, numbers or booleans alone; of ``in`` and ``not in`` there are several.
+
+    It is true of a record whose value is present and stands in this relation to the constants, otherwise it is not.
+    """
+
+    column: str
+    operator: Operator
+    constants: tuple[Constant, ...]
+
+    def __invert__(self) -> Comparison:
+        return replace(self, operator=_NEGATED[self.operator])
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Conditions of which every one is true, or at least one."""
+
+    every: bool
+    parts: tuple[Comparison | Junction, ...]
+
+    def __invert__(self) -> Junction:
+        return Junction(not self.every, tuple(~part for part in self.parts))
+
+
+# Without "not": with it moved to the comparisons, "true" needs no third value, for a missing value makes neither a
+# comparison nor its opposite true.
+Condition = Comparison | Junction
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An arithmetic operation on columns, given by their names, and numbers."""
+
+    operator: Literal["+", "-", "*", "/"]
+    left: Arithmetic
+    right: Arithmetic
+
+
+Arithmetic = Operation | str | float
+
+
+def comparisons(condition: Condition) -> Iterator[Comparison]:
+    """Yield the comparisons of a condition, from left to right."""
+    if isinstance(condition, Comparison):
+        yield condition
+    else:
+        for part in condition.parts:
+            yield from comparisons(part)
+
+
+def inputs(expression: Arithmetic) -> Iterator[str]:
+    """Yield the columns of an arithmetic expression, from left to right."""
+    if isinstance(expression, Operation):
+        yield from inputs(expression.left)
+        yield from inputs(expression.right)
+    elif isinstance(expression, str):
+        yield expression
+
+
+def sources_of(column: str) -> tuple[str, ...]:
+    """Return the columns of the source that a column is read from: itself, or those of its expression."""
+    return tuple(inputs(column.expression)) if isinstance(column, DerivedColumn) else (column,)
+
+
+def parse_condition(text: object) -> Condition:
+    """Return the condition that a text holds.
+
+    Raises
+    ------
+    ParameterError
+        HG131: it does not parse; the message names the character.
+
+    Examples
+    --------
+    >>> parse_condition("age >= 25 and not region in ['North', 'East']")
+    Junction(every=True, parts=(Comparison(column='age', operator='>=', constants=(25,)), \
+Comparison(column='region', operator='not in', constants=('North', 'East'))))
+    """
+    parser = _Parser(_checked(text, "where", _refuse_condition), _refuse_condition)
+    return parser.whole(parser.condition)
+
+
+def parse_arithmetic(text: object) -> Arithmetic:
+    """Return the arithmetic expression that a text holds, of one column at least (HG132 where it does not parse).
+
+    >>> parse_arithmetic("income / (2 * 6) - tax")
+    Operation(operator='-', left=Operation(operator='/', left='income', right=12.0), right='tax')
+    """
+    parser = _Parser(_checked(text, "column", _refuse_arithmetic), _refuse_arithmetic)
+    found = parser.whole(parser.sum)
+    return parser.refuse("there is no column") if isinstance(found, float) else found
+
+
+class DerivedColumn(str):
+    """A column that is computed record by record from others: its name, with the expression behind it.
+
+    It stands wherever the name of a column does. Bounds and step are those declared with it, None where the facts or
+    the call give them.
+    """
+
+    __slots__ = ("bounds", "expression", "step", "text")
+
+    expression: Arithmetic
+    text: str
+    bounds: Any
+    step: Any
+
+    @classmethod
+    def named(cls, name: str, text: object, *, bounds: Any = None, step: Any = None) -> DerivedColumn:
+        """Return the column of this name that a text defines (HG132 where it does not parse)."""
+        column = cls(name)
+        column.expression = parse_arithmetic(text)
+        column.text, column.bounds, column.step = str(text).strip(), bounds, step
+        return column
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (str(self), self.text, self.bounds, self.step)
+
+
+def _rebuilt(name: str, text: str, bounds: Any, step: Any) -> DerivedColumn:
+    return DerivedColumn.named(name, text, bounds=bounds, step=step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    place: int
+
+
+class _Parser:
+    """Recursive descent over the tokens of one text."""
+
+    def __init__(self, text: str, refusal: Callable[[str, str], ParameterError]) -> None:
+        self.text, self.refusal = text, refusal
+        self.at, self.nested, self.parts, self.constants = 0, 0, 0, 0
+        self.tokens = list(self._tokens())
+
+    def _tokens(self) -> Iterator[_Token]:
+        place = 0
+        while place < len(self.text):
+            found = _TOKENS.match(self.text, place)
+            if found is None or found.lastgroup is None:
+                opened = "begins a text without an end" if self.text[place] in "'\"`" else "can stand nowhere"
+                raise self.refusal(self.text, f"character {place + 1}, {shown(self.text[place])}, {opened}")
+            kind, word = found.lastgroup, found.group()
+            if kind == "name" and word.lower() in _WORDS:
+                kind, word = "word", word.lower()
+            if kind != "blank":
+                yield _Token(kind, word, place)
+            place = found.end()
+        yield _Token("end", "", len(self.text))
+
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.at]
+
+    def taken(self, *texts: str) -> str | None:
+        """Return the next sign or word, and pass it, where it is one of these."""
+        token = self.next
+        if token.kind in ("sign", "word") and token.text in texts:
+            self.at += 1
+            return token.text
+        return None
+
+    def refuse(self, wanted: str) -> NoReturn:
+        token = self.next
+        found = "the text ends" if token.kind == "end" else f"found {shown(token.text)}"
+        raise self.refusal(self.text, f"at character {token.place + 1} {found}: {wanted}")
+
+    def whole(self, rule: Callable[[], T]) -> T:
+        found = rule()
+        if self.next.kind != "end":
+            self.refuse("nothing can stand here")
+        return found
+
+    def within(self, rule: Callable[[], T]) -> T:
+        """Return what a rule finds one level deeper: after a "not", a minus, or between brackets."""
+        self.nested += 1
+        if self.nested > _MOST_NESTED:
+            self.refuse(f"at most {_MOST_NESTED} brackets and signs stand within each other")
+        found = rule()
+        self.nested -= 1
+        return found
+
+    def bracketed(self, rule: Callable[[], T]) -> T:
+        found = self.within(rule)
+        if not self.taken(")"):
+            self.refuse('expected ")"')
+        return found
+
+    def part(self) -> None:
+        self.parts += 1
+        if self.parts > _MOST_PARTS:
+            self.refuse(f"there are more than {_MOST_PARTS} comparisons or operations")
+
+    def named(self) -> str | None:
+        """Return the name of a column, None where there is none."""
+        token = self.next
+        if token.kind not in ("name", "quoted"):
+            return None
+        self.at += 1
+        return token.text.strip("`") if token.kind == "quoted" else token.text
+
+    def number(self) -> int | float | None:
+        token = self.next
+        if token.kind != "number":
+            return None
+        whole = token.text.isdigit() and len(token.text) < 20
+        found = int(token.text) if whole else float(token.text)
+        if math.isinf(found):
+            self.refuse("a number is finite")
+        self.at += 1
+        return found
+
+    # Conditions.
+
+    def condition(self) -> Condition:
+        return self.joined("or", lambda: self.joined("and", self.factor))
+
+    def joined(self, word: str, rule: Callable[[], Condition]) -> Condition:
+        parts = [rule()]
+        while self.taken(word):
+            parts.append(rule())
+        return parts[0] if len(parts) == 1 else Junction(word == "and", tuple(parts))
+
+    def factor(self) -> Condition:
+        if self.taken("not"):
+            return ~self.within(self.factor)
+        if self.taken("("):
+            return self.bracketed(self.condition)
+        return self.comparison()
+
+    def comparison(self) -> Comparison:
+        self.part()
+        column = self.named()
+        if column is None:
+            constant = self.constant("expected a column")
+            operator = self.compared("expected <, <=, >, >=, == or != after the constant")
+            if (column := self.named()) is None:
+                self.refuse("expected a column: a comparison is of a column with a constant")
+            return Comparison(column, _MIRRORED.get(operator, operator), (constant,))
+        negated = self.taken("not") is not None
+        if self.taken("in"):
+            return Comparison(column, "not in" if negated else "in", self.listed())
+        operator = self.compared('expected <, <=, >, >=, ==, !=, "in" or "not in" after the column')
+        found = Comparison(column, operator, (self.constant("expected a number, a text in quotes, true or false"),))
+        if self.next.text in _COMPARED:
+            self.refuse('a comparison has two sides: write two, with "and" between them')
+        return found
+
+    def compared(self, wanted: str) -> Operator:
+        sign = self.taken(*_COMPARED)
+        return _COMPARED[sign] if sign else self.refuse(wanted)
+
+    def listed(self) -> tuple[Constant, ...]:
+        close = {"[": "]", "(": ")"}.get(self.taken("[", "(") or "")
+        if close is None:
+            self.refuse('expected "["')
+        found = [self.constant("expected a number, a text in quotes, true or false")]
+        while self.taken(","):
+            found.append(self.constant("expected a number, a text in quotes, true or false"))
+            if len({_type_of(one) for one in (found[0], found[-1])}) > 1:
+                self.at -= 1
+                self.refuse("a list holds texts, numbers or booleans alone")
+        if not self.taken(close):
+            self.refuse(f'expected "," or "{close}"')
+        return tuple(found)
+
+    def constant(self, wanted: str) -> Constant:
+        token = self.next
+        if token.kind == "text":
+            self.at += 1
+            quote = token.text[0]
+            return token.text[1:-1].replace(2 * quote, quote)
+        if word := self.taken("true", "false"):
+            return word == "true"
+        sign = self.taken("-", "+")
+        number = self.number()
+        if number is None:
+            self.refuse(f"{wanted}; a text stands in quotes" if token.kind == "name" else wanted)
+        return -number if sign == "-" else number
+
+    # Arithmetic.
+
+    def sum(self) -> Arithmetic:
+        return self.chained(("+", "-"), lambda: self.chained(("*", "/"), self.sign))
+
+    def chained(self, signs: tuple[str, ...], rule: Callable[[], Arithmetic]) -> Arithmetic:
+        found = rule()
+        while operator := self.taken(*signs):
+            found = self.operation(operator, found, rule())
+        return found
+
+    def operation(self, operator: str, left: Arithmetic, right: Arithmetic) -> Arithmetic:
+        self.part()
+        if right == 0.0 and operator == "/":
+            self.refuse("a division is by something else than zero")
+        if not isinstance(left, float) or not isinstance(right, float):
+            return Operation(operator, left, right)  # type: ignore[arg-type]  # one of the signs, as just taken
+        folded = _ARITHMETIC[operator](left, right)
+        return folded if math.isfinite(folded) else self.refuse("a number is finite")
+
+    def sign(self) -> Arithmetic:
+        if self.taken("-"):
+            return self.operation("*", -1.0, self.within(self.sign))
+        if self.taken("("):
+            return self.bracketed(self.sum)
+        if (column := self.named()) is not None:
+            return column
+        number = self.number()
+        return float(number) if number is not None else self.refuse('expected a column, a number or "("')
+
+
+def _type_of(constant: Constant) -> type:
+    return type(constant) if isinstance(constant, (str, bool)) else float
+
+
+def _checked(text: object, what: str, refusal: Callable[[str, str], ParameterError]) -> str:
+    if not isinstance(text, str):
+        raise refusal("", f"it is {kind_of(text)}")
+    check_text(text, f"The text of `{what}`")
+    if not text.strip() or len(text) > MOST_CHARACTERS:
+        raise refusal(text, f"it has more than {MOST_CHARACTERS:,} characters" if text.strip() else "it is empty")
+    return text
+
+
+def _refuse_condition(text: str, finding: str) -> ParameterError:
+    return ParameterError(
+        "HG131",
+        rule="`where` compares columns with constants, joined by and, or, not.",
+        finding=_told(text, finding),
+        remedy="For example where=\"age >= 25 and region in ['North', 'East']\".",
+        shell="For example --where \"age >= 25 and region in ['North', 'East']\".",
+    )
+
+
+def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
+    return ParameterError(
+        "HG132",
+        rule="A derived column is made of columns and numbers by + - * / and brackets.",
+        finding=_told(text, finding),
+        remedy='For example hg.column("income / household", bounds=(0, 100_000)).',
+        shell='For example "income / household:0:100000".',
+    )
+
+
+def _told(text: str, finding: str) -> str:
+    return f"In {shown(text)}, {finding}." if text.strip() else f"{finding[:1].upper()}{finding[1:]}."
