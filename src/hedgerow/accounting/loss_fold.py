@@ -25,6 +25,7 @@ _UNIT = float(np.finfo(np.float64).eps)
 _TAIL = 1e-20  # P-mass that a window may leave above itself; it is added to δ, whose floor in a budget is 1e-12
 _TILT_LEVELS = (1e-3, 1e-10)  # the δ at which each tilt is sharpest; one tilt serves about six sd on either side
 _GENTLE = 12.0  # e^{12} from end to end: with little noise a sharper tilt would let the far tail dominate and wrap
+_SHARPEST = 8.0  # of a tilt, in units of 1/sd, for lower bounds
 _MOST_BINS = 2**21
 _EXPONENT = 700.0  # e^{±700} is still a float
 _UNTILT = 250.0  # tilting back by more gives bounds far above 1; e^{250 + 300} is still a float in `_hockey_stick`
@@ -187,6 +188,20 @@ def _tilted(
 ) -> Array:
     """One tilt's upper bounds of δ at (−pad, …, first + bins − 1)·step; 1 below the window."""
     step = parts[0][0].step
+    folded, error, log_moment = _convolved(parts, moments, theta, first, bins)
+    start = max(first, -pad)  # losses under −pad·step add nothing to the δ that are asked for
+    losses = np.arange(start, first + bins) * step
+    untilt = np.exp(np.minimum(log_moment - theta * losses, _UNTILT))
+    delta = np.ones(first + bins + pad)
+    delta[start + pad :] = _hockey_stick(folded[start - first :] * untilt, step) + error * untilt
+    return delta
+
+
+def _convolved(
+    parts: Sequence[tuple[LossGrid, int]], moments: Sequence[float], theta: float, first: int, bins: int
+) -> tuple[Array, float, float]:
+    """Return the tilted masses of the folded pair from index `first` on, how far δ·e^{θε}/M is off, and log M(θ)."""
+    step = parts[0][0].step
     spectrum, error, origin, log_moment, rounds = np.ones(bins // 2 + 1, dtype=np.complex128), 0.0, 0, 0.0, 0
     for (grid, times), moment in zip(parts, moments, strict=True):
         tilted = np.where(grid.mass > 0.0, grid.mass, 0.0) * np.exp(
@@ -200,9 +215,66 @@ def _tilted(
     rounding = 16.0 * _UNIT * math.log2(bins)
     error = rounding * error + (rounding + 8.0 * _UNIT * rounds) * _norm(folded)
     weight = min((2.0 * theta * step) ** -0.5, (4.0 * theta**3 * step) ** -0.5)
-    start = max(first, -pad)  # losses under −pad·step add nothing to the δ that are asked for
+    return folded, error * weight, log_moment
+
+
+def folded_lower(parts: Sequence[tuple[LossGrid, int]], delta: float, *, shift: int = 0) -> float:
+    r"""Return a lower bound of the largest ε with δ(ε) > `delta` for independent pairs; 0 where there is none.
+
+    As `composed_curve`, but what upper bounds add is taken off here: the round-off, and the tilted mass
+    outside the window, which wraps around (bounded by Chernoff) and moves δ(ε) by at most M e^{−θε} times itself.
+
+    Parameters
+    ----------
+    parts : sequence of (LossGrid, int)
+        Pairs whose masses and losses are not above the true ones, with their multiplicities.
+    delta : float
+    shift : int
+        How many steps are added to the loss of the whole.
+    """
+    rough = [(_coarser(grid), times) for grid, times in parts]
+    farthest = max(abs(_reach(parts, _least)), abs(_reach(parts, _most)), 1) * parts[0][0].step
+    sd = max(math.sqrt(sum(times * grid.variance() for grid, times in parts)), 1e-2 * min(farthest, 1.0))
+    thetas: list[float] = np.geomspace(1e-2 / sd, 1e3 / sd, 60).tolist()
+    theta = min(thetas, key=lambda one: (_total_moment(rough, one) - math.log(delta)) / one)
+    # Near the largest loss of all a sharper tilt would serve the last few grid points alone.
+    theta = min(theta, _SHARPEST / sd)
+    return max(_lower_at(parts, delta, tilt, thetas, shift) for tilt in (theta, 0.1 * theta))
+
+
+def _total_moment(parts: Sequence[tuple[LossGrid, int]], theta: float) -> float:
+    return sum(times * _log_moment(grid, theta) for grid, times in parts)
+
+
+def _lower_at(
+    parts: Sequence[tuple[LossGrid, int]], delta: float, theta: float, shifts: Sequence[float], shift: int
+) -> float:
+    """Return the bound that one tilt finds, 0 where it finds none."""
+    step, rough = parts[0][0].step, [(_coarser(grid), times) for grid, times in parts]
+    ends, outside = [_reach(parts, _least), _reach(parts, _most)], 0.0
+    at, exactly = _total_moment(rough, theta), _total_moment(parts, theta)
+    for place, sign in enumerate((-1, 1)):
+        s = min(shifts[::3], key=lambda one: (_total_moment(rough, theta + sign * one) - at + 45.0) / one)
+        end = (_total_moment(rough, theta + sign * s) - at + 45.0) / s  # times the sign
+        index = sign * math.ceil(end / step)
+        if sign * index < sign * ends[place]:
+            ends[place] = index
+            outside += math.exp(_total_moment(parts, theta + sign * s) - exactly - sign * s * index * step)
+    first = min(ends[0], -shift)  # also where every loss is positive, ε is looked for from 0 on
+    bins = max(2, min(ends[1] - first + 1, _MOST_BINS))
+    if first + bins <= ends[1] or first + bins + shift <= 1:
+        return 0.0
+    moments = [_log_moment(grid, theta) for grid, _ in parts]
+    folded, error, log_moment = _convolved(parts, moments, theta, first, bins)
+    start = max(first, -shift)
     losses = np.arange(start, first + bins) * step
     untilt = np.exp(np.minimum(log_moment - theta * losses, _UNTILT))
-    delta = np.ones(first + bins + pad)
-    delta[start + pad :] = _hockey_stick(folded[start - first :] * untilt, step) + error * weight * untilt
-    return delta
+    sure = math.exp(-1e-11 - 1e-12 * sum(times for _, times in parts)) / (1.0 + 8.0 * bins * _UNIT)
+    found = _hockey_stick(folded[start - first :] * untilt, step) * sure - (error + outside) * untilt
+    above = np.flatnonzero(found > delta)
+    if above.size == 0:
+        return 0.0
+    last = int(above[-1])
+    after = float(found[last + 1]) if last + 1 < found.size else -math.inf
+    share = min(1.0, (float(found[last]) - delta) / (float(found[last]) - after))
+    return (start + last + shift) * step + math.log1p(share * math.expm1(step))

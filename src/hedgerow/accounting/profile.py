@@ -61,6 +61,19 @@ def least_epsilon(delta_upper: Callable[[float], float], delta: float) -> float:
     return bisect(lambda epsilon: delta_upper(epsilon) <= delta, held=high, failed=0.0)
 
 
+def gaussian_delta(mu: float, epsilon: float) -> tuple[float, float]:
+    """Return Φ(μ/2 − ε/μ) and e^ε Φ(−μ/2 − ε/μ), whose difference is δ(ε) of a Gaussian mechanism.
+
+    >>> first, second = gaussian_delta(1.0, 0.0)
+    >>> round(first - second, 6)
+    0.382925
+    """
+    from scipy.special import log_ndtr
+
+    first = math.exp(float(log_ndtr(mu / 2 - epsilon / mu)))
+    return first, math.exp(min(0.0, epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))))
+
+
 @dataclass(frozen=True, slots=True)
 class GaussianProfile:
     """The exact curve of a Gaussian mechanism: δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = sensitivity / sd.
@@ -75,10 +88,7 @@ class GaussianProfile:
 
     def delta_upper(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
-        from scipy.special import log_ndtr
-
-        first = math.exp(float(log_ndtr(self.mu / 2 - epsilon / self.mu)))
-        second = math.exp(min(0.0, epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))))
+        first, second = gaussian_delta(self.mu, epsilon)
         # The difference of two nearly equal numbers loses digits; the loss is a few last digits of the larger.
         return min(1.0, max(0.0, (first - second) + 1e-14 * first))
 

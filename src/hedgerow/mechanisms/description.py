@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import repeated
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.terms import Term
 from hedgerow.errors import UncertifiedError
@@ -98,6 +99,13 @@ class Mechanism:
             finding=f"Found {self.type!r} of another shape.",
             remedy="Audit the parts of a composition one by one.",
         )
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return pairs of neighbours whose laws are known exactly: the mechanism costs at least what any of them does.
+
+        They are computed from what records add and from the noise that is drawn, not from the terms that price it.
+        """
+        return Attained((), "No pair of neighbours of this mechanism has a law that is known exactly.")
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` independent outputs, (n, cells, features) or (n, cells, features, replicates).

@@ -23,10 +23,13 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting import terms
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, twice
+from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair
+from hedgerow.accounting.lower import Attained, ExactPair
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.given import shown, whole
-from hedgerow.mechanisms.description import Floats, Record, Score, Single
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
 from hedgerow.noise.source import NoiseSource
 
 Integers = NDArray[np.int64]
@@ -37,6 +40,8 @@ N_DRAWS = 10
 AVERAGED = "averaged-laplace"
 _AT_ONCE = 2**22
 _TABLE = 20_000
+_WIDE = 50.0 * SMOOTHING  # widths from which a count is priced as continuous
+_EXACT = 2.0**52  # whole numbers up to here are exact in doubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +90,23 @@ class Gaussian:
     def count_term(self, width: float, times: int) -> Term:
         """Return the term of `times` integers, each moved by 1."""
         # Wide noise is priced as continuous, at one part in 5,000 of the noise: its exact law would take seconds.
-        if width >= 50.0 * SMOOTHING:
+        if width >= _WIDE:
             return terms.Gaussian(math.sqrt(times / (width**2 - SMOOTHING**2)) * ROUND_UP)
         return terms.Discrete(width, times)
 
     def number_term(self, distance: float) -> Term:
         """Return the term of one number moved by `distance` widths."""
         return terms.Gaussian(distance * ROUND_UP)
+
+    def exact(self, moved: float, width: float) -> ExactLaw:
+        """Return the exact law of one integer moved by a whole number of steps, or one that says less."""
+        if width >= _WIDE:
+            return NormalPair.on_lattice(moved, width)
+        return DiscreteNormalPair(width, int(moved))
+
+    def exact_number(self, distance: float) -> ExactLaw:
+        """Return the exact law of one number of the continuous law moved by `distance` widths."""
+        return NormalPair(distance)
 
     def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
         """Return the change of the log-density of (n, features) if each feature moves: Σ (x φ − φ²/2)/w²."""
@@ -161,6 +176,14 @@ class Laplace:
         """Return the term of one number moved by `distance` widths."""
         return terms.Laplace(distance * ROUND_UP)
 
+    def exact(self, moved: float, width: float) -> ExactLaw:
+        """Return the exact law of one integer moved by a whole number of steps."""
+        return LaplacePair(self.draws, width, moved)
+
+    def exact_number(self, distance: float) -> ExactLaw:
+        """Return the exact law of one number of the continuous law moved by `distance` widths."""
+        return LaplacePair(self.draws, None, distance)
+
     def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
         """Return the change of the log-density of (n, features) if each feature moves: Σ (|x| − |x − φ|)/w."""
         return lambda x: np.asarray(((np.abs(x) - np.abs(x - moved)) / widths).sum(axis=1))
@@ -209,6 +232,12 @@ Law = Gaussian | Laplace
 GAUSSIAN, LAPLACE = Gaussian(), Laplace()
 
 
+_UNREACHED = {
+    1: "The worst neighbours of a vector with Laplace noise are known at δ = 0 only.",
+    2: "The price bounds movements that no two records of the description make.",
+}
+
+
 class Additive(Single):
     """A mechanism that adds noise of one law to the sums of what records contribute."""
 
@@ -228,6 +257,30 @@ class Additive(Single):
     def change(self, record: Record) -> Score:
         """Return the change of the log-density of a cell through one record."""
         return self.noise_law.change(*self.contribution(record), whole=self.whole)
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return the laws of what an audit attacks: each coordinate moves by what one record adds, or two differ by."""
+        try:
+            pairs = self.worst_pairs(relation)
+        except (ParameterError, UncertifiedError):
+            return super().attained(relation)
+        return Attained(tuple(self._exact(pair) for pair in pairs), _UNREACHED[self.noise_law.power])
+
+    def _exact(self, pair: Neighbours) -> ExactPair:
+        if pair.first is not None and pair.second is not None and pair.first.cell == pair.second.cell:
+            (first, widths), (second, _) = (self.contribution(one) for one in (pair.first, pair.second))
+            return self._moved(pair.first, first - second, widths)
+        alone = [self._moved(one, *self.contribution(one)) for one in (pair.first, pair.second) if one is not None]
+        return tuple(coordinate for part in alone for coordinate in part)
+
+    def _moved(self, record: Record, moved: Floats, widths: Floats) -> ExactPair:
+        bits = np.asarray(self.bits)
+        scale = 2.0 ** (bits[record.cell] if bits.ndim > 1 else bits)
+        steps = np.abs(moved) * scale
+        # Sums that are rounded before noise is added move by a whole number of steps, one less than this at least.
+        steps = np.where(steps < _EXACT, np.floor(steps), steps * (1.0 - 1e-15))
+        pairs = zip(steps.tolist(), (widths * scale).tolist(), strict=True)
+        return tuple((self.noise_law.exact(step, width), 1) for step, width in pairs if step > 0.0)
 
 
 class OneWidth(Additive):

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -37,6 +38,10 @@ class Number(OneWidth):
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return the two end values."""
         return (Neighbours("end values", Record(0, 1), Record(0, 0), 1),)
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return the two end values."""
+        return Attained((((self.noise_law.exact_number(self.sensitivity / self.width), 1),),))
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs in units of the sensitivity, (n, 1, 1), rounded to one public lattice."""
