@@ -305,6 +305,8 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     The kinds in `columns` say as what declared values are compared. For a query of units there are two columns more:
     ``unit``, and ``known``, whether a unit is named.
     """
+    if not query.columns():
+        return _count_records(frame)
     digits, level, named = _digits(frame, query, columns)
     index = _code("index", [part.size for part in query.parts] or [query.row_size])
     if query.unit is not None:
@@ -313,6 +315,16 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     width = query.size + 1
     places, records = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
     return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+
+
+def _count_records(frame: object) -> Histogram:
+    """Return the number of records; no value is read for it."""
+    import narwhals.stable.v2 as nw
+
+    alone = _lazy(frame).select(nw.len().alias("records")).with_columns(nw.lit(0, nw.Int64).alias("key"))
+    cell, records = _read_out(alone)
+    there = records > 0
+    return Histogram.from_triplets(cell[there], cell[there], records[there], cells=1)
 
 
 def _digits(
