@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from hedgerow.errors import VerificationError
 from hedgerow.inference.estimate import Estimate, RecordedBasis
 from hedgerow.mechanisms.certificate import Certificate, record_of
+from hedgerow.release.ask import ask
+from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
+from hedgerow.release.find import found
 from hedgerow.release.joint_record import joint_records
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
@@ -100,6 +103,75 @@ class Release(Result):
 
     def __iter__(self) -> Iterator[Estimate]:
         return iter(self.estimates)
+
+    def estimate(self, statistic: str, *about: object, **cell: object) -> Estimate:
+        """Return one estimate: by its statistic, what it is of, and its cell.
+
+        Parameters
+        ----------
+        statistic : str
+            Its name: ``"mean"``, ``"ratio"``, that of a function of one's own.
+        *about
+            Its columns in order, and what else stands in the brackets of a term: ``"employed=1"``, ``0.5``. Nothing:
+            whatever they are, where that is one estimate.
+        **cell
+            The category of each column of its cell.
+
+        Raises
+        ------
+        ParameterError
+            HG137: there is none, or several; it lists what there is.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
+        >>> release = survey.release(hg.variance("age", bounds=(0, 100)), by={"sex": [0, 1]}, epsilon=1.0)
+        >>> release.estimate("variance", "age", sex=1) is release[1]
+        True
+        """
+        return found(self.estimates, statistic, [tuple(str(one).split("=", 1)) for one in about], cell)
+
+    def ask(self, expression: str) -> Estimate:
+        """Return the estimate of an expression, with the errors of all of it. Post-processing: it costs no budget.
+
+        Parameters
+        ----------
+        expression : str
+            Terms such as ``mean(age | sex=0)``, ``count(| sex=0)``, ``proportion(employed=1)``, ``ratio(tax, income)``;
+            numbers, ``+ - * /``, brackets, ``log``, ``exp``, ``sqrt``.
+
+        Raises
+        ------
+        ParameterError
+            HG136: it cannot be read, and where; HG137: there is no such estimate; HG130: how the estimates go together
+            is not known.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500, "sex": [0, 1] * 500}), relation="replace-one")
+        >>> release = survey.release(hg.variance("age", bounds=(0, 100)), by={"sex": [0, 1]}, epsilon=1.0)
+        >>> release.ask("sqrt(variance(age | sex=0)) - sqrt(variance(age | sex=1))").statistic
+        'sqrt(variance(age | sex=0)) - sqrt(variance(age | sex=1))'
+        """
+        return ask(expression, [self.estimates])
+
+    def covariance(self) -> Covariances:
+        """Return the covariance matrix of all estimates, sampling and noise apart; NaN where it is not known."""
+        return covariances(self.estimates)
+
+    def to_uncertainties(self, *estimates: Estimate) -> list[Any]:
+        """Return estimates, by default all, as correlated numbers of the `uncertainties` package.
+
+        Raises
+        ------
+        ImportError
+            Where the package is not installed: ``pip install hedgerow[uncertainties]``.
+        ParameterError
+            HG130: a covariance is not known.
+        """
+        return correlated_numbers(estimates or self.estimates)
 
     def __repr__(self) -> str:
         again = ", replayed" if self.replayed else ""

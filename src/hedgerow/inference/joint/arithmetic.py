@@ -323,6 +323,7 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
                 rule="Estimates are combined where their joint sampling law is known.",
                 finding="These are of two releases, which may hold the same people.",
                 remedy="Release both statistics in one call; or say that the people are different: a.of_others() - b.",
+                shell="Release both statistics in one call; or say with --independent that the people are different.",
             )
         numbers.append(known[0] if known else len(releases))
         if not known:

@@ -1,0 +1,222 @@
+"""Expressions of estimates, as text: ``mean(age | sex=0) - mean(age | sex=1)``.
+
+::
+
+    expression  sum of products: + - * / and brackets, a sign in front
+    operand     a number; log(…), exp(…) or sqrt(…) of an expression; a term
+    term        [r1.] statistic [( columns [| column=value, …] )]
+
+A term names an estimate (`hedgerow.inference.terms`); ``r1.`` is the first of several releases. A name or a value with
+other characters than letters, digits, points, hyphens and underscores stands in quotation marks. Nothing else parses,
+and nothing is evaluated but these operations.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from hedgerow.errors import ParameterError
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.terms import unquoted
+from hedgerow.release.find import found
+
+_LONGEST, _DEEPEST = 2000, 40
+_SPACE = re.compile(r"\s*")
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_RELEASE = re.compile(r"r(\d+)\s*\.\s*")
+_STRING = r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'"
+_NAME = re.compile(rf"{_STRING}|[^\W\d]\w*")
+_WORD = re.compile(rf"{_STRING}|[^\s,|=()\"'][^,|=()\"']*")
+_SIGNS = {"+": "+", "-": "-−", "*": "*×·", "/": "/÷"}
+_FUNCTIONS: dict[str, Callable[[float], float]] = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}
+Value = Estimate | float
+T = TypeVar("T")
+
+
+def ask(text: str, releases: Sequence[Sequence[Estimate]]) -> Estimate:
+    """Return the estimate of an expression of the estimates of one or several releases.
+
+    Parameters
+    ----------
+    text : str
+        For example ``log(mean(pay | sex=1) / mean(pay | sex=0))``.
+    releases : sequence of sequences of Estimate
+        ``r1``, ``r2``, … in a term; of one release a term needs no number.
+
+    Raises
+    ------
+    ParameterError
+        HG136: the text is no expression, with the place of the fault; HG137: there is no such estimate; HG130: how
+        estimates go together is not known, as for those of two releases of the same people.
+    """
+    value = _Reader(text, tuple(releases)).whole()
+    if value.is_computed:
+        return replace(value, statistic=" ".join(text.split()))
+    return value
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads an expression from left to right and computes on the way."""
+
+    text: str
+    releases: tuple[Sequence[Estimate], ...]
+    at: int = 0
+    depth: int = 0
+
+    def whole(self) -> Estimate:
+        if len(self.text) > _LONGEST:
+            raise _unreadable("", 0, f"It has {len(self.text):,} characters, more than {_LONGEST:,}.")
+        value = self._sum()
+        if self.at < len(self.text):
+            raise self._fault("expected an operator or the end")
+        if not isinstance(value, Estimate):
+            raise _unreadable(self.text, 0, "it names no estimate")
+        return value
+
+    def _sum(self) -> Value:
+        value = self._product()
+        while (place := self._taken("+")) is not None or (place := self._taken("-")) is not None:
+            value = self._computed("+" if self.text[place] == "+" else "-", place, value, self._product())
+        return value
+
+    def _product(self) -> Value:
+        value = self._operand()
+        while (place := self._taken("*")) is not None or (place := self._taken("/")) is not None:
+            value = self._computed("/" if self.text[place] in _SIGNS["/"] else "*", place, value, self._operand())
+        return value
+
+    def _operand(self) -> Value:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self._fault(f"more than {_DEEPEST} brackets and signs within one another")
+        try:
+            if self._taken("-") is not None:
+                return -self._operand()
+            if self._taken("(") is not None:
+                value = self._sum()
+                self._expect(")")
+                return value
+            start = self.at
+            if (number := self._match(_NUMBER)) is not None:
+                if math.isinf(float(number.group())):
+                    raise _unreadable(self.text, start, "this number is too large")
+                return float(number.group())
+            return self._named()
+        finally:
+            self.depth -= 1
+
+    def _named(self) -> Value:
+        start = self.at
+        release = self._match(_RELEASE)
+        name = self._match(_NAME)
+        if name is None:
+            raise self._fault("expected a number, a bracket, a function or an estimate")
+        if release is None and name.group() in _FUNCTIONS and self._taken("(") is not None:
+            value = self._sum()
+            self._expect(")")
+            return self._applied(name.group(), start, value)
+        about, cell = self._brackets() if self._taken("(") is not None else ([], {})
+        if release is None and len(self.releases) > 1:
+            raise _unreadable(self.text, start, "of several releases a term says which, as `r1.mean(age)` does")
+        number = 1 if release is None else int(release.group(1))
+        if not 1 <= number <= len(self.releases):
+            several = "is one release" if len(self.releases) == 1 else f"are {len(self.releases)} releases"
+            raise _unreadable(self.text, start, f"there is no r{number}, since there {several}")
+        return self._at(start, lambda: found(self.releases[number - 1], unquoted(name.group()), about, cell))
+
+    def _brackets(self) -> tuple[list[tuple[str, ...]], dict[str, str]]:
+        about: list[tuple[str, ...]] = []
+        cell: dict[str, str] = {}
+        while self._taken(")") is None:
+            if about:
+                if self._taken("|") is not None:
+                    return about, self._cell(cell)
+                self._expect(",")
+            elif self._taken("|") is not None:
+                return about, self._cell(cell)
+            column = self._word()
+            about.append((column,) if self._taken("=") is None else (column, self._word()))
+        return about, cell
+
+    def _cell(self, cell: dict[str, str]) -> dict[str, str]:
+        while True:
+            place = self.at
+            column = self._word()
+            self._expect("=")
+            if column in cell:
+                raise _unreadable(self.text, place, "this column is named twice")
+            cell[column] = self._word()
+            if self._taken(")") is not None:
+                return cell
+            self._expect(",")
+
+    def _word(self) -> str:
+        word = self._match(_WORD)
+        if word is None:
+            raise self._fault("expected the name of a column or a value")
+        return unquoted(word.group().strip())
+
+    def _computed(self, symbol: str, place: int, left: Value, right: Value) -> Value:
+        operate: dict[str, Callable[[Any, Any], Value]] = {
+            "+": lambda a, b: a + b,
+            "-": lambda a, b: a - b,
+            "*": lambda a, b: a * b,
+            "/": lambda a, b: a / b,
+        }
+        return self._at(place, lambda: operate[symbol](left, right))
+
+    def _applied(self, name: str, place: int, value: Value) -> Value:
+        return self._at(place, lambda: value.applied(name) if isinstance(value, Estimate) else _FUNCTIONS[name](value))
+
+    def _at(self, place: int, compute: Callable[[], T]) -> T:
+        """Return what is computed; a refusal says at which character of the text."""
+        try:
+            return compute()
+        except ParameterError as refused:
+            finding = f"At character {place + 1} of the expression: {refused.finding}"
+            raise ParameterError(
+                refused.code, rule=refused.rule, finding=finding, remedy=refused.remedy, shell=refused.shell
+            ) from None
+        except (ArithmeticError, ValueError):
+            raise _unreadable(self.text, place, "this is not defined") from None
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        self._skip()
+        if (match := pattern.match(self.text, self.at)) is not None:
+            self.at = match.end()
+            self._skip()
+        return match
+
+    def _taken(self, character: str) -> int | None:
+        self._skip()
+        if not self.text[self.at : self.at + 1] or self.text[self.at] not in _SIGNS.get(character, character):
+            return None
+        place, self.at = self.at, self.at + 1
+        self._skip()
+        return place
+
+    def _expect(self, character: str) -> None:
+        if self._taken(character) is None:
+            raise self._fault(f"expected {character!r}")
+
+    def _skip(self) -> None:
+        space = _SPACE.match(self.text, self.at)
+        self.at = self.at if space is None else space.end()
+
+    def _fault(self, expected: str) -> ParameterError:
+        here = repr(self.text[self.at : self.at + 12]) if self.at < len(self.text) else "the end"
+        return _unreadable(self.text, self.at, f"{expected}, found {here}")
+
+
+def _unreadable(text: str, place: int, fault: str) -> ParameterError:
+    return ParameterError(
+        "HG136",
+        rule="An expression has estimates such as `mean(age | sex=0)`, numbers, + - * /, brackets, log, exp and sqrt.",
+        finding=f"At character {place + 1} of {text!r}: {fault}." if text else fault,
+        remedy="For example `mean(age | sex=0) - mean(age | sex=1)`. Names with spaces or signs are quoted.",
+    )

@@ -1,0 +1,171 @@
+"""Expressions as text: what they compute, and what is refused at which character."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hg
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.terms import quoted
+from hedgerow.release.ask import ask
+from hedgerow.release.result import Release
+from hedgerow.testing import simulated
+
+RNG = np.random.default_rng(16)
+SIZE = 1500
+AGE = np.clip(RNG.normal(45.0, 15.0, SIZE), 0, 100)
+TABLE = pa.table(
+    {
+        "age": AGE,
+        "pay": np.clip(AGE * RNG.uniform(0, 2, SIZE), 0, 200),
+        "sex": RNG.integers(0, 2, SIZE),
+        "region": RNG.choice(["North", "East (old)"], SIZE),
+        "employed": RNG.integers(0, 2, SIZE),
+    }
+)
+BOUNDS = {"age": (0, 100), "pay": (0, 200)}
+RATIO, VARIANCE = hg.ratio("pay", "age", bounds=BOUNDS), hg.variance("age", bounds=BOUNDS["age"])
+OWN = hg.function(lambda t: t["pay"] - t["age"], columns=BOUNDS, name="pay less age")
+
+
+def released(*asked: Any, **options: Any) -> Release:
+    survey = hg.open(TABLE, relation="replace-one")
+    return simulated.release(survey, [*asked], **({"epsilon": 3.0, "rng": 1} | options))
+
+
+WHOLE = released(RATIO, OWN, hg.count(), hg.proportion("employed", value=1), hg.proportion("employed", value=0))
+CELLS = released(RATIO, hg.count(), by={"sex": [0, 1], "region": ["North", "East (old)"]})
+R, W = WHOLE[0], WHOLE[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ratio(pay, age)", lambda: R),
+        ("ratio", lambda: R),
+        (' "pay less age" ', lambda: W),
+        ("'pay less age'(age, pay)", lambda: W),
+        ("count()", lambda: WHOLE[2]),
+        ("proportion(employed=1)", lambda: WHOLE[3]),
+        ("proportion( employed = 0 )", lambda: WHOLE[4]),
+        ("2 * ratio + 1", lambda: 2 * R + 1),
+        ("1 + 2 * ratio", lambda: 1 + 2 * R),
+        ("2 − 3×ratio", lambda: 2 - 3 * R),
+        ("1 - ratio - 1", lambda: 1 - R - 1),
+        ("8 / 4 / 2 * ratio", lambda: 1 * R),
+        ("-(ratio - .5e0)", lambda: -(R - 0.5)),
+        ("- -ratio", lambda: 1 * R),
+        ("log(2) * ratio", lambda: math.log(2) * R),
+        ('ratio / "pay less age"', lambda: R / W),
+        ("exp(log(ratio)) * count", lambda: WHOLE[2] * R.log().exp()),
+        ("sqrt(ratio*ratio)", lambda: (R * R).sqrt()),
+    ],
+)
+def test_an_expression_is_what_python_computes(text: str, expected: Any) -> None:
+    made, other = WHOLE.ask(text), expected()
+    assert made.estimate == other.estimate
+    assert made.to_dict(0.9)["standard_error"] == other.to_dict(0.9)["standard_error"]
+    assert made.to_dict(0.9)["confidence_interval"]["low"] == other.to_dict(0.9)["confidence_interval"]["low"]
+    assert made is other or made.statistic == " ".join(text.split())
+
+
+def test_cells_are_named_whole_and_in_any_order() -> None:
+    text = 'ratio(pay, age | region="East (old)", sex=1) - ratio(pay, age | sex=0, region=North)'
+    east, north = (CELLS.estimate("ratio", sex=sex, region=name) for sex, name in ((1, "East (old)"), (0, "North")))
+    assert CELLS.ask(text).estimate == (east - north).estimate
+    assert CELLS.ask("count(| sex=0, region=North)") is CELLS.estimate("count", sex="0", region="North")
+    # The name that an estimate gives itself finds it.
+    assert all(release.ask(one.term()) is one for release in (WHOLE, CELLS) for one in release)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("", "HG136", "found the end"),
+        ("1 + 1", "HG136", "it names no estimate"),
+        ("ratio(pay, age", "HG136", "At character 15 .*expected ',', found the end"),
+        ("ratio(pay age)", "HG137", "There is no ratio"),
+        ("ratio ratio", "HG136", "At character 7 .*found 'ratio'"),
+        ("ratio + * 2", "HG136", "At character 9 .*found '\\* 2'"),
+        ("ratio ** 2", "HG136", "At character 8 "),
+        ("ratio(pay, age) - (2", "HG136", "At character 21 .*expected '\\)'"),
+        ("ratio(| sex)", "HG136", "At character 12 .*expected '='"),
+        ("ratio(| sex=0, sex=1)", "HG136", "At character 16 .*named twice"),
+        ("__import__('os')", "HG137", "At character 1 .*There is no __import__"),
+        ("ratio.__class__", "HG136", "At character 6 "),
+        ("ratio if 1 else 2", "HG136", "At character 7 "),
+        ("ratio / (1 - 1)", "HG136", "At character 7 .*not defined"),
+        ("log(0 - 1) * ratio", "HG136", "At character 1 .*not defined"),
+        ("9e999 * ratio", "HG136", "At character 1 .*too large"),
+        ("(" * 500 + "ratio" + ")" * 500, "HG136", "within one another"),
+        ("ratio + " * 300 + "ratio", "HG136", "more than 2,000"),
+        ("1 - men(age)", "HG137", "At character 5 .*There is no men.age"),
+        ("ratio(pay, age | sex=0)", "HG137", "There is ratio.pay, age"),
+        ("proportion(employed)", "HG137", "Several are proportion.employed.*There are .*=1.*=0"),
+        ("r2.ratio", "HG136", "there is no r2"),
+        ("ratio - proportion(employed=1)", "HG130", "At character 7 "),
+    ],
+)
+def test_what_cannot_be_read_is_refused_at_its_place(text: str, code: str, said: str) -> None:
+    with pytest.raises(hg.ParameterError, match=f"^{code}: .*{said}"):
+        WHOLE.ask(text)
+
+
+def test_terms_of_several_releases_say_which() -> None:
+    again = released(RATIO, rng=2)
+    others = [[one.of_others() for one in release] for release in (WHOLE, again)]
+    made = ask("r1.ratio(pay, age) - r2.ratio(pay, age)", others)
+    assert made.estimate == pytest.approx(R.estimate - again[0].estimate)
+    assert made.statistic == "r1.ratio(pay, age) - r2.ratio(pay, age)"
+    with pytest.raises(hg.ParameterError, match="HG130"):
+        ask("r1.ratio - r2.ratio", [WHOLE, again])
+    with pytest.raises(hg.ParameterError, match="a term says which"):
+        ask("ratio - r2.ratio", others)
+
+
+@given(st.text(max_size=40))
+def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
+    try:
+        assert isinstance(WHOLE.ask(text), Estimate)
+    except hg.ParameterError as refused:
+        assert refused.code in ("HG130", "HG136", "HG137")
+
+
+@given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
+def test_any_name_and_any_category_can_be_quoted(column: str, value: str) -> None:
+    cell = {column: value.strip() or "x"}
+    one = Estimate("mean", "a, b", cell, 1.0, 0.0, 0.0, 0.0, "public", None, True, None, "", R.basis)
+    assert ask(one.term(), [[one]]) is one
+    assert ask(f"2 * mean(| {quoted(column)}={quoted(cell[column])})", [[one]]).estimate == 2.0
+
+
+def test_the_covariance_of_a_release_is_labelled_and_says_what_is_not_known() -> None:
+    found = WHOLE.covariance()
+    assert found.labels[:3] == ("ratio(pay, age)", '"pay less age"(age, pay)', "count()")
+    assert not found.known and "pairs not known" in repr(found)
+    assert np.isfinite(found.total[:3, :3]).all() and np.isnan(found.total[0, 3])
+    assert (found.total[2] == 0.0).all()
+    together = R + W
+    assert found.sampling[:2, :2].sum() == pytest.approx(together.sampling_error**2, rel=0.01)
+    assert found.noise[:2, :2].sum() == pytest.approx(together.privacy_error**2, rel=0.01)
+    assert np.diag(found.total)[[0, 3]] == pytest.approx([R.standard_error**2, WHOLE[3].standard_error ** 2])
+    record = found.to_dict()
+    assert record["total"][0][3] is None and record["total"][0][1] == found.total[0, 1] and record["known"] is False
+    drowned = released(RATIO, OWN, epsilon=1e-3).covariance()
+    assert np.isnan(drowned.total).all()
+
+
+def test_numbers_of_the_uncertainties_package_have_the_correlations() -> None:
+    pytest.importorskip("uncertainties")
+    ratio, own, n = WHOLE.to_uncertainties(*WHOLE[:3])
+    assert (ratio / 2 - own / n).std_dev == pytest.approx((R / 2 - W / WHOLE[2]).standard_error, rel=0.02)
+    assert ratio.nominal_value == R.estimate
+    with pytest.raises(hg.ParameterError, match=r"HG130.*ratio\(pay, age\) and proportion\(employed=1\) is not known"):
+        WHOLE.to_uncertainties()
