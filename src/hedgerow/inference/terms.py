@@ -12,26 +12,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _BARE = re.compile(r"[\w.]([\w.-]*[\w.])?")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'")
+QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]+`"
+"""A pattern of what `unquoted` takes: a text in quotation marks, which are doubled inside, or between backticks."""
+_QUOTED = re.compile(QUOTED)
 _BRACKETED = re.compile(r"\([^()]*\)")
 
 
 def quoted(text: str) -> str:
-    r"""Return a name or a value as an expression holds it, in quotation marks where it needs them.
+    """Return a name or a value as an expression holds it, in quotation marks where it needs them.
 
     >>> quoted("age"), quoted("-1.5"), quoted("income per head"), quoted('the "old" one')
-    ('age', '"-1.5"', '"income per head"', '"the \\"old\\" one"')
+    ('age', '"-1.5"', '"income per head"', '"the ""old"" one"')
     """
-    return text if _BARE.fullmatch(text) else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text if _BARE.fullmatch(text) else '"' + text.replace('"', '""') + '"'
 
 
 def unquoted(text: str) -> str:
-    r"""Return what `quoted` was given.
+    """Return what `quoted` was given.
 
-    >>> unquoted("age"), unquoted('"the \\"old\\" one"')
-    ('age', 'the "old" one')
+    >>> unquoted("age"), unquoted('"the ""old"" one"'), unquoted("`a b`")
+    ('age', 'the "old" one', 'a b')
     """
-    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') else text
+    return text[1:-1].replace(text[0] * 2, text[0]) if text[:1] in ("'", '"', "`") else text
 
 
 def term_text(name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, Any]) -> str:

@@ -21,16 +21,15 @@ from typing import Any, TypeVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.terms import unquoted
+from hedgerow.inference.terms import QUOTED, unquoted
 from hedgerow.release.find import found
 
 _LONGEST, _DEEPEST = 2000, 40
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _RELEASE = re.compile(r"r(\d+)\s*\.\s*")
-_STRING = r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'"
-_NAME = re.compile(rf"{_STRING}|[^\W\d]\w*")
-_WORD = re.compile(rf"{_STRING}|[^\s,|=()\"'][^,|=()\"']*")
+_NAME = re.compile(rf"{QUOTED}|[^\W\d]\w*")
+_WORD = re.compile(rf"{QUOTED}|[^\s,|=()\"'`][^,|=()\"'`]*")
 _SIGNS = {"+": "+", "-": "-−", "*": "*×·", "/": "/÷"}
 _FUNCTIONS: dict[str, Callable[[float], float]] = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}
 Value = Estimate | float
