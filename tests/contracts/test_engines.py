@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.engines import adding, frames
-from hedgerow.engines.query import Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import ColumnQuery, Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -438,3 +438,45 @@ def test_sabotage_a_presence_forgotten(engine: str, tmp_path: Path, monkeypatch:
     products = adding._products
     monkeypatch.setattr(adding, "_products", lambda monomial, query: [products(monomial, query)[0][:1]])
     assert source.sums(query).sums[query.monomials[0]].tolist() != brute_sums(AWKWARD, query)[0][query.monomials[0]]
+
+
+def values_of(source: Source, query: ColumnQuery) -> dict[Any, int]:
+    found = source.values(query)
+    assert len(set(map(repr, found.values))) == len(found.values) == len(found.counts) and min(found.counts) > 0
+    return dict(zip(map(repr, found.values), found.counts.tolist(), strict=True))
+
+
+def test_values_that_occur_are_counted_alike(opened: Callable[[Columns], Source]) -> None:
+    x = [0.0, -0.0, 1.0, 1.0, 0.5, None, math.nan, math.inf, 2.0**53, -1e300]
+    columns: Columns = {
+        "x": x,
+        "text": ["a", "a", " é", "b", None, None, "a", "b", "b", "00"],
+        "code": [3, 3, None, -2, 0, 0, 0, 3, 3, 3],
+        "flag": [True, None, False, True, True, None, None, None, None, None],
+    }
+    source = opened(columns)
+    csv_file = source.columns["text"] == "text-cell"
+    assert values_of(source, ColumnQuery("text")) == {
+        "'a'": 3,
+        "'é'" if csv_file else "' é'": 1,
+        "'b'": 3,
+        "'00'": 1,
+    }
+    texts = source.columns["flag"] != "boolean"  # in CSV, and in pandas, where a missing one makes objects of them
+    assert values_of(source, ColumnQuery("flag")) == ({"'True'": 3, "'False'": 1} if texts else {"True": 3, "False": 1})
+    if not csv_file:
+        assert values_of(source, ColumnQuery("x")) == {"0": 2, "1": 2, "0.5": 1}
+        assert values_of(source, ColumnQuery("code")) == {"3": 5, "-2": 1, "0": 3}
+
+
+def test_a_column_that_cannot_be_counted_by_its_values_is_refused() -> None:
+    dates = open_source(pa.table({"day": pa.array([1, 2], pa.date32()), "name": ["a", "b"]}))
+    for column, code in (("day", "HG111"), ("none", "HG203")):
+        with pytest.raises((DataError, ParameterError), match=code):
+            dates.check_column(ColumnQuery(column))
+
+
+def test_a_text_that_nobody_can_declare_is_left_out() -> None:
+    frame = pd.DataFrame({"name": ["a", "x\udcff", b"\xff", "a", ["list"]]})
+    found = open_source(frame).values(ColumnQuery("name"))
+    assert dict(zip(found.values, found.counts.tolist(), strict=True)) == {"a": 2, "b'\\xff'": 1, "['list']": 1}

@@ -27,7 +27,7 @@ from hedgerow.user_code import quietly, silence
 
 _NUMERIC = "biuf"
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
-_ESCAPE = "\uffff"
+ESCAPE = "\uffff"
 """A code point that is no character: no text begins with it, and one that does is escaped too."""
 _MISSING = frozenset({"NoneType", "NAType", "NaTType"})
 """Types of None, of pandas.NA and of pandas.NaT, by name: pandas need not be installed."""
@@ -196,11 +196,11 @@ def _text(cell: object) -> str | None:
     text = quietly(lambda: None if _missing(cell) else "".join((str(cell),)))
     if text is None:
         return None
-    if not text.startswith(_ESCAPE):
+    if not text.startswith(ESCAPE):
         with suppress(UnicodeEncodeError):
             text.encode()
             return text
-    return _ESCAPE + text.encode("utf-8", "surrogatepass").hex()
+    return ESCAPE + text.encode("utf-8", "surrogatepass").hex()
 
 
 def _missing(cell: object) -> bool:

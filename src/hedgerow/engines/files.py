@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.encoding import plain_csv
-from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import SourceFile, source_file, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
@@ -274,11 +274,11 @@ class CsvSource(frames.FrameAnswers):
     def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
         with closing(_loaded(self.file, self.header, query.columns())) as connection:
             found = read(self._roles(connection, query), query, self.columns, key)
-        if query.unit is None:
+        if query.unit is None and not isinstance(found, ValueCounts):
             self._rows[:] = [found.total()]
         return found
 
-    def _roles(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery) -> object:
+    def _roles(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery | ColumnQuery) -> object:
         """Return the columns that `frames.count` takes, of the needed cells as texts and as numbers."""
         cells, names = [], self.header.names
         for column in query.columns():

@@ -18,9 +18,18 @@ import numpy as np
 from hedgerow.engines.adding import added_up
 from hedgerow.engines.cells import as_texts
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
-from hedgerow.engines.query import Indicator, Query, SumsQuery
+from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery, ValueCounts
+from hedgerow.engines.read_out import read_counts, read_values
 from hedgerow.engines.reading import withheld
-from hedgerow.engines.schema import EXACT_INTEGERS, check_names, comparable, comparables, compared, kind_of_column
+from hedgerow.engines.schema import (
+    EXACT_INTEGERS,
+    check_names,
+    check_values,
+    comparable,
+    comparables,
+    compared,
+    kind_of_column,
+)
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
 from hedgerow.facts.expression import DerivedColumn, Junction
@@ -44,8 +53,8 @@ _CHAIN = 8
 _ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
 UNIT = "unit"
 """Name of the column of units in the frame that `count` takes."""
-Q = TypeVar("Q", Query, SumsQuery)
-A = TypeVar("A", Histogram, GridSums)
+Q = TypeVar("Q", Query, SumsQuery, ColumnQuery)
+A = TypeVar("A", Histogram, GridSums, ValueCounts)
 Read: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], A]
 
 
@@ -109,7 +118,7 @@ class FrameAnswers(ABC):
 
     @abstractmethod
     def _answer(self, read: Read[Q, A], query: Q, key: bytes | None) -> A:
-        """Return what `read`, which is `count` or `add_up`, finds in the records."""
+        """Return what `read`, which is `count`, `add_up` or `count_values`, finds in the records."""
 
     def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
         """Return the counts by cell and grid index (after `check`; HG207 where reading fails).
@@ -124,12 +133,21 @@ class FrameAnswers(ABC):
         self.check(query)
         return withheld(lambda: self._answer(add_up, query, key))
 
+    def check_column(self, query: ColumnQuery) -> None:
+        """Refuse, before any value is read, a question about a column that cannot be answered."""
+        check_values(query, self.columns)
+
+    def values(self, query: ColumnQuery) -> ValueCounts:
+        """Return the values of a column that occur and their counts (after `check_column`; HG207)."""
+        self.check_column(query)
+        return withheld(lambda: self._answer(count_values, query, None))
+
     def count_rows(self) -> int:
         """Return the number of records."""
         return self.histogram(Query(None)).total()
 
 
-def roles_of(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
+def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
     """Return the columns ``value_0``, …, ``group_0``, … that `count` and `add_up` take, of a frame of any library."""
     import narwhals.stable.v2 as nw
 
@@ -174,7 +192,7 @@ def roles_of(frame: object, query: Query | SumsQuery, columns: dict[str, str]) -
     return frame.select(*roles)
 
 
-def _role_columns(query: Query | SumsQuery, columns: dict[str, str], cell: Cell) -> list[nw.Expr]:
+def _role_columns(query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], cell: Cell) -> list[nw.Expr]:
     """Return ``value_0``, …, ``group_0``, … as expressions of the cells of a source.
 
     Parameters
@@ -267,7 +285,7 @@ def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[An
 
 
 def roles_of_texts(
-    relation: object, query: Query | SumsQuery, columns: dict[str, str], name: Callable[[str, bool], str]
+    relation: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], name: Callable[[str, bool], str]
 ) -> nw.LazyFrame[Any]:
     """Return the same columns of a file of texts.
 
@@ -317,12 +335,23 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
 
 
+def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key: bytes | None) -> ValueCounts:
+    """Return the values that occur and in how many records, over a frame of the column ``group_0``."""
+    import narwhals.stable.v2 as nw
+
+    kind, value = columns[query.column], nw.col(group_column(0))
+    # -0.0 and 0.0 are one number.
+    there, key_of = (~value.is_null(), value) if kind.startswith("text") else (_present(value), value + 0.0)
+    keys = _lazy(frame).filter(there).select(key_of.alias("key"))
+    return read_values(keys.group_by("key").agg(nw.len().alias("records")), kind)
+
+
 def _count_records(frame: object) -> Histogram:
     """Return the number of records; no value is read for it."""
     import narwhals.stable.v2 as nw
 
     alone = _lazy(frame).select(nw.len().alias("records")).with_columns(nw.lit(0, nw.Int64).alias("key"))
-    cell, records = _read_out(alone)
+    cell, records = read_counts(alone)
     there = records > 0
     return Histogram.from_triplets(cell[there], cell[there], records[there], cells=1)
 
@@ -565,22 +594,7 @@ def _band(value: nw.Expr, edges: tuple[float, ...], rest: nw.Expr) -> nw.Expr:
 
 
 def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
-    """Return each key and how often it occurs; the engine's own way, so that no second frame library is needed."""
+    """Return each key and how often it occurs."""
     import narwhals.stable.v2 as nw
 
-    counted = keys.group_by("key").agg(nw.len().alias("records"))
-    return _read_out(counted)
-
-
-def _read_out(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
-    """Return the columns ``key`` and ``records`` of a counted frame, in each engine's own way."""
-    if counted.implementation.is_duckdb():
-        arrays = counted.to_native().fetchnumpy()
-        return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
-    if counted.implementation.is_spark_like():
-        # Plain DataFrame calls alone, which Spark Connect has too; no RDD, no pandas, no Arrow.
-        rows = counted.to_native().select("key", "records").collect()
-        pairs = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 2)
-        return pairs[:, 0], pairs[:, 1]
-    collected = counted.collect()
-    return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)
+    return read_counts(keys.group_by("key").agg(nw.len().alias("records")))

@@ -1,11 +1,11 @@
-"""What an engine is asked: a `Query`, answered by a histogram, or a `SumsQuery`, answered by exact sums."""
+"""What an engine is asked: a `Query` (a histogram), a `SumsQuery` (exact sums), a `ColumnQuery` (counts by value)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,6 +282,39 @@ class SumsQuery(ByCells):
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
         return self.columns_of(self.values, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnQuery:
+    """Count records by the values of one column that occur.
+
+    Values are compared as groups are: texts as they stand (in CSV, trimmed), numbers and booleans as doubles. Missing
+    values are left out, and so are values that nobody can declare: a number of 2⁵³ or more, a text that is no Unicode.
+
+    >>> ColumnQuery("occupation").columns()
+    ['occupation']
+    """
+
+    column: str
+    values: ClassVar[tuple[ValueOnGrid, ...]] = ()
+    unit: ClassVar[None] = None
+
+    @property
+    def by(self) -> tuple[Category, ...]:
+        """The column, without declared values."""
+        return (Category(self.column, ()),)
+
+    def columns(self) -> list[str]:
+        """Return the one column."""
+        return [self.column]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueCounts:
+    """The answer to a `ColumnQuery`: what occurs, in any order, and in how many records each does."""
+
+    values: list[Scalar]
+    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hedgerow.engines.query import Indicator, Query, SumsQuery
+from hedgerow.engines.cells import ESCAPE
+from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar, Selection
 from hedgerow.facts.expression import Comparison, DerivedColumn, sources_of
@@ -83,6 +84,44 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
             comparables(category, _checked_kind(category.column, columns))
     if query.unit is not None:
         check_unit(query.unit.column, columns)
+
+
+def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
+    """Check that records can be counted by the values of a column (HG203; HG111 where it has none to declare)."""
+    _check_present(query.column, columns)
+    if columns[query.column] == OTHER:
+        raise ParameterError(
+            "HG111",
+            rule="Categories are numbers, booleans or texts.",
+            finding=f"Column {query.column!r} is none of these by the source's schema.",
+            remedy="Convert it in the source.",
+        )
+
+
+def as_declared(values: Sequence[object], kind: str) -> list[Scalar | None]:
+    r"""Return values of a column of this kind as they are declared; None where nobody can declare one.
+
+    >>> as_declared([1.0, 2.5, 2.0**60], "number"), as_declared([0.0], "boolean"), as_declared(["a", "\udcff"], "text")
+    ([1, 2.5, None], [False], ['a', None])
+    """
+    if kind in (TEXT, TEXT_CELL):
+        return [value if isinstance(value, str) and _is_unicode(value) else None for value in values]
+    numbers = [float(value) for value in values]  # type: ignore[arg-type]  # doubles, by their kind
+    if kind == BOOLEAN:
+        return [bool(number) for number in numbers]
+    kept = [number if abs(number) < EXACT_INTEGERS else None for number in numbers]
+    return [int(number) if number is not None and number.is_integer() else number for number in kept]
+
+
+def _is_unicode(text: str) -> bool:
+    # A text that begins with this sign stands for one that is no Unicode; see `engines.cells`.
+    if text.startswith(ESCAPE):
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_unit(column: str, columns: Mapping[str, str]) -> None:

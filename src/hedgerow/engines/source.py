@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import kinds_of_source
 from hedgerow.errors import DataError
 from hedgerow.facts.relation import UnitLimit
@@ -44,6 +44,16 @@ class Source(Protocol):
 
     def count_rows(self) -> int:
         """Return the number of records."""
+
+
+class ColumnSource(Source, Protocol):
+    """A source whose columns are counted by the values that occur in them, which are private."""
+
+    def check_column(self, query: ColumnQuery) -> None:
+        """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210)."""
+
+    def values(self, query: ColumnQuery) -> ValueCounts:
+        """Return what occurs in a column, and in how many records (HG207); the same on every engine."""
 
 
 class OrderedSource(Source, Protocol):
@@ -90,7 +100,7 @@ def open_in_order(path: str | os.PathLike[str]) -> OrderedSource:
     return open_file(path)
 
 
-def open_source(source: object, *, table: str | None = None) -> Source:
+def open_source(source: object, *, table: str | None = None) -> ColumnSource:
     """Return a source from which only counts can be read; opening it reads names and types, no value.
 
     Parameters

@@ -1,0 +1,47 @@
+"""What an engine grouped and counted, read out of it in its own way, so that no second frame library is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.engines.cells import cells_of
+from hedgerow.engines.query import ValueCounts
+from hedgerow.engines.schema import as_declared
+from hedgerow.resampling.histogram import Integers
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+
+def read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
+    """Return the columns ``key`` and ``records`` of a counted frame, without the values that nobody can declare.
+
+    Memory grows with the number of different values. No number of them is too many: a refusal would tell of the last
+    record.
+    """
+    if counted.implementation.is_duckdb() or counted.implementation.is_spark_like():
+        native: Any = counted.select("key", "records").to_native()
+        pairs = native.fetchall() if counted.implementation.is_duckdb() else native.collect()
+        found, records = [pair[0] for pair in pairs], np.array([pair[1] for pair in pairs], dtype=np.int64)
+    else:
+        held = counted.collect()
+        found, records = cells_of(held["key"].to_native()).tolist(), np.asarray(held["records"].to_numpy(), np.int64)
+    declared = as_declared(found, kind)
+    kept = [place for place, one in enumerate(declared) if one is not None]
+    return ValueCounts([one for one in declared if one is not None], records[kept])
+
+
+def read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
+    """Return the columns ``key`` and ``records`` of a counted frame, both whole numbers."""
+    if counted.implementation.is_duckdb():
+        arrays = counted.to_native().fetchnumpy()
+        return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
+    if counted.implementation.is_spark_like():
+        # Plain DataFrame calls alone, which Spark Connect has too; no RDD, no pandas, no Arrow.
+        rows = counted.to_native().select("key", "records").collect()
+        pairs = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 2)
+        return pairs[:, 0], pairs[:, 1]
+    collected = counted.collect()
+    return np.asarray(collected["key"].to_numpy(), np.int64), np.asarray(collected["records"].to_numpy(), np.int64)
