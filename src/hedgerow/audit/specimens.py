@@ -87,7 +87,8 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("sums by group, bounds by cell, pure", _by_cell(far, "geometric"), far, 1e-3),
         Specimen("two means and their products", _joint(far, GAUSSIAN), far, 1e-3),
         Specimen("two means, pure", _joint(far, LAPLACE), far, 1e-3),
-        Specimen("two means, each missing alone", _joint(far, GAUSSIAN, missing=True), far, 1e-3),
+        Specimen("two means of their own records", _joint(far, GAUSSIAN, missing=True), far, 1e-3),
+        Specimen("two means of their own records, pure", _shared(near), near, 0.0),
         Specimen("partition blocks by group", _blocks(far), far, 1e-3),
         Specimen("test set, smoothed resample", SmoothedResample(n=6, fake=2, draws=2), far, 0.0),
         Specimen("test set, resample of n/10 plus noise", _thinned(far), far, 1e-2),
@@ -108,11 +109,25 @@ def specimens() -> tuple[Specimen, ...]:
 
 
 def _joint(relation: Relation, law: Law, *, missing: bool = False) -> JointMoments:
-    """Return two sums, their squares and their product at μ, or ε, 1; with counts where each may be missing alone."""
+    """Return two sums, their squares and their product at μ, or ε, 1; with counts where each may be missing alone.
+
+    Then there are the sums over the records where the other one is present too, as the covariance of the means needs.
+    """
     layout = JointLayout((JointFeature(100, missing), JointFeature(1000, missing)), "public", 1)
     sums: dict[tuple[int, ...], float] = {(0,): 1.0, (1,): 0.8, (0, 0): 0.3, (0, 1): 0.4, (1, 1): 0.2}
     counts: dict[tuple[int, ...], float] = {(0,): 1.2, (1,): 0.9, (0, 1): 0.5} if missing else {}
-    return joint_moments(law, layout, JointWeights(2, counts, sums), 1.0, relation)
+    both: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = (
+        {((0,), (1,)): 0.3, ((1,), (0,)): 0.4} if missing else {}
+    )
+    return joint_moments(law, layout, JointWeights(2, counts, sums, restricted=both), 1.0, relation)
+
+
+def _shared(relation: Relation) -> JointMoments:
+    """Return two means, and above all what tells their covariance: sums over the records that have both; pure at 1."""
+    layout = JointLayout((JointFeature(100, missing=True), JointFeature(1000, missing=True)), "private", 1)
+    sums: dict[tuple[int, ...], float] = {(0,): 0.2, (1,): 0.2, (0, 1): 1.0}
+    weights = JointWeights(2, {(0, 1): 1.0}, sums, restricted={((0,), (1,)): 1.0, ((1,), (0,)): 1.0})
+    return joint_moments(LAPLACE, layout, weights, 1.0, relation)
 
 
 def _blocks(relation: Relation) -> JointMoments:

@@ -8,7 +8,7 @@ means with their errors, ratios, variances, covariances and any other smooth fun
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -44,7 +44,7 @@ from hedgerow.resampling.histogram import Histogram
 MOST_NUMBERS = 10_000
 _MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
 # An audited record is a code of one digit a feature: missing, 0 or steps, as None, first or last.
-_BRUTE = 4  # up to so many features every pair of such records is compared
+_BRUTE = 5  # up to so many features every pair of such records is compared
 _MOST_AUDITED = 39  # digits of base 3 that fit 63 bits
 
 
@@ -220,8 +220,9 @@ class JointMoments(Additive):
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return the records of one cell that differ most, and where presence is private the one that adds most.
 
-        All records with features at the ends of their grids, or missing, are compared, or, of many features, those
-        found by changing one feature after the other, from two records whose features are all at opposite ends.
+        All records with features at the ends of their grids, or missing, are compared. Of many features, they are found
+        by changing one feature after the other, from several pairs: all features at opposite ends, all missing in one
+        record, and those that the price takes to be worst.
         """
         pairs: list[Neighbours] = []
         ends = _Ends(self)
@@ -370,40 +371,60 @@ class _Ends:
             found.append((None, 0, feature.steps)[digit])
         return found[::-1]
 
-    def cost(self, first: Sequence[int], second: Sequence[int] | None) -> float:
-        """Return Σ |movement/width|^p between two records, or of one alone."""
-        moved = self._added(tuple(first))
-        if second is not None:
-            moved = moved - self._added(tuple(second))
-        return float((np.abs(moved) ** self.joint.noise_law.power).sum())
-
     def most_different(self) -> tuple[int, int]:
         """Return the codes of the two records that differ most."""
-        each = self.digits()
+        each, power = self.digits(), self.joint.noise_law.power
         check(len(each) <= _MOST_AUDITED, f"An audit compares records of at most {_MOST_AUDITED} features.")
+        added = self.added()
         if len(each) <= _BRUTE:
-            table = np.array([self._added(digits) for digits in product(*each)])
-            costs = np.stack([(np.abs(table - one) ** self.joint.noise_law.power).sum(axis=1) for one in table])
+            table = added(list(product(*each)))
+            costs = np.stack([(np.abs(table - one) ** power).sum(axis=1) for one in table])
             first, second = divmod(int(costs.argmax()), len(table))
             codes = [self.code(digits) for digits in product(*each)]
             return codes[first], codes[second]
-        pair = [1] * len(each), [2] * len(each)
-        best, improved = self.cost(*pair), True
+        found = [self._climbed(added, [digits[start] for digits in each]) for start in (0, -1)]
+        states = self.joint.weights().worst(power)
+        found.append(self._climbed(added, [(1, 2, 0)[state] for state in states]))
+        _, first, second = max(found)
+        return first, second
+
+    def _climbed(self, added: Callable[[list[tuple[int, ...]]], Floats], start: list[int]) -> tuple[float, int, int]:
+        """Return the cost and the codes of two records that no change of one feature makes more different."""
+        pair, best, improved = [start, [2] * len(start)], 0.0, True
         while improved:
             improved = False
-            for i, digits in enumerate(each):
-                for choice in product(digits, digits):
-                    other = [*pair[0][:i], choice[0], *pair[0][i + 1 :]], [*pair[1][:i], choice[1], *pair[1][i + 1 :]]
-                    if (cost := self.cost(*other)) > best * ROUND_UP:
-                        pair, best, improved = other, cost, True
-        return self.code(pair[0]), self.code(pair[1])
+            for i, digits in enumerate(self.digits()):
+                tried = [[(*one[:i], digit, *one[i + 1 :]) for digit in digits] for one in pair]
+                first, second = (added(records) for records in tried)
+                costs = (np.abs(first[:, None] - second) ** self.joint.noise_law.power).sum(axis=2)
+                if costs.max() > best * ROUND_UP:
+                    places = divmod(int(costs.argmax()), len(second))
+                    pair = [list(records[place]) for records, place in zip(tried, places, strict=True)]
+                    best, improved = float(costs.max()), True
+        return best, self.code(pair[0]), self.code(pair[1])
+
+    def added(self) -> Callable[[list[tuple[int, ...]]], Floats]:
+        """Return a function of records, as digits, that tells what each adds in units of the noise."""
+        numbers, steps = self.joint._listed(), [feature.steps for feature in self.joint.layout.features]
+        monomials = self.joint.monomials()
+        powers = np.full((len(monomials), len(steps)), -1)  # −1: the feature is not in the monomial
+        for row, monomial in enumerate(monomials):
+            for i, power in monomial:
+                powers[row, i] = power
+        widths = self.joint._widths()
+        factors = np.array([[float(number.polynomial.get(one, 0)) for one in monomials] for number in numbers])
+
+        def tell(records: list[tuple[int, ...]]) -> Floats:
+            digits = np.array(records)[:, None, :]
+            values = np.where(digits == 2, np.array(steps, dtype=np.float64), 0.0) ** np.maximum(powers, 0)
+            each = np.where(powers < 0, 1.0, np.where(digits == 0, 0.0, values)).prod(axis=2)
+            return np.asarray(each @ factors.T / widths)
+
+        return tell
 
     def largest(self) -> int:
         """Return the code of the record that adds most: with all features present the sign of none matters."""
         return self.code([2] * len(self.joint.layout.features))
-
-    def _added(self, digits: tuple[int, ...]) -> Floats:
-        return self.joint.contribution(Record(0, self.code(digits)))[0] / self.joint._widths()
 
 
 def _check_coordinates(joint: JointMoments) -> None:

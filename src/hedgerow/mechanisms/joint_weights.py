@@ -125,7 +125,7 @@ class JointWeights:
         if len(self.missing) > _MOST_LOST:
             bound = self._separate(power)
         else:
-            bound, least = self._by_lost(power)
+            bound, least = (float(of.max()) for of in self._by_lost(power))
             # No less than `least` is possible: where that is reached, no state needs to be looked at.
             if bound > least * (1.0 + 1e-12) and self.states_known():
                 bound = min(bound, float(self.state_costs(power).max()))
@@ -148,15 +148,26 @@ class JointWeights:
             total += 2.0**power * product[have] * (equal[i] != equal[j])
         return np.asarray(total)
 
-    def _by_lost(self, power: Literal[1, 2]) -> tuple[float, float]:
-        """Return the largest bound over all sets of features that one record lacks, and the cost if the rest flips."""
+    def worst(self, power: Literal[1, 2]) -> tuple[int, ...]:
+        """Return a state of each feature at which the bound is largest: 0 flipped, 1 equal, 2 in one record only.
+
+        Where the states are too many it is a guess, with all features flipped that both records have.
+        """
+        if self.states_known():
+            place = np.unravel_index(int(self.state_costs(power).argmax()), self._radices())
+            return tuple(int(state) for state in place)
+        have = -1 if len(self.missing) > _MOST_LOST else int(self._by_lost(power)[0].argmax())
+        bits = self._bits()
+        return tuple(2 if i in bits and not have & bits[i] else 0 for i in range(self.d))
+
+    def _by_lost(self, power: Literal[1, 2]) -> tuple[Floats, Floats]:
+        """Return for each set of features that both records have the bound, and the cost if all of them flip."""
         kept = self._kept(power)
         turned = np.zeros_like(kept.total)
         for of, product in kept.turned.items():
             turned[list(of)] += product
         each = _largest(kept.total, kept.square, turned, power)
-        bound, flipped = (kept.lost + 2.0**power * of.sum(axis=0) for of in (each, kept.total))
-        return float(bound.max()), float(flipped.max())
+        return kept.lost + 2.0**power * each.sum(axis=0), kept.lost + 2.0**power * kept.total.sum(axis=0)
 
     def _separate(self, power: Literal[1, 2]) -> float:
         """Return the sum of one maximum per feature."""

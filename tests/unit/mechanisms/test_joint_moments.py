@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -318,11 +318,19 @@ def test_a_public_number_of_records_is_used_and_an_unreleased_moment_refused() -
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_worst_pairs_cost_what_is_priced(law: Law) -> None:
-    """Found without the formula that prices; where five features make pairs too many, from all features flipped."""
+    """Found by comparing all pairs; where six features make them too many, by changing one feature after the other."""
     weights = {(i,): 1.0 for i in range(5)} | {(0, 1): 1.3, (2, 3): 0.4}
     joints = [with_blocks(law, missing=True, cells=2), with_blocks(law), with_missing(5, 4)]
     joints += [two_means(law, 5, 4)] if law == GAUSSIAN else []  # the price of pure noise with squares is a bound
     joints.append(joint_moments(law, layout(9, 9, 9, 9, 9), JointWeights(5, {}, weights), 1.0, FAR))
+    # Products and restricted sums heavier than is free: some features stay equal, some are in one record only.
+    heavy = {of: 0.3 + 0.2 * (of[0] % 3) for of in combinations(range(6), 2)}
+    both = {((i,), (5 - i,)): 0.8 for i in range(6)}
+    weights = JointWeights(
+        6, {(0,): 2.5, (1, 2): 0.6}, {(i,): 0.7 + 0.1 * i for i in range(6)} | heavy, restricted=both
+    )
+    joints.append(joint_moments(law, layout(*range(3, 9), missing=True), weights, 1.0, FAR))
+    assert set(joints[-1].weights().worst(law.power)) == {0, 1, 2}
     for joint in joints:
         found = 0.0
         for pair in joint.worst_pairs(FAR):
