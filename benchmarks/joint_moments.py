@@ -68,6 +68,7 @@ POPULATIONS = (
     "skew",
     "ties",
     "bounds",
+    "spike",
 )
 PUMS_BOUNDS = {"age": (0.0, 100.0), "educ": (1.0, 16.0), "income": (0.0, 200_000.0)}
 WIDTH, COVERAGE, BIAS = 1.10, 0.94, 0.05
@@ -132,6 +133,9 @@ def population(name: str) -> Population:
         return Population.of(x, x + rng.beta(1, 3, SIZE), c > 1, *unit)
     if name == "ties":
         return Population.of(np.rint(a), np.rint(0.8 * a + 0.6 * b), c > 0, (-2.0, 2.0), (-2.0, 2.0))
+    if name == "spike":  # nearly the largest skewness that its mean and variance allow
+        first = np.where(rng.random(SIZE) < 0.01, 1.0, 0.2 + 0.05 * a)
+        return Population.of(first, 0.3 + 0.05 * (0.7 * a + 0.714 * b), c > 0, *unit)
     return Population.of(np.sign(a), a + 0.8 * b, c > 0, (-1.0, 1.0), (-1.0, 1.0))
 
 
@@ -381,7 +385,9 @@ def known_width(made: Simulation) -> float:
     told.__dict__["sampling"] = np.broadcast_to(average, made.noisy.sampling.shape)
     read = estimate(made.function, told)
     none = np.zeros_like(read.tangent.skew)
-    tangent = replace(read.tangent, skew=none, skew_unsure=none, spread_noise=none, freedom=none + np.inf)
+    tangent = replace(
+        read.tangent, skew=none, skew_unsure=none, spread_noise=none, spread_shared=none, freedom=none + np.inf
+    )
     exact = read.exact
     if isinstance(made.function, Deviation):
         squared = exact.squared  # type: ignore[union-attr]

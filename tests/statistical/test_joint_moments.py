@@ -25,6 +25,8 @@ COVERED = [
     Setting("ratio", "skew", 500, 0.1),
     Setting("variance", "rare", 500, 1.0),
     Setting("variance", "bounds", 50, 0.1, "gaussian"),
+    Setting("variance", "bounds", 500, 3.0),
+    Setting("variance", "lognormal", 500, 3.0),
     Setting("sd", "lognormal", 500, 1.0),
     Setting("covariance", "ties", 500, 1.0, "gaussian"),
     Setting("correlation", "normal", 50, 1.0),
@@ -59,6 +61,31 @@ def test_intervals_without_the_noise_do_not_cover(setting: Setting) -> None:
     low, high = estimate(made.function, untold(made.noisy)).interval(0.95)
     covered = int(((low <= made.truth) & (made.truth <= high)).sum())
     assert stats.binom.cdf(covered, RUNS, 0.94) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting("ratio", "income/educ", 500, 1.0),
+        Setting("variance", "normal", 500, 1.0),
+        Setting("covariance", "income/educ", 500, 3.0),
+        Setting("correlation", "binary", 2000, 1.0),
+        Setting("paired", "income/educ", 500, 3.0),
+    ],
+    ids=name,
+)
+def test_intervals_are_as_narrow_as_an_oracle_s_but_for_a_tenth(setting: Setting) -> None:
+    """Those that take the noise to be twice what it is are not."""
+    made = simulate(setting, 1000)
+    oracle = 3.92 * np.sqrt(value_of(made.function, made.exact.totals).var() + made.noise_variance)
+
+    def width(cells: SideBySide) -> float:
+        low, high = estimate(made.function, cells).interval(0.95)
+        return float((high - low).mean()) / oracle
+
+    assert width(made.noisy) < 1.1
+    wider = SideBySide(tuple(replace(block, mixing=2.0 * block.mixing) for block in made.noisy.blocks))
+    assert width(wider) > 1.1
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])

@@ -14,6 +14,7 @@ noise of the sampling variance, and the skewness of the records (`inference.scor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -46,14 +47,15 @@ _CLIMBS = 40
 _FREE_CLIMBS = 8
 _ENOUGH = 1e-6  # of a standard error
 _MOST_WIDER = 1.5
+_MOST_TILT = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Tangent:
     """The tangent of a function at the released totals, and the parts of its variance, row by row.
 
-    ``raw`` is the sampling variance before it is kept possible, ``spread_noise`` the standard deviation of its noise;
-    ``draws`` is from `SideBySide.noise_draws`.
+    ``raw`` is the sampling variance before it is kept possible, ``spread_noise`` the standard deviation of its noise
+    and ``spread_shared`` its covariance with the noise of the estimate; ``draws`` is from `SideBySide.noise_draws`.
     """
 
     slopes: Floats
@@ -61,6 +63,7 @@ class Tangent:
     sampling: Floats
     noise: Floats
     spread_noise: Floats
+    spread_shared: Floats
     freedom: Floats
     draws: Floats | None
     skew: Floats
@@ -122,9 +125,18 @@ class JointEstimates:
         if isinstance(self.function, (Ratio, Mean)):
             low, high = _fieller(self, self.function, (below, above), level)
         else:
-            low = reach(self.function, self.cells, self.tangent, -1.0, below)
-            high = reach(self.function, self.cells, self.tangent, 1.0, above)
+            shift = self._bias()
+            low = reach(self.function, self.cells, self.tangent, -1.0, below) - shift
+            high = reach(self.function, self.cells, self.tangent, 1.0, above) - shift
+            low, high = (np.clip(end, self.function.low, self.function.high) for end in (low, high))
         return np.where(self.known, low, self.function.low), np.where(self.known, high, self.function.high)
+
+    def _bias(self) -> Floats | float:
+        """Return by how much products of means are too large on average: an end of an interval is moved by it too."""
+        if not isinstance(self.function, Covariance):
+            return 0.0
+        unbiased = self.function.estimate(self.cells.totals, self.cells.sampling + self.cells.noise)
+        return np.nan_to_num(value_of(self.function, self.cells.totals) - unbiased)
 
 
 @np.errstate(all="ignore")  # what is not defined in a row is not known there
@@ -281,7 +293,7 @@ def _tangent(function: SmoothFunction, cells: SideBySide) -> tuple[Tangent, NDAr
         raw,
         sampling,
         cells.noise_covariance(slopes, slopes) + _second_order(function, cells),
-        cells.spread_noise(slopes),
+        *cells.spread_noise(slopes),
         cells.freedom(slopes),
         cells.noise_draws(slopes),
         skew,
@@ -367,39 +379,45 @@ def radii(tangent: Tangent, level: float) -> tuple[Floats, Floats]:
     """Return how many standard errors the interval reaches below and above, in each row."""
     from scipy.special import stdtrit
 
-    z = normal_quantile(level)
+    z, tiny = normal_quantile(level), np.finfo(float).tiny
     student = stdtrit(np.maximum(tangent.freedom, 1.0), 0.5 + level / 2.0)
     share = np.where(np.isfinite(tangent.freedom), np.square(student / z), 1.0)
     sampling = share * tangent.sampling
     positive = np.where(tangent.variance > 0.0, tangent.variance, 1.0)
     critical = np.where(tangent.variance > 0.0, _law_quantile(tangent, level, sampling), z)
-    critical = critical * _doubt(tangent, z)
-    growth, wider = correction(critical, tangent.skew, tangent.skew_unsure, tangent.sampling, positive)
+    critical = critical * np.sqrt(1.0 + _reserve(tangent, z) / positive)
+    # The skewness of records may be anything that their range allows; coverage is right on average over that.
+    unsure = tangent.skew_unsure / math.sqrt(3.0)
+    growth, wider = correction(critical, tangent.skew, unsure, tangent.sampling, positive)
     # A correction of second order holds where it is small; more than this would make up for skewness that hardly any
     # records have, such as the squares of a column all at one bound but for a few.
     wider = np.minimum(wider, _MOST_WIDER)
     critical = critical * np.sqrt(np.where(tangent.variance > 0.0, 1.0 + (wider - 1.0) * sampling / positive, 1.0))
-    tilt = 0.5 * critical**2 * growth / np.sqrt(positive) * tangent.sampling / positive
-    tilt = np.clip(tilt, -critical / 2.0, critical / 2.0)
+    # Where the estimate is low its variance is too, by its skewness and by the noise that both have.
+    doubtful = tangent.sampling + _reserve(tangent, z)
+    followed = np.clip(1.0 + tangent.raw / np.maximum(tangent.spread_noise, tiny), 0.0, 1.0)
+    rise = growth * doubtful / np.maximum(tangent.noise + doubtful, tiny) + followed * tangent.spread_shared / positive
+    tilt = 0.5 * critical**2 * rise / np.sqrt(positive)
+    tilt = np.clip(tilt, -_MOST_TILT * critical, _MOST_TILT * critical)
     even = np.sqrt(critical**2 + tilt**2)
     return even - tilt, even + tilt
 
 
-def _doubt(tangent: Tangent, z: float) -> Floats:
-    """Return the factor on the critical value for the noise of the sampling variance.
+def _reserve(tangent: Tangent, z: float) -> Floats:
+    """Return what is added to the sampling variance v for its noise.
 
-    A variance W whose noise has relative size c ≤ ½ lowers coverage by a second-order term, for which the factor
-    1 + (z² + 1)c²/8 makes up; less is needed where the sampling variance is about 0 and cannot be much too low. Where c
-    is large, .7 standard deviations of the noise are added to the sampling variance before it is clipped. Coverage,
-    scanned at level .95: at least .948 for c ≤ .4, .942 for all c.
+    v may be too low, by chance or since it was clipped at 0, and coverage loses more by that than it gains where v is
+    too high. With s the standard deviation of its noise given the estimate, the reserve is A·s, less where v is far
+    above s or below 0, and A falls with s/η, η the variance of the noise: what is always there needs no reserve.
+    Scanned over all sampling variances at levels .5 to .999, Gaussian and Laplace noise: coverage at .95 is at least
+    .945 for s ≤ η and .94 for s ≤ 5η.
     """
     variance = np.where(tangent.variance > 0.0, tangent.variance, 1.0)
-    noise = tangent.spread_noise
-    clear = np.minimum(tangent.sampling / np.where(noise > 0.0, noise, 1.0), 1.0)
-    size = noise / variance
-    lifted = np.sqrt((tangent.noise + np.maximum(tangent.raw + 0.7 * noise, 0.0)) / variance)
-    small = np.minimum(1.0 + (z**2 + 1.0) * size**2 / 8.0 * clear, lifted)
-    return np.maximum(np.where(size <= 0.5, small, lifted), 1.0)
+    own = np.sqrt(np.maximum(tangent.spread_noise**2 - tangent.spread_shared**2 / variance, 0.0))
+    spread = np.where(own > 0.0, own, 1.0)
+    places = tangent.raw / spread
+    share = 0.7 * own / (spread + 0.7 * tangent.noise) * (z**2 + 1.0) / 4.84
+    return spread * share * np.clip(1.0 + places / 0.8, 0.0, 1.0) * np.clip(1.0 - places / 4.0, 0.0, 1.0)
 
 
 def _law_quantile(tangent: Tangent, level: float, sampling: Floats) -> Floats:
@@ -451,5 +469,4 @@ def reach(function: SmoothFunction, cells: SideBySide, tangent: Tangent, sign: f
         if not climbing.any():
             break
         slopes = np.where(lost[:, None], 0.0, slopes)
-    best = np.where(lost, end, best)
-    return np.asarray(np.clip(best, function.low, function.high))
+    return np.where(lost, end, best)

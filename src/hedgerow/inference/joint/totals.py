@@ -24,6 +24,7 @@ from hedgerow.inference.score import skewness_range
 Floats = NDArray[np.float64]
 _LATTICE = 9
 _LATTICE_COLUMNS = 3
+_UNSEEN = 0.5
 _MOST_DRAWS = 64.0  # the law of more is normal within 3e-3 of its quantile
 
 
@@ -163,13 +164,13 @@ class JointTotals:
         raw = self.products / n - means[:, :, None] * means[:, None, :] + noise
         return np.asarray(raw * np.where(n > 2.0, n / np.where(n > 2.0, n - 1.0, 1.0), 2.0))
 
-    def spread_noise(self, slope: Floats) -> Floats:
-        """Return the noise standard deviation of s'Σ̂s for slopes s of the means: float array (cells,).
+    def spread_noise(self, slope: Floats) -> tuple[Floats, Floats]:
+        """Return the noise of s'Σ̂s, s slopes of the means: parts (cells, r), one of each z, and a variance (cells,).
 
-        By the delta method, with the second-order term of the squared means.
+        The parts are of the delta method, the variance that of the squared means beyond it.
         """
         if self.census:
-            return np.zeros(len(slope))
+            return np.zeros((len(slope), self.mixing.shape[1])), np.zeros(len(slope))
         n, means = self.positive_count, self.means
         rows, columns = np.triu_indices(self.features)
         level = np.einsum("cj,cj->c", slope, means)
@@ -181,7 +182,7 @@ class JointTotals:
         first = np.einsum("ci,ij->cj", derivative, self.mixing) / n[:, None]
         of_totals = np.concatenate([-level[:, None], slope], axis=1)
         of_level = np.einsum("ci,ij->cj", of_totals, self.mixing[: 1 + self.features]) / n[:, None]
-        return np.asarray(np.sqrt(np.sum(first**2, axis=1) + 2.0 * np.sum(of_level**2, axis=1) ** 2))
+        return np.asarray(first), np.asarray(2.0 * np.sum(of_level**2, axis=1) ** 2)
 
 
 def moments_of(powers: tuple[tuple[int, ...], ...]) -> list[tuple[tuple[int, int], ...]]:
@@ -261,13 +262,20 @@ class SideBySide:
         """Return g₁'Vg₂ of two slopes in each row."""
         return np.asarray(np.einsum("ri,ij,rj->r", first, self.noise, second))
 
-    def spread_noise(self, slopes: Floats) -> Floats:
-        """Return the noise standard deviation of the sampling variance g'Sg in each row."""
-        square = np.zeros(len(slopes))
+    def spread_noise(self, slopes: Floats) -> tuple[Floats, Floats]:
+        """Return the noise of the sampling variance g'Sg in each row: its sd, and its covariance with that of g'T."""
+        squares, shared = zip(*self._spreads(slopes), strict=True)
+        return np.sqrt(sum(squares, np.zeros(len(slopes)))), sum(shared, np.zeros(len(slopes)))
+
+    def _spreads(self, slopes: Floats) -> list[tuple[Floats, Floats]]:
+        """Return what each block adds to the variance of that noise, and to its covariance with that of g'T."""
+        found = []
         for block, place in zip(self.blocks, self.places, strict=True):
-            of_means = slopes[:, place.start + 1 : place.stop] * block.positive_count[:, None]
-            square += (block.spread_noise(of_means) / block.positive_count) ** 2
-        return np.sqrt(square)
+            n, of_totals = block.positive_count, slopes[:, place]
+            parts, rest = block.spread_noise(of_totals[:, 1:] * n[:, None])
+            own = np.einsum("rj,rj->r", parts, of_totals @ block.mixing[: 1 + block.features])
+            found.append(((np.sum(parts**2, axis=1) + rest) / n**2, own / n))
+        return found
 
     def freedom(self, slopes: Floats) -> Floats:
         """Return the records behind the sampling variance, less one: those of the blocks by their parts (Welch)."""
@@ -298,12 +306,15 @@ class SideBySide:
     def skewness(self, slopes: Floats, sampling: Floats) -> tuple[Floats, Floats]:
         """Return μ₃/v of what records add to g'T, and how far it may lie off (`inference.score.skewness_range`)."""
         middle, unsure, whole = (np.zeros(len(slopes)) for _ in range(3))
-        for block, place in zip(self.blocks, self.places, strict=True):
+        spreads = self._spreads(slopes) if len(self.blocks) > 1 else [(np.zeros(len(slopes)),) * 2]
+        for block, place, (square, _) in zip(self.blocks, self.places, spreads, strict=True):
             sums = slice(place.start + 1, place.stop)
             slope, n = slopes[:, sums], block.positive_count
             part = np.maximum(np.einsum("ri,rij,rj->r", slope, self.sampling[:, sums, sums], slope), 0.0)
             low, high = influence_range(slope, block)
             skew, doubt = skewness_range(np.zeros(len(slope)), part / n, low, high)
+            # A block whose variance the noise hides counts all the same.
+            part = part + _UNSEEN * np.sqrt(square)
             middle += part * skew
             unsure += part * doubt
             whole += part
