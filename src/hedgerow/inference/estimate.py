@@ -92,6 +92,7 @@ class Interval:
 PUBLIC = "public"
 """The method of a number that everybody knows, such as n under replace-one."""
 _COMBINATION, _AND = "this combination of ", ", and of "
+_BY_TANGENT = "A function that the record does not hold is computed with by its tangent."
 _UNSURE = (
     "The noise hides what the expression divides by, or what it is made of: nothing is said beyond what is possible."
 )
@@ -180,6 +181,11 @@ class Joint(Protocol):
 
     def applied(self, name: str) -> Joint:
         """Return log, exp or sqrt of it."""
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is the function that was released, and not its tangent."""
         ...
 
     def of_others(self) -> Joint:
@@ -481,6 +487,8 @@ def _computed(joint: Joint, text: str, operands: Sequence[Estimate]) -> Estimate
     notes = dict.fromkeys(one.note for one in operands if one.note)
     if not sure:
         notes = {**notes, _UNSURE: None}
+    if not joint.is_exact:
+        notes = {**notes, _BY_TANGENT: None}
     return Estimate(
         statistic=text,
         column=None,
@@ -511,35 +519,48 @@ def _covers(operands: Sequence[Estimate]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecordedBasis:
-    """What a record keeps of an interval. Another level would need numbers that were not written down.
+    """What a record keeps of an interval; with joint moments on record those of other levels are computed.
 
     >>> RecordedBasis(1.0, 2.0, 0.95, "moments").interval(0.95, "moments")
     (1.0, 2.0)
     """
 
-    low: float
-    high: float
+    recorded_low: float
+    recorded_high: float
     level: float
     method: str
+    joint: Joint | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The recorded method."""
         return (self.method,)
 
+    @property
+    def low(self) -> float:
+        """The least that is possible, or that the recorded interval holds."""
+        return self.recorded_low if self.joint is None else self.joint.low
+
+    @property
+    def high(self) -> float:
+        """The most that is possible, or that the recorded interval holds."""
+        return self.recorded_high if self.joint is None else self.joint.high
+
     def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the recorded interval.
+        """Return the recorded interval, or one at another level.
 
         Raises
         ------
         ParameterError
-            HG108: another level than the recorded one.
+            HG108: another level than the recorded one, and the record does not tell how the estimate was computed.
         """
-        if level != self.level:
-            raise ParameterError(
-                "HG108",
-                rule="A release read back from a record has the intervals that were recorded.",
-                finding=f"They are at level {self.level:g}, not {level:g}.",
-                remedy=f"Ask for level={self.level:g}.",
-            )
-        return self.low, self.high
+        if level == self.level:
+            return self.recorded_low, self.recorded_high
+        if self.joint is not None and self.joint.is_exact:
+            return self.joint.interval(level, method)
+        raise ParameterError(
+            "HG108",
+            rule="A release read back from a record has the intervals that were recorded, or that follow from it.",
+            finding=f"Those of this estimate are at level {self.level:g}, not {level:g}.",
+            remedy=f"Ask for level={self.level:g}.",
+        )

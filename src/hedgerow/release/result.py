@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from hedgerow.errors import VerificationError
+from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate, RecordedBasis
+from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.ask import ask
 from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
 from hedgerow.release.find import found
-from hedgerow.release.joint_record import joint_records
+from hedgerow.release.joint_record import Facts, joint_records, joint_values
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
@@ -307,6 +309,9 @@ _ESTIMATE = (
 def release_from_record(text: str, *, backend: str | None = None) -> Release:
     """Return the release that wrote this JSON; its intervals are those at the recorded level.
 
+    Estimates that were read from joint moments are computed with as before, and have intervals at any level; those of
+    a function of one's own are computed with by their tangent, and have the recorded interval alone.
+
     Raises
     ------
     VerificationError
@@ -324,7 +329,10 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         record = record_of(text)
         about = record["release"]
         certificate = Certificate.from_dict(record["certificate"])
-        estimates = tuple(_estimate(entry) for entry in record["estimates"])
+        joint = tuple(record.get("joint", ()))
+        about_joint = Facts(about["n"], about["target"] == str(Target.FILE))
+        values = joint_values(joint, certificate.mechanism, about_joint)
+        estimates = tuple(_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"]))
         return Release(
             estimates,
             certificate=certificate,
@@ -333,9 +341,9 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             reasons=about["methods"],
             notes=tuple(about["notes"]),
             backend=backend,
-            joint=tuple(record.get("joint", ())),
+            joint=joint,
         )
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
             "HG502",
             rule="A release is read back from the JSON that it wrote.",
@@ -344,11 +352,11 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         ) from None
 
 
-def _estimate(entry: dict[str, Any]) -> Estimate:
+def _estimate(entry: dict[str, Any], joint: JointValue | None) -> Estimate:
     interval = entry["confidence_interval"]
     low = -math.inf if interval["low"] is None else float(interval["low"])
     high = math.inf if interval["high"] is None else float(interval["high"])
-    basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]))
+    basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]), joint)
     drawn = entry.get("replicates")
     return Estimate(
         **{name: entry[name] for name in _ESTIMATE},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,48 @@ def released(relation: str = "replace-one", target: str = "population", **option
     return hg.open(TABLE, relation=relation, target=target).release(ASKED, **({"epsilon": 2.0} | options))
 
 
+def _number(name: str, factor: float) -> Callable[[list[Any], Any], None]:
+    def change(estimates: list[Any], joint: Any) -> None:
+        estimates[0][name] *= factor
+
+    return change
+
+
+def _interval(estimates: list[Any], joint: Any) -> None:
+    estimates[-1]["confidence_interval"]["high"] *= 1.001
+
+
+def _moments(estimates: list[Any], joint: Any) -> None:
+    joint["cells"][0]["sums"][1] *= 1.01
+
+
+def _column(estimates: list[Any], joint: Any) -> None:
+    places = [joint["functions"][-1]["function"][axis]["place"] for axis in "xy"]
+    for axis, place in zip("xy", reversed(places), strict=True):
+        joint["functions"][-1]["function"][axis]["place"] = place
+
+
+def _statistic(estimates: list[Any], joint: Any) -> None:
+    joint["functions"][-1]["function"]["type"] = "covariance"
+
+
+def _own(estimates: list[Any], joint: Any) -> None:
+    place = joint["functions"][1]["estimates"][0]
+    estimates[place]["estimate"] *= 1.001
+
+
+# What is checked by computing it anew from the joint moments.
+READ: dict[str, Callable[[list[Any], Any], None]] = {
+    "estimate": _number("estimate", 1.001),
+    "error": _number("privacy_error", 1.01),
+    "interval": _interval,
+    "moments": _moments,
+    "column": _column,
+    "statistic": _statistic,
+    "own": _own,
+}
+
+
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("target", ["population", "file"])
 @pytest.mark.parametrize("by", [None, {"sex": [0, 1]}])
@@ -47,7 +90,7 @@ def test_a_record_fits_its_mechanism_and_is_read_back(relation: str, target: str
     assert joint["estimates"] == list(range(6 if by else 3))
     if target == "file":
         assert all(one.sampling_error == 0.0 for one in release if one.reliable)
-    for change in ("noise", "cell", "fewer", "without"):
+    for change in ("noise", "cell", "fewer", "without", *READ):
         faulty = copy.deepcopy(record)
         if change == "noise":
             faulty["joint"][0]["noise_covariance"][1][1] *= 0.9
@@ -55,9 +98,64 @@ def test_a_record_fits_its_mechanism_and_is_read_back(relation: str, target: str
             faulty["joint"][0]["cells"].append(faulty["joint"][0]["cells"][0])
         elif change == "fewer":
             faulty["joint"][0]["estimates"].pop()
+        elif change in READ:
+            READ[change](faulty["estimates"], faulty["joint"][0])
         else:
             del faulty["joint"]
         assert contradictions(faulty, release.certificate), change
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("target", ["population", "file"])
+def test_one_computes_with_a_record_as_with_its_release(relation: str, target: str) -> None:
+    release = released(relation, target, by={"sex": [0, 1]})
+    again = release_from_record(release.to_json())
+    ratio, correlation = again.estimate("ratio", sex=0), again.estimate("correlation", sex=1)
+    for level in (0.5, 0.95, 0.99):
+        for one, other in zip(again, release, strict=True):
+            if one.statistic != "own" or level == 0.95:
+                assert one.confidence_interval(level).low == pytest.approx(other.confidence_interval(level).low)
+    for text in (
+        "ratio(pay, age | sex=0) - ratio(pay, age | sex=1)",
+        "log(ratio(| sex=0)) * correlation(| sex=0)",
+        "2 * ratio(| sex=0) + 1",
+    ):
+        one, other = again.ask(text), release.ask(text)
+        assert one.estimate == pytest.approx(other.estimate)
+        assert one.standard_error == pytest.approx(other.standard_error)
+        assert one.confidence_interval(0.8).high == pytest.approx(other.confidence_interval(0.8).high)
+    assert (ratio - correlation).privacy_error == pytest.approx((release[4] - release[1]).privacy_error)
+    assert again.covariance().total == pytest.approx(release.covariance().total, rel=1e-6)
+    assert (ratio - ratio).standard_error == 0.0
+    with pytest.raises(hg.ParameterError, match="HG130"):
+        release[4] - again[4]
+
+
+def test_a_function_of_ones_own_is_computed_with_by_its_tangent() -> None:
+    release = released()
+    again = release_from_record(release.to_json())
+    made, other = again[1] - again[0], release[1] - release[0]
+    assert made.estimate == pytest.approx(other.estimate)
+    assert made.standard_error == pytest.approx(other.standard_error, rel=0.05)
+    assert made.note == "A function that the record does not hold is computed with by its tangent."
+    assert (2 * again[1]).confidence_interval().low == 2 * release[1].confidence_interval().low
+    with pytest.raises(hg.ParameterError, match="HG108"):
+        again[1].confidence_interval(0.8)
+    undefined = copy.deepcopy(json.loads(release.to_json()))
+    undefined["joint"][0]["functions"][1]["function"]["cells"] = [None]
+    with pytest.raises(hg.ParameterError, match="HG130"):
+        release_from_record(json.dumps(undefined))[1] / again[2]
+
+
+def test_a_record_from_before_functions_were_kept_is_read_and_verified() -> None:
+    release = released()
+    old = json.loads(release.to_json())
+    del old["joint"][0]["functions"]
+    assert release.certificate is not None and contradictions(old, release.certificate) == ()
+    again = release_from_record(json.dumps(old))
+    assert again[0].confidence_interval() == release[0].confidence_interval()
+    with pytest.raises(hg.ParameterError, match="HG130"):
+        again[0] - again[2]
 
 
 def test_statistics_of_one_draw_are_read_from_one_object() -> None:

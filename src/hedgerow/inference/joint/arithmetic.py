@@ -21,6 +21,7 @@ from hedgerow.facts.given import real
 from hedgerow.inference.estimate import RecordedBasis
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction, UserFunction
+from hedgerow.inference.joint.recorded import Linearised
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.operators import Operators
 
@@ -188,6 +189,11 @@ class JointValue(Operators):
     def joint(self) -> JointValue:
         """Itself: it knows how it goes together with others."""
         return self
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is the function that was released, and not a tangent that a record keeps of it."""
+        return not any(isinstance(term.function, Linearised) for term in terms_of(self.node))
 
     @property
     def methods(self) -> tuple[str, ...]:

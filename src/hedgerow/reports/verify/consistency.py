@@ -30,8 +30,10 @@ from hedgerow.mechanisms.mechanism import (
     parts_of,
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
-from hedgerow.release.joint_record import noise_covariance
+from hedgerow.release.joint_record import Facts as JointFacts
+from hedgerow.release.joint_record import joint_values, noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
+from hedgerow.reports.verify.joint_estimates import contradictions_of_estimates
 from hedgerow.reports.verify.priced_errors import Facts, possible_error, same_worth
 
 
@@ -55,10 +57,10 @@ NOT_CHECKED = (
     "Whether the assumptions are true, and whether more were made than the mechanism and the record itself show.",
     "Whether this mechanism is the one that ran, on these data, with noise that nobody saw; or whether a number, its "
     "errors and its mechanism were all changed together.",
-    "The estimates, their sampling errors and their intervals. Nor the privacy error of a statistic of one's own, of a "
-    "quantile, ratio, variance, covariance or correlation, of the margins of a table, and of most scores and models; "
-    "that of a mean or a share whose number of records is private is checked for its size alone, that of totals with "
-    "bounds by cell up to one factor for all.",
+    "The estimates, their sampling errors and their intervals, unless joint moments are on record, from which they are "
+    "computed anew. Nor the errors of a statistic of one's own, nor the privacy error of one that was read from "
+    "replicates, of the margins of a table, and of most scores and models; that of a mean or a share whose number of "
+    "records is private is checked for its size alone, that of totals with bounds by cell up to one factor for all.",
     "The date, what a page shows around the record that it holds, and other releases from the same data.",
 )
 """What no record can show about itself."""
@@ -91,7 +93,7 @@ def contradictions(record: object, certificate: Certificate) -> tuple[str, ...]:
     if isinstance(record, Mapping) and "certificate" in record:
         try:
             found += _of_record(record, certificate)
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             found.append("Something that a record of its kind holds is missing, or of another kind.")
     return tuple(dict.fromkeys(found))
 
@@ -213,6 +215,9 @@ class _Numbers:
                 yield "The noise beside the joint moments is not that of its mechanism."
             if any(entry["privacy_error"] is None and entry["reliable"] for entry in group):
                 yield "A number is called reliable, and has no error."
+        about = JointFacts(self._facts.n, self._census)
+        values = joint_values(self._joint, self._certificate.mechanism, about)
+        yield from contradictions_of_estimates(self._joint, self._entries, values)
 
     def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
         """Pass over numbers that are public, and return the rest."""
@@ -284,11 +289,11 @@ class _Numbers:
 
 def _joint_numbers_fit(part: JointMoments, one: Entry) -> bool:
     """Whether a record of joint moments has (N, Σf) and Σff' of its features by cell, and nothing else."""
-    fields = {"estimates", "features", "powers", "noise_law", "noise_covariance", "cells"}
+    fields = {"estimates", "functions", "features", "powers", "noise_law", "noise_covariance", "cells"}
     powers = {tuple(power) for power in one["powers"]}
     d, columns = len(powers), {len(power) for power in powers}
     once = len(one["features"]) == len(one["powers"]) == d and columns == {len(part.layout.features)}
-    if set(one) != fields or not once or one["noise_law"] != part.noise_law.name:
+    if set(one) | {"functions"} != fields or not once or one["noise_law"] != part.noise_law.name:
         return False
     for cell in one["cells"]:
         if set(cell) != {"cell", "sums", "second_moments"}:

@@ -1,0 +1,123 @@
+"""Functions of totals as plain JSON data, by which a reader of a record computes what its release computed.
+
+A function of the user's own is kept as its tangent in each cell: its value, its slopes and what is possible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.joint.functions import (
+    Axis,
+    Correlation,
+    Covariance,
+    Deviation,
+    Mean,
+    Numbers,
+    Ratio,
+    Smooth,
+    SmoothFunction,
+    Total,
+    UserFunction,
+    gradient,
+    value_of,
+)
+
+Floats = NDArray[np.float64]
+_KINDS: dict[str, type[Any]] = {
+    "mean": Mean,
+    "total": Total,
+    "ratio": Ratio,
+    "covariance": Covariance,
+    "deviation": Deviation,
+    "correlation": Correlation,
+    "axis": Axis,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Linearised(Smooth):
+    """The tangent at the released totals of a function that is not on record: value + slopes · (T − at)."""
+
+    value: float
+    slopes: tuple[float, ...]
+    at: tuple[float, ...]
+    limits: tuple[float, float]
+
+    def _limits(self) -> tuple[float, float]:
+        return self.limits
+
+    def _value(self, totals: Numbers) -> Numbers:
+        return np.asarray(self.value + (totals - np.array(self.at)) @ np.array(self.slopes))
+
+    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        return []
+
+
+def function_record(function: SmoothFunction, totals: Floats) -> dict[str, Any]:
+    """Return a function of totals (cells, 1 + d) as plain JSON data.
+
+    >>> function_record(Mean(Axis(1, 50.0, 50.0)), np.empty((1, 2)))
+    {'type': 'mean', 'x': {'type': 'axis', 'place': 1, 'centre': 50.0, 'half': 50.0, 'base': 0}}
+    """
+    if not isinstance(function, UserFunction):
+        named: dict[str, Any] = _plain(function)
+        return named
+    slopes, values = gradient(function, totals), value_of(function, totals)
+    return {
+        "type": "tangent",
+        "limits": _plain((function.low, function.high)),
+        "cells": [
+            {"value": value, "slopes": row} if math.isfinite(value) and np.isfinite(row).all() else None
+            for value, row in zip(values.tolist(), slopes.tolist(), strict=True)
+        ],
+    }
+
+
+def function_of(record: Mapping[str, Any], totals: Floats, cell: int) -> SmoothFunction | None:
+    """Return the function of `function_record`, for the totals of one cell; None where it has no tangent there.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, AttributeError
+        It is no such record.
+    """
+    if record["type"] != "tangent":
+        return _made(record)  # type: ignore[no-any-return]  # of the kind that the record names
+    low, high = _ends(record["limits"])
+    found = record["cells"][cell]
+    if found is None:
+        return None
+    slopes = tuple(float(one) for one in found["slopes"])
+    if len(slopes) != len(totals):
+        raise ValueError("a tangent has a slope for each total")
+    return Linearised(float(found["value"]), slopes, tuple(totals.tolist()), (low, high))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [one if math.isfinite(one) else None for one in value]
+    if type(value) not in _NAMES:
+        return value
+    return {"type": _NAMES[type(value)], **{one.name: _plain(getattr(value, one.name)) for one in fields(value)}}
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, list):
+        return _ends(value)
+    if not isinstance(value, Mapping):
+        return value
+    kind = _KINDS[value["type"]]
+    return kind(**{name: _made(part) for name, part in value.items() if name != "type"})
+
+
+def _ends(value: list[Any]) -> tuple[float, float]:
+    low, high = value
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)

@@ -1,0 +1,87 @@
+"""Estimates that a record says were read from its joint moments, computed anew from these moments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hedgerow.inference.joint.arithmetic import JointValue
+
+_CLOSE, _OF_ERROR = 1e-6, 1e-4
+_FUNCTIONS = {
+    "mean": "mean",
+    "proportion": "mean",
+    "sum": "total",
+    "count": "total",
+    "ratio": "ratio",
+    "variance": "covariance",
+    "covariance": "covariance",
+    "standard_deviation": "deviation",
+    "correlation": "correlation",
+}
+Entry = Mapping[str, Any]
+
+
+def contradictions_of_estimates(
+    joint: Sequence[Entry], entries: Sequence[Entry], values: Mapping[int, JointValue]
+) -> Iterator[str]:
+    """Yield where an estimate, an error or an interval does not follow from the joint moments on record.
+
+    Of a function of one's own the record holds a tangent, which tells the estimate alone. Records without functions, as
+    written before they were kept, cannot be checked.
+    """
+    for one in joint:
+        if "functions" not in one:
+            continue
+        if sorted(place for read in one["functions"] for place in read["estimates"]) != sorted(one["estimates"]):
+            yield "Its joint moments do not say how each of their numbers was read."
+        for read in one["functions"]:
+            kind = read["function"]["type"]
+            for entry in (entries[place] for place in read["estimates"]):
+                if kind != "tangent" and _FUNCTIONS.get(entry["statistic"]) != kind:
+                    yield "A number was read from joint moments as another statistic than it is called."
+            if kind != "tangent" and not _of_its_columns(read["function"], one["features"], entries, read["estimates"]):
+                yield "A number was read from other columns, or other bounds, than it is said to be of."
+    for place, value in values.items():
+        if not _follows(entries[place], value):
+            yield "A number, its errors or its interval do not follow from the joint moments on record."
+
+
+def _of_its_columns(function: Entry, features: Sequence[str], entries: Sequence[Entry], places: Sequence[int]) -> bool:
+    """Whether each axis of a function is a feature of one of the columns of its estimates, in the column's units."""
+    columns = str(entries[places[0]]["column"]).split(", ")
+    for axis in _axes(function):
+        if axis["place"] < 1:
+            continue
+        feature = features[axis["place"] - 1]
+        scaled = [f"(({column} - {axis['centre']:.15g}) / {axis['half']:.15g})" for column in columns]
+        if feature.startswith("((") and feature not in scaled:
+            return False
+    return True
+
+
+def _axes(function: Any) -> Iterator[Entry]:
+    if isinstance(function, Mapping):
+        if function.get("type") == "axis":
+            yield function
+        for part in function.values():
+            yield from _axes(part)
+
+
+def _follows(entry: Entry, value: JointValue) -> bool:
+    if not entry["reliable"] or entry["privacy_error"] is None:
+        return not (value.is_exact and value.reliable)
+    interval = entry["confidence_interval"]
+    if not value.is_exact:
+        return math.isclose(min(max(value.estimate, value.low), value.high), entry["estimate"], rel_tol=_CLOSE)
+    low, high = value.interval(float(interval["level"]), interval["method"])
+    room = _OF_ERROR * value.standard_error
+    stated = [entry["estimate"], entry["sampling_error"], entry["privacy_error"], *_ends(interval)]
+    found = [value.estimate, value.sampling_error, value.privacy_error, low, high]
+    return all(math.isclose(a, b, rel_tol=_CLOSE, abs_tol=room) for a, b in zip(stated, found, strict=True))
+
+
+def _ends(interval: Entry) -> tuple[float, float]:
+    low, high = interval["low"], interval["high"]
+    return -math.inf if low is None else low, math.inf if high is None else high
