@@ -249,6 +249,10 @@ class Survey:
             Parts of the noise precision (μ²), one per statistic; equal by default.
         other : bool
             Add a cell for the rest; otherwise rows outside the declared categories are left out.
+        where : str, optional
+            Use only records for which this is true: comparisons of columns with constants, ``in [...]``, ``and``,
+            ``or``, ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A missing value makes
+            no comparison true. How many records are selected is private, under either relation.
         n_resamples : int, optional
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional
@@ -339,7 +343,8 @@ class Survey:
         guarantee : {"dp", "bootstrap-dp"}
             ``"bootstrap-dp"`` is NOT differential privacy.
         **options
-            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``request_id`` as in `release`;
+            ``epsilon``, ``delta``, ``noise``, ``n_draws``, ``missing``, ``other``, ``where``, ``request_id`` as in
+            `release`;
             ``sensitivity``: ``"auto"``, ``"whole-table"``, ``"per-cell"`` (with ``cell_bounds``: bounds by cell, see
             `tables.dp.choice_by_cell`), ``"public-membership"`` (the cell of every record is public: by naming it you
             declare it); ``margins``: add totals, at no further price.

@@ -45,6 +45,7 @@ from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.statistics.sum import sum
+from hedgerow.statistics.variance import variance
 from hedgerow.survey import Survey
 
 BOUNDS, STEP, GROUPS = (-2.0, 8.0), 0.5, ("a", "b")
@@ -159,7 +160,7 @@ class Replay:
 
 
 def public_functions() -> tuple[Function, ...]:
-    """Return mean, sum, proportion and count with every grouping and policy that a survey offers."""
+    """Return mean, sum, proportion and count with every grouping and policy that a survey offers, and selections."""
     average, total = mean("value", bounds=BOUNDS, step=STEP), sum("value", bounds=BOUNDS, step=STEP)
     by: dict[str, Any] = {"by": {"group": list(GROUPS)}}
     functions = []
@@ -187,6 +188,15 @@ def public_functions() -> tuple[Function, ...]:
     averaged: dict[str, Any] = {**by, "noise": "averaged-laplace", "epsilon": 1.0, "delta": 1e-6}
     functions += [Function(f"{s.name}, averaged Laplace by group", s, averaged) for s in (average, total, count())]
     functions.append(Function("mean, bootstrap by group", average, {**by, **bootstrap}))
+    where = {"where": "value >= 0 and not group in ['b']", "epsilon": 1.0, "delta": 0.0}
+    selected = (average, total, proportion("works", value=1), count(), variance("value", bounds=BOUNDS, step=STEP))
+    functions += [Function(f"{one.name}, where", one, where) for one in selected]
+    functions += [
+        Function("count, where, by group", count(), {**by, **where}),
+        Function("mean, where, bootstrap", average, {**where, **bootstrap}),
+        Function("mean, where, midpoint", average, {**where, "missing": "midpoint"}),
+        Function("mean, where, complete", average, {**declared, "where": where["where"]}, complete=True),
+    ]
     return tuple(functions)
 
 

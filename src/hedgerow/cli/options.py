@@ -39,6 +39,10 @@ By = Annotated[
     ),
 ]
 Other = Annotated[bool | None, typer.Option("--other", help="Add a cell for all other categories.")]
+Where = Annotated[
+    str | None,
+    typer.Option(metavar="CONDITION", help='Use only records where it is true, e.g. "age >= 25 and sex in [0, 1]".'),
+]
 Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
 Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")]
 Shares = Annotated[
@@ -114,6 +118,7 @@ class Asked:
 _OPTIONS: dict[str, Any] = {
     "by": By,
     "other": Other,
+    "where": Where,
     "epsilon": Epsilon,
     "delta": Delta,
     "share": Shares,

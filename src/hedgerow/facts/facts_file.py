@@ -125,6 +125,7 @@ class Requested(_Part):
     name: Text | None = Field(None, description="What to call it.")
     statistics: list[Asked] = Field(min_length=1, description="What to release, in order.")
     by: list[Text] | None = Field(None, min_length=1, description="Columns whose declared categories make the cells.")
+    where: Text | None = Field(None, min_length=1, description="Which records count: a condition, as in a call.")
     epsilon: Number = Field(gt=0, description="ε, the total price of this release.")
     delta: Number | None = Field(None, ge=0, lt=1, description="δ; that of the budget where left out.")
     estimator: Literal["auto", "moments", "bootstrap"] | None = Field(None, description="auto where left out.")

@@ -39,6 +39,7 @@ class SharedOptions(TypedDict, total=False):
     missing: str | None
     share: Sequence[float] | None
     other: bool | None
+    where: str | None
     n_resamples: int | None
     interval: str | None
 

@@ -22,6 +22,7 @@ from hedgerow.release.designs.design import (
     PlannedStatistic,
     PublicFacts,
     declared_complete,
+    only_where,
 )
 from hedgerow.release.designs.joint import JointRelease, JointStatistic
 from hedgerow.release.options import PlanOptions
@@ -85,7 +86,8 @@ class Plan:
         Parameters
         ----------
         guess : {column: {"mean": …, "sd": …, "share": …, "missing": …}}, optional
-            What is not guessed is taken at its worst.
+            What is not guessed is taken at its worst. With `where`, ``{"where": {"share": …}}`` guesses the share of
+            the records that are selected; without it no error is forecast but that of the noise.
         n : int, optional
             A guess of the number of records, under add-remove, where it is private.
         level : float
@@ -132,8 +134,9 @@ class Plan:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about the release as a whole, from public facts."""
-        left_out = any(not category.other for category in self.request.by)
-        return (LEFT_OUT,) if left_out else ()
+        left_out = any(not category.other for category in self.request.groups)
+        selected = () if self.request.where is None else (only_where(self.request.where),)
+        return (*selected, LEFT_OUT) if left_out else selected
 
     def reasons(self) -> dict[str, str]:
         """Return, for each method in use, why it was chosen."""
@@ -228,4 +231,4 @@ def planned(
     about = replace(context or Context(), facts=facts, units=isinstance(protection.unit, UnitLimit))
     request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))
-    return make_plan(request, PublicFacts(protection.relation, protection.unit, protection.target, n))
+    return make_plan(request, PublicFacts(protection.relation, protection.unit, protection.target, n, request.where))

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from hedgerow.errors import FactsError, ParameterError
+from hedgerow.errors import FactsError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.columns import Category, Missing, parse_missing
+from hedgerow.facts.columns import Category, Missing, Selection, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.given import kind_of, real, shown, whole
 from hedgerow.inference.bootstrap.intervals import INTERVALS
@@ -32,7 +32,8 @@ class Request:
     Attributes
     ----------
     statistics, by
-        What is released, of which cells; bounds and categories complete.
+        What is released, of which cells; bounds and categories complete. Where records are selected, the selection is
+        the last of `by`: a level of its own that no cell shows.
     budget, estimator, noise, n_resamples, interval
         As in the call.
     policies : tuple of Missing
@@ -59,6 +60,16 @@ class Request:
     notes: tuple[str, ...] = ()
     membership: bool = False
     draws: int | None = None
+
+    @property
+    def where(self) -> str | None:
+        """Which records count, as it was written; None for all."""
+        return next((one.text for one in self.by if isinstance(one, Selection)), None)
+
+    @property
+    def groups(self) -> tuple[Category, ...]:
+        """The categories that cells show."""
+        return tuple(one for one in self.by if one.shown)
 
     @property
     def missing(self) -> str:
@@ -88,7 +99,8 @@ class Request:
         usual = {"moments": "gaussian"}.get(self.estimator, "auto")
         named = self.estimator in ("moments", "bootstrap") and self.noise not in ("auto", usual)
         return {
-            "by": [[category.column, list(category.values), category.other] for category in self.by],
+            "by": [[category.column, list(category.values), category.other] for category in self.groups],
+            **({} if self.where is None else {"where": self.where}),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "method": self.method,
@@ -133,7 +145,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     ParameterError
         HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the estimator, HG111 for
         groups, HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of
-        resamples, HG185 to HG188 for the noise.
+        resamples, HG131 for `where`, HG185 to HG188 for the noise.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
@@ -147,9 +159,10 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     resolved = tuple(resolver.statistic(one) for one in listed)
     resampled = about.units or estimator == "bootstrap" or any(one.family == "function" for one in resolved)
     noise = parse_noise(options.get("noise"))
+    groups = _groups(options.get("by"), options.get("other"), resolver, about.most_cells)
     return Request(
         resolved,
-        _groups(options.get("by"), options.get("other"), resolver, about.most_cells),
+        (*groups, *_selected(options.get("where"), about)),
         budget,
         estimator,
         noise,
@@ -294,6 +307,20 @@ def _found(statistics: object, listed: Sequence[object]) -> str:
         odd = next(one for one in listed if not isinstance(one, (Statistic, NeedsBounds)))
         return f"One of those given is {kind_of(odd)}."
     return "Found none." if statistics is None or isinstance(statistics, Sequence) else f"Found {kind_of(statistics)}."
+
+
+def _selected(where: object, about: Context) -> tuple[Selection, ...]:
+    """Return the selection of a condition, none where there is none (HG131; HG410 beside public membership)."""
+    if where is None:
+        return ()
+    if about.membership:
+        raise UncertifiedError(
+            "HG410",
+            rule="Public membership leaves nothing private of a record but its value within its cell.",
+            finding="Records are selected by `where`, and which of them are is private.",
+            remedy="Leave `where` out, or take another sensitivity.",
+        )
+    return (Selection.of(where),)
 
 
 def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tuple[Category, ...]:

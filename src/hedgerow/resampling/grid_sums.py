@@ -45,14 +45,15 @@ class GridSums:
     @classmethod
     def from_rows(cls, rows: list[tuple[Any, ...]], monomials: list[Monomial], *, cells: int) -> GridSums:
         """Build from (cell, records, a sum for each monomial), the first of them (); cell −1 is no declared cell."""
-        sums = np.zeros((cells, len(monomials)), dtype=object)
-        missing, outside = np.zeros(cells, dtype=np.int64), 0
-        for cell, records, *found in rows:
-            if cell < 0:
-                outside += int(records)
-                continue
-            missing[cell] = int(records) - int(found[0])
-            sums[cell] = [int(total) for total in found]
+        # Without branches: which lines run must not depend on the cells that occur.
+        found = np.array([[int(number) for number in row] for row in rows], dtype=object)
+        found = found.reshape(len(rows), 2 + len(monomials))
+        cell = found[:, 0].astype(np.int64)
+        inside = cell >= 0
+        sums, missing = np.zeros((cells, len(monomials)), dtype=object), np.zeros(cells, dtype=np.int64)
+        sums[cell[inside]] = found[inside, 2:]
+        missing[cell[inside]] = (found[inside, 1] - found[inside, 2]).astype(np.int64)
+        outside = int(found[~inside, 1].sum())
         return cls({monomial: sums[:, place] for place, monomial in enumerate(monomials)}, missing, outside)
 
     @property

@@ -41,6 +41,7 @@ def table(
     ] = None,
     by: options.By = None,
     other: options.Other = None,
+    where: options.Where = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     guarantee: Annotated[
@@ -89,7 +90,14 @@ def table(
         raise no_source("table")
     level = parse_level(level)
     _check_asked(total, count)
-    given = {"by": parse_by(by or ()), "other": other, "epsilon": epsilon, "delta": delta, "missing": missing}
+    given = {
+        "by": parse_by(by or ()),
+        "other": other,
+        "where": where,
+        "epsilon": epsilon,
+        "delta": delta,
+        "missing": missing,
+    }
     given |= {"sensitivity": sensitivity, "noise": noise, "n_draws": n_draws, "request_id": request_id}
     given["cell_bounds"] = parse_cell_bounds(cell_bounds or ())
     if method is not None:

@@ -86,7 +86,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
         >>> TableShape.of([Category.declared("sex", [0, 1])]).cell(1)
         {'sex': 1}
         """
-        return cls(tuple(Axis(category.column, category.values, category.other) for category in by))
+        return cls(tuple(Axis(category.column, category.values, category.other) for category in by if category.shown))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -27,12 +27,16 @@ NoiseLaw = Literal["gaussian", "geometric", "averaged-laplace"]
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:
-    """What is public about the records of a survey: whom the guarantee protects, and n where the relation shows it."""
+    """What is public about the records of a survey: whom the guarantee protects, and n where the relation shows it.
+
+    With `where` only the records for which it is true count. How many they are is private, also where n is public.
+    """
 
     relation: Relation
     unit: str | UnitLimit
     target: Target
     n: int | None
+    where: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return relation, unit, target and n as plain JSON data."""
@@ -126,6 +130,15 @@ MIDPOINT = "Missing values count as the midpoint of the bounds."
 END_PAIR = "that the end pair is the worst among values of equal sign was computed on a grid, not proven"
 
 
+def only_where(where: str) -> str:
+    """Return what is said of a release of selected records.
+
+    >>> only_where("age >= 25")
+    'Only records where age >= 25 count; how many they are is private.'
+    """
+    return f"Only records where {where} count; how many they are is private."
+
+
 def declared_complete(column: str) -> str:
     """Return what a certificate says of a column whose values are taken as complete.
 
@@ -144,8 +157,9 @@ def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -
     'the population mean of age clamped to [0, 100]; sampling and privacy noise are counted'
     """
     what = statistic.in_words(by_cell=by_cell)
+    among = "" if facts.where is None else f"(among records where {facts.where}) "
     if facts.census:
-        return f"this file's {what}; privacy noise is counted, sampling is not (a census)"
+        return f"{among}this file's {what}; privacy noise is counted, sampling is not (a census)"
     if statistic.is_total:
-        return f"the expected {what} in a sample like this one; sampling and privacy noise are counted"
-    return f"the population {what}; sampling and privacy noise are counted"
+        return f"{among}the expected {what} in a sample like this one; sampling and privacy noise are counted"
+    return f"{among}the population {what}; sampling and privacy noise are counted"

@@ -155,7 +155,11 @@ def forecast(
             remedy="Under replace-one the plan knows it; under add-remove it is guessed.",
         )
     # A public n is a fact, and a guess does not override it.
-    size = facts.n if facts.n is not None else guessed
+    size: float | None = facts.n if facts.n is not None else guessed
+    if facts.where is not None:
+        # How many records are selected is private, whatever n is.
+        selected = guesses.get("where", Guess()).share
+        size = None if size is None or not selected else size * selected
     each = None if size is None else size / cells
     return Forecast(
         tuple(

@@ -42,6 +42,8 @@ class Result(Sequence[Estimate]):
         What was asked of what; public.
     n : int or None
         The number of records, under replace-one.
+    where : str or None
+        Which records count, as it was asked; None for all. Under replace-one `n` is the number of all records.
     date : str or None
         When the noise was drawn: the date in UTC, ISO 8601. None of a simulated result, and of a record without one.
     backend : str or None
@@ -61,6 +63,7 @@ class Result(Sequence[Estimate]):
     target: str
     n: int | None
     missing: str
+    where: str | None = None
     date: str | None = None
     backend: str | None = None
     ledger_head: str | None = None
@@ -109,6 +112,7 @@ class Result(Sequence[Estimate]):
 
     def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
         """Return the record's part about the whole: what was asked of what, and how."""
-        facts = {name: getattr(self, name) for name in _FACTS} | ({} if self.date is None else {"date": self.date})
+        facts = {name: getattr(self, name) for name in _FACTS}
+        facts |= {name: found for name in ("where", "date") if (found := getattr(self, name)) is not None}
         facts |= {"methods": methods, "notes": list(notes)}
         return facts | {"simulated": True} if self.simulated else facts

@@ -158,7 +158,8 @@ class _Numbers:
         self._missing = str(record["release"]["missing"])
         n = record["release"]["n"]
         columns = {entry["column"] for entry in self._entries if entry["column"] is not None}
-        self._facts = Facts(n, frozenset(column for column in columns if self._is_complete(column)))
+        complete = frozenset(column for column in columns if self._is_complete(column))
+        self._facts = Facts(n, complete, record["release"].get("where") is not None)
         # Counts that add up to a public total were adjusted to it, which takes noise away.
         self._adjusted = n is not None and bool(record.get("table", {}).get("margins"))
 
@@ -223,7 +224,8 @@ class _Numbers:
         """Pass over numbers that are public, and return the rest."""
         while left and left[0]["method"] == "public":
             entry = left.pop(0)
-            if (entry["statistic"], entry["cell"], entry["estimate"]) != ("count", {}, self._facts.n):
+            named = (entry["statistic"], entry["cell"], entry["estimate"])
+            if self._facts.selected or named != ("count", {}, self._facts.n):
                 yield "A number without a price is not the public number of records."
         return left
 
@@ -271,6 +273,8 @@ class _Numbers:
         kept = first["column"] in self._facts.complete or MIDPOINT in (first["note"] or "")
         if public and not kept:
             yield "Its mechanism takes every value as present, and the record says that missing ones were dropped."
+        if public and self._facts.selected:
+            yield "Its mechanism takes the presence of every record as public, and records are selected by a condition."
         if public and (cells > 1 or first["cell"]) and PUBLIC_MEMBERSHIP not in self._certificate.assumptions:
             yield "Its mechanism takes the cell of every record as public, and the certificate does not say so."
 

@@ -42,10 +42,11 @@ class Facts:
 
     n: int | None
     complete: frozenset[str]
+    selected: bool = False
 
     def divides(self, entry: Mapping[str, Any]) -> bool:
         """Whether the public n divides: one cell, and every record is known to be in it."""
-        return self.n is not None and not entry["cell"] and entry["column"] in self.complete
+        return self.n is not None and not self.selected and not entry["cell"] and entry["column"] in self.complete
 
 
 def possible_error(part: Single, entry: Mapping[str, Any], facts: Facts) -> Range | None:

@@ -147,7 +147,7 @@ def bootstrap_plan(
             remedy='guarantee="bootstrap-dp" asks for it; it is not differential privacy, and says whom it leaves out.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
-    _check_reach(opened, law, delta)
+    _check_reach(opened, law, delta, where=options.get("where"))
     _check_part(part)
     request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
     (statistic,) = request.statistics
@@ -203,12 +203,13 @@ def _option(sensitivity: object, statistic: Statistic, cells: int) -> tuple[Opti
     return choose_option(cells)
 
 
-def _check_reach(opened: OpenedSource, noise: str, delta: object) -> None:
+def _check_reach(opened: OpenedSource, noise: str, delta: object, where: object) -> None:
     findings = {
         "another relation": opened.protection.relation is not Relation.REPLACE_ONE,
         "a unit of several rows": opened.protection.unit != "row",
         "Gaussian noise": noise == "gaussian",
         "averaged Laplace noise": noise == "averaged-laplace",
+        "a condition on records": where is not None,
         "a delta": delta not in (None, 0, 0.0),
         "a source whose facts set a budget of differential privacy, and no ledger for bootstrap-dp": (
             opened.ledger is None and opened.facts is not None and opened.facts.budget is not None

@@ -177,6 +177,7 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
         target=str(facts.target),
         n=facts.n,
         missing=str(plan.request.missing),
+        where=plan.request.where,
         remarks=plan.notes() if choice.remark is None else (choice.remark, *plan.notes()),
         unit_value=_unit_of(item.design),
         known_total=float(facts.n) if exhaustive and facts.n is not None and cells.counted else None,
@@ -202,7 +203,7 @@ def _drawn(choice: Choice, opened: OpenedSource, noise: NoiseSource) -> Additive
 def _as_text(choice: Choice, made: _Made, certificate: Certificate) -> str:
     """Return what the ledger keeps: the noisy numbers alone, from which all the rest follows, and their price."""
     drawn, table = made.drawn, made.table
-    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "date")}
+    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "where", "date")}
     record = {
         "release": about,
         "table": {
