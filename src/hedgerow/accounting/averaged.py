@@ -26,6 +26,18 @@ with x, so the best event is an upper tail and δ(ε) = P(Z ≥ t − r) − e^�
 ratio exceeds ε. For fixed t the first term rises with r, so δ does: the farthest movement is the worst. The law is
 symmetric, so t → r − t exchanges the two neighbours, and one direction serves both. No loss exceeds r/scale: the curve
 ends there, at δ = 0. Two numbers with independent noise are two such pairs, composed.
+
+The price of a vector (proven; an upper bound, exact where one number alone moves)
+----------------------------------------------------------------------------------
+Numbers with independent noise move by s_1, s_2, … scales. Let G be the tail of the law on the line at scale 1. The best
+test that has a false alarm with probability α sees a movement of one number by s with probability
+β_s(α) = G(G⁻¹(α) − s), so β_t(β_s(α)) = β_{s+t}(α). Take any event of probability α before the movement and move the
+numbers one after the other, with all others as they are: each step raises the probability from whatever it is, α', to
+at most β_s(α'). After the last it is at most β_S(α), S = Σ s_i: the vector costs no more than one number moved by S.
+
+On a lattice of W steps a scale, moved by D steps, a number counts with s = (D + 2k)/W. A draw is ⌊W E⌋ − ⌊W E'⌋, E and
+E' exponential, so the sum X of k of them is less than k away from W Z, Z the sum on the line. Hence P(X ≥ t) ≥
+G((t + k)/W) and P(X ≥ t − D) ≤ G((t − D − k)/W): no upper tail, and so no event, is seen better than with β_s.
 """
 
 from __future__ import annotations
@@ -166,27 +178,17 @@ def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, le
     return Resampled(Curve(step, np.minimum(1.0, chords * ROUND_UP)), pure)
 
 
-def split_curve(draws: int, epsilon_each: float) -> Curve:
-    """Return the curve of `draws` independent randomised responses at `epsilon_each`: a binomial law of losses.
+def gathered_curve(draws: int, moved: float, steps: float) -> Curve:
+    """Return the curve of any vector of numbers on lattices, of which the movements add up to `moved` scales.
 
-    >>> bool(split_curve(1, 1.0).delta_upper(0.0) >= np.tanh(0.5))
+    `steps` is the sum of the lattice steps of all numbers that move, each in units of its scale.
+
+    >>> alone = moved_curve(SummedLaplace(3), 1.0, 1.0).curve
+    >>> bool(abs(gathered_curve(3, 1.0, 1e-6).delta_upper(0.5) / alone.delta_upper(0.5) - 1.0) < 1e-3)
     True
     """
-    from scipy.special import gammaln
-
-    total = draws * epsilon_each
-    if total > LOSS_CAP:
-        return Curve(1.0, np.ones(2))
-    won = np.arange(draws + 1.0)
-    log_ways = gammaln(draws + 1.0) - gammaln(won + 1.0) - gammaln(draws - won + 1.0)
-    mass = np.exp(log_ways + won * epsilon_each - draws * math.log1p(math.exp(epsilon_each)))
-    losses = (2.0 * won - draws) * epsilon_each
-    count = math.ceil(1000 * max(1.0, math.sqrt(draws / 100.0)))
-    step = total / count
-    grid = np.arange(count + 1) * step
-    delta = -np.expm1(np.minimum(grid[:, None] - losses, 0.0)) @ mass
-    delta[-1] = 0.0
-    return Curve(step, np.minimum(1.0, delta * (1.0 + 1e-10)))
+    farthest = moved + 2.0 * draws * steps
+    return moved_curve(SummedLaplace(draws), farthest, farthest).curve
 
 
 def twice(one: Curve) -> Curve:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.averaged import split_curve
+from hedgerow.accounting.averaged import gathered_curve
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
@@ -171,8 +171,7 @@ class JointMoments(Additive):
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the worst pair: a Gaussian one, or one of bounded loss; of averaged noise a curve below that bound.
 
-        Divide each movement, and the noise, into k parts, each of whole lattice steps: every part loses at most ε/k
-        and what the rounding of its steps adds, so k randomised responses of that loss dominate.
+        It is the curve of one number that makes the whole movement (`hedgerow.accounting.averaged`).
         """
         if self.law == "gaussian":
             return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
@@ -180,8 +179,8 @@ class JointMoments(Additive):
         if self.draws == 1:
             return (Pure(pure),)
         across = relation is Relation.REPLACE_ONE and self.layout.presence == "private" and self.layout.cells > 1
-        uneven = (2.0 if across else 1.0) * sum(1.0 / number.noise.width for number in self._listed())
-        return (Resampled(split_curve(self.draws, pure / self.draws + uneven), pure),)
+        steps = (2.0 if across else 1.0) * sum(1.0 / number.noise.width for number in self._listed())
+        return (Resampled(gathered_curve(self.draws, pure, steps), pure),)
 
     @property
     def names(self) -> tuple[str, ...]:

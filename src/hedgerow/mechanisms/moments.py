@@ -28,13 +28,8 @@ noise of scale W_i a draw. Which combination is the worst is not known, so
   box costs no more than that corner, whose coordinates are independent pairs, composed. The maximum over the boxes is a
   curve for all of them. They are 5 % of the range wide: finer ones saved at most 1.5 % of the noise in the releases
   that were tried. Of more than 64 draws it counts 64: further ones are post-processing;
-* divide each D_i into k whole numbers of one sign that differ by at most 1, and the sums in the same way, and let
-  release j carry the j-th parts and the j-th draws. Their total is what is released, so it costs no more than they do
-  together; release j loses at most ε_j ≤ Σ_i (|D_i|/k + 1)/W_i, so it is dominated by randomised response at that ε,
-  and the k of them by k independent such responses: a binomial law of losses. (Kairouz, Oh and Viswanath, 2015, show
-  that nothing cheaper holds for every mechanism that is pure.) This one is better far out, near the pure price.
-
-The sum of all ε_j is at most ε₀ = max Σ_i |D_i|/W_i, the pure price.
+* no combination costs more than one number that makes the whole movement ε₀ = max Σ_i |D_i|/W_i, the pure price
+  (`hedgerow.accounting.averaged`). This one is better far out, near the pure price.
 """
 
 from __future__ import annotations
@@ -48,7 +43,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.averaged import SummedLaw, moved_curve, split_curve, twice
+from hedgerow.accounting.averaged import SummedLaw, gathered_curve, moved_curve, twice
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, highest
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
@@ -419,11 +414,10 @@ def _averaged(mechanism: AveragedLaplaceMoments, relation: Relation) -> Resample
         one = highest([_composed(mechanism, box) for box in movements.one_sided])
         curves.append(twice(one) if across else one)
     covered = highest(curves)
-    # Every coordinate of every cell that moves may round its part up by one lattice step.
-    uneven = (2.0 if across else 1.0) * sum(1.0 / noise.width for noise in noises.values())
-    split = split_curve(mechanism.draws, pure / mechanism.draws + uneven)
+    steps = (2.0 if across else 1.0) * sum(1.0 / noise.width for noise in noises.values())
+    gathered = gathered_curve(mechanism.draws, pure, steps)
     at = np.arange(covered.delta.size, dtype=np.float64) * covered.step
-    return Resampled(Curve(covered.step, np.minimum(covered.delta, split.delta_upper(at))), pure)
+    return Resampled(Curve(covered.step, np.minimum(covered.delta, gathered.delta_upper(at))), pure)
 
 
 def _composed(mechanism: AveragedLaplaceMoments, box: Box) -> Curve:
