@@ -24,6 +24,7 @@ from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
+from hedgerow.release.answers import answered, check_expressions
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions, current_release, current_table
 from hedgerow.release.plan import Plan, planned
@@ -220,7 +221,12 @@ class Survey:
 
     @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
     def release(
-        self, statistics: Asked | Sequence[Asked], *, request_id: str | None = None, **options: Unpack[PlanOptions]
+        self,
+        statistics: Asked | Sequence[Asked],
+        *,
+        ask: Sequence[str] = (),
+        request_id: str | None = None,
+        **options: Unpack[PlanOptions],
     ) -> Release:
         """Release statistics with standard errors, intervals and one certificate for the whole call.
 
@@ -257,6 +263,9 @@ class Survey:
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional
             ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
+        ask : list of str
+            Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``, whose answers stand in
+            ``release.answers``, in the record and in the report, at no price; see `Release.ask`.
         request_id : str, optional
             With a ledger: the same request under the same id is answered from its record, at no further price.
 
@@ -275,6 +284,7 @@ class Survey:
         (2, True)
         """
         plan = self.plan(statistics, **options)
+        expressions = check_expressions(ask, plan)
         warn_about_delta(plan.request.budget.delta, self.n, frames=3)
         certificate = certificate_of(plan)
         spent = spend(
@@ -299,7 +309,7 @@ class Survey:
         )
         notes = (*spent.value.notes, *spent.notes)
         about = replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed)
-        return replace(about, notes=notes)
+        return answered(replace(about, notes=notes), expressions)
 
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:

@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | table | price | audit | verify | multicalibrate | apply | ledger | testset | demo |
-    schema | explain
+    init | plan | release | ask | table | price | audit | verify | multicalibrate | apply | ledger | testset |
+    demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 from hedgerow.cli.refusal import exit_code_of
 from hedgerow.cli.terminal import say
 from hedgerow.cli.verbs.apply import apply
+from hedgerow.cli.verbs.ask import ask
 from hedgerow.cli.verbs.audit import audit
 from hedgerow.cli.verbs.demo import demo
 from hedgerow.cli.verbs.explain import explain
@@ -71,6 +72,7 @@ app = typer.Typer(
 app.command()(init)
 app.command()(plan)
 app.command()(release)
+app.command()(ask)
 app.command()(table)
 app.command()(price)
 app.command()(audit)

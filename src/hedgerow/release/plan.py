@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
+from hedgerow.engines.query import CellLabels
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
@@ -72,6 +73,11 @@ class Plan:
     def cells(self) -> int:
         """How many cells each statistic has."""
         return math.prod(category.levels for category in self.request.by)
+
+    @property
+    def labels(self) -> CellLabels:
+        """The cells as {column: category}, in the order of the estimates."""
+        return CellLabels(self.request.by)
 
     @property
     def mechanism(self) -> Mechanism:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -51,6 +51,8 @@ class Release(Result):
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
     joint : tuple of dict
         The noisy joint moments from which estimates were read, as plain JSON data; see `joint_records`.
+    answers : dict
+        {expression: Estimate} of what was asked with the release; it is part of the record and of the report.
 
     The fields of `hedgerow.release.publication.result.Result` (source, relation, unit, target, n, missing, …) come with
     it, by name.
@@ -63,6 +65,7 @@ class Release(Result):
     asked: tuple[Statistic, ...] = ()
     identity: str = ""
     joint: tuple[dict[str, Any], ...] = ()
+    answers: dict[str, Estimate] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -160,6 +163,10 @@ class Release(Result):
         """
         return ask(expression, [self.estimates])
 
+    def answering(self, *expressions: str) -> Release:
+        """Return the release with the answers to expressions, for its record and its report (HG136, HG137, HG130)."""
+        return replace(self, answers=self.answers | {one: self.ask(one) for one in expressions})
+
     def covariance(self) -> Covariances:
         """Return the covariance matrix of all estimates, sampling and noise apart; NaN where it is not known."""
         return covariances(self.estimates)
@@ -203,9 +210,13 @@ class Release(Result):
         return {
             "release": self._facts(self.notes, self.reasons),
             "estimates": [estimate.to_dict(level) for estimate in self],
+            **({"asked": self._answers(level)} if self.answers else {}),
             **({"joint": list(self.joint)} if self.joint else {}),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
+
+    def _answers(self, level: float) -> list[dict[str, Any]]:
+        return [{"expression": text, **answer.to_dict(level)} for text, answer in self.answers.items()]
 
     def publication(self, title: str | None = None, *, level: float = 0.95) -> ReleasePublication:
         """Return what the formats read, with intervals at `level`."""
@@ -344,6 +355,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             notes=tuple(about["notes"]),
             backend=backend,
             joint=joint,
+            answers={str(one["expression"]): _estimate(one, None) for one in record.get("asked", ())},
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(

@@ -140,6 +140,7 @@ def release_document(
         opening=_opening(release, level, told),
         sections=(
             _estimates(release, level),
+            *_asked(release, level),
             _protected(certificate, curve, told),
             declared_facts(release, facts),
             _made(release, certificate, ledger_head),
@@ -168,6 +169,27 @@ def _estimates(release: Release, level: float) -> Section:
         blocks += estimates_figures(release, level)
     blocks.append(Items(covered(release), title="What the intervals are about"))
     return Section("estimates", "Estimates", tuple(blocks))
+
+
+def _asked(release: Release, level: float) -> tuple[Section, ...]:
+    """Return a section of what was asked of the estimates, where anything was."""
+    if not release.answers:
+        return ()
+    answers = tuple(release.answers.values())
+    resampled = any(answer.bootstrap_error for answer in answers)
+    rows = tuple((text, *_row(answer, level, resampled=resampled)[1:]) for text, answer in release.answers.items())
+    notes = tuple(dict.fromkeys(answer.note for answer in answers if answer.note))
+    table = Table(
+        caption="Expressions of the estimates above. The errors are those of the whole expression, with the "
+        "correlations of its terms.",
+        head=("expression", *_head(level, resampled=resampled)[1:]),
+        groups=(RowGroup(rows),),
+        numeric=True,
+        stacked=True,
+    )
+    remarks = (Items(notes),) if notes else ()
+    about = Items(covered(answers), title="What these intervals are about")
+    return (Section("asked", "Computed from the estimates", (table, *remarks, about)),)
 
 
 def _protected(certificate: Certificate | None, curve: Profile | None, told: Protection | None) -> Section:
@@ -290,9 +312,9 @@ def how_sure(release: Release, level: float) -> tuple[str, ...]:
     return tuple(said)
 
 
-def covered(release: Release) -> tuple[str, ...]:
+def covered(estimates: Sequence[Estimate]) -> tuple[str, ...]:
     """Return what each kind of interval is about, once each, as sentences."""
-    texts = dict.fromkeys(estimate.covers for estimate in release if estimate.covers)
+    texts = dict.fromkeys(estimate.covers for estimate in estimates if estimate.covers)
     return tuple(f"{text[0].upper()}{text[1:]}." for text in texts)
 
 
@@ -310,18 +332,22 @@ def estimates_table(release: Release, level: float) -> Table:
     Each row is rounded to two digits of its own standard error; a column for resampling is there where it is used.
     """
     resampled = any(estimate.bootstrap_error for estimate in release)
-    parts = ("sampling", *(("resampling",) if resampled else ()), "privacy noise")
     groups: dict[str, list[tuple[str, ...]]] = {}
     for estimate in release:
         groups.setdefault(named(estimate), []).append(_row(estimate, level, resampled=resampled))
     return Table(
         caption=f"Estimates with standard errors and {percent(level)} intervals. A standard error is the root of the "
         "sum of the squares of its parts.",
-        head=("cell", "estimate", "standard error", *parts, f"{percent(level)} interval", "reliable"),
+        head=_head(level, resampled=resampled),
         groups=tuple(RowGroup(tuple(rows), name) for name, rows in groups.items()),
         numeric=True,
         stacked=True,
     )
+
+
+def _head(level: float, *, resampled: bool) -> tuple[str, ...]:
+    parts = ("sampling", *(("resampling",) if resampled else ()), "privacy noise")
+    return ("cell", "estimate", "standard error", *parts, f"{percent(level)} interval", "reliable")
 
 
 def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:

@@ -34,6 +34,10 @@ def release(
     request: options.RequestName = None,
     ledger: options.LedgerPath = None,
     request_id: options.RequestId = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EXPR", help="Also compute an expression of the estimates; see `hedgerow ask`."),
+    ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write a report, CSV, JSON, certificate and pictures there.")
     ] = None,
@@ -65,7 +69,7 @@ def release(
         folder = stack.enter_context(prepared_folder(out, force=force, source=data)) if out is not None else None
 
         def spend() -> None:
-            result = survey.release(asked.statistics, request_id=request_id, **asked.options)
+            result = survey.release(asked.statistics, ask=ask or (), request_id=request_id, **asked.options)
             _deliver(result, folder, declared, level=level, as_json=as_json)
 
         spending(spend)

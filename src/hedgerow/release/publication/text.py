@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -181,9 +181,6 @@ def _paragraph(text: str, width: int = _WIDTH, *, keep: str = "") -> str:
     return filled.replace("\N{NO-BREAK SPACE}", " ")
 
 
-_LEFT = ("statistic", "cell")
-
-
 def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] | None = None) -> str:
     """Return the estimates as rows: statistic, cell, estimate, errors, interval, and true values where they are known.
 
@@ -206,21 +203,48 @@ def text_table(release: Result, *, level: float = 0.95, truths: Sequence[float] 
     >>> print(text_table(survey.count(epsilon=1.0)).splitlines()[0])
     statistic  cell  estimate  s.e.  sampling  privacy   95 % interval
     """
-    rows = [
-        _row(
-            estimate,
+    lines = _rows([(_named(one), one) for one in release], level, truths)
+    answers: Mapping[str, Estimate] = getattr(release, "answers", {})
+    if answers:
+        lines += ["", *_rows([(for_terminal(text), answer) for text, answer in answers.items()], level, asked=True)]
+    return "\n".join([*lines, "", *_remarks([*release, *answers.values()], level), f"Price: {release.price()}."])
+
+
+def answer_text(expression: str, answer: Estimate, *, level: float = 0.95) -> str:
+    """Return the answer to an expression as a row, with what its interval is about."""
+    row = _rows([(for_terminal(expression), answer)], level, asked=True)
+    return "\n".join([*row, "", *_remarks([answer], level)])
+
+
+def _rows(
+    named: Sequence[tuple[str, Estimate]], level: float, truths: Sequence[float] | None = None, *, asked: bool = False
+) -> list[str]:
+    """Return aligned lines, the head first; of answers the expression stands in place of statistic and cell."""
+    estimates = [one for _, one in named]
+    rows = []
+    for place, (name, one) in enumerate(named):
+        head = {"asked": name} if asked else {"statistic": name, "cell": _cell(one)}
+        numbers = _numbers_of(
+            one,
             level,
             None if truths is None else truths[place],
-            bootstrapped=any(other.n_resamples for other in release),
-            all_reliable=all(other.reliable for other in release),
+            bootstrapped=any(other.n_resamples for other in estimates),
+            all_reliable=all(other.reliable for other in estimates),
         )
-        for place, estimate in enumerate(release)
-    ]
-    lines = _aligned([list(rows[0]), *(list(row.values()) for row in rows)]) if rows else []
-    return "\n".join([*lines, "", *_remarks(release, level)])
+        rows.append(head | numbers)
+    left = 1 if asked else 2
+    return _aligned([list(rows[0]), *(list(row.values()) for row in rows)], left) if rows else []
 
 
-def _row(
+def _named(estimate: Estimate) -> str:
+    return for_terminal(estimate.statistic + (f" {estimate.column}" if estimate.column else ""))
+
+
+def _cell(estimate: Estimate) -> str:
+    return for_terminal(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all"
+
+
+def _numbers_of(
     estimate: Estimate, level: float, truth: float | None, *, bootstrapped: bool, all_reliable: bool
 ) -> dict[str, str]:
     error = estimate.standard_error
@@ -228,8 +252,6 @@ def _row(
     interval = estimate.confidence_interval(level)
     shown = interval if places is None else interval.outward(places)
     row = {
-        "statistic": for_terminal(estimate.statistic + (f" {estimate.column}" if estimate.column else "")),
-        "cell": for_terminal(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all",
         "estimate": _figure(estimate.estimate, places),
         "s.e.": _figure(error, places),
         "sampling": _figure(estimate.sampling_error, places),
@@ -245,9 +267,8 @@ def _row(
     return row if all_reliable else row | {"reliable": "yes" if estimate.reliable else "NO"}
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def _aligned(rows: list[list[str]], left: int) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = len(_LEFT)
     return [
         "  ".join(
             chain(
@@ -259,20 +280,19 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     ]
 
 
-def _remarks(release: Result, level: float) -> list[str]:
+def _remarks(estimates: Sequence[Estimate], level: float) -> list[str]:
     # The clause after the last semicolon says which errors are counted; it is said once where it is the same for all.
     targets: dict[str, list[str]] = {}
-    for covers in dict.fromkeys(estimate.covers for estimate in release):
+    for covers in dict.fromkeys(estimate.covers for estimate in estimates):
         target, _, counted = covers.rpartition("; ")
         targets.setdefault(counted if target else "", []).append(target or counted)
     said = "; ".join(", ".join(listed) + (f" ({counted})" if counted else "") for counted, listed in targets.items())
-    notes = dict.fromkeys(estimate.note for estimate in release if estimate.note)
+    notes = dict.fromkeys(estimate.note for estimate in estimates if estimate.note)
     return [
         _paragraph(
             for_terminal(f"In {percent(level, space=' ')} of such releases an interval covers its target: {said}.")
         ),
         *(_paragraph(for_terminal(note)) for note in notes),
-        f"Price: {release.price()}.",
     ]
 
 

@@ -33,7 +33,7 @@ from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHI
 from hedgerow.release.joint_record import Facts as JointFacts
 from hedgerow.release.joint_record import joint_values, noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
-from hedgerow.reports.verify.joint_estimates import contradictions_of_estimates
+from hedgerow.reports.verify.joint_estimates import contradictions_of_answers, contradictions_of_estimates
 from hedgerow.reports.verify.priced_errors import Facts, possible_error, same_worth
 
 
@@ -138,6 +138,7 @@ def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[
         yield from contradictions_of_noisy_numbers(record, certificate)
     else:
         yield from _Numbers(record, certificate).contradictions()
+        yield from contradictions_of_answers(record)
 
 
 def _is_date(text: str) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hedgerow.errors import ParameterError
+from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.release.result import release_from_record
 
 _CLOSE, _OF_ERROR = 1e-6, 1e-4
 _FUNCTIONS = {
@@ -46,6 +50,35 @@ def contradictions_of_estimates(
     for place, value in values.items():
         if not _follows(entries[place], value):
             yield "A number, its errors or its interval do not follow from the joint moments on record."
+
+
+def contradictions_of_answers(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where an expression on record does not have the answer that its estimates give."""
+    if "asked" not in record:
+        return
+    release = release_from_record(json.dumps({**record, "asked": []}))
+    for entry in record["asked"]:
+        try:
+            answer = release.ask(entry["expression"])
+        except ParameterError:
+            yield "An expression on record cannot be computed from its estimates."
+            continue
+        if not _is_answer(entry, answer):
+            yield "The answer to an expression on record does not follow from its estimates."
+
+
+def _is_answer(entry: Entry, answer: Estimate) -> bool:
+    """Whether an answer is that of its expression; with the tangent of a function of one's own, its estimate."""
+    if answer.standard_error is None or entry["standard_error"] is None:
+        return entry["standard_error"] is answer.standard_error is None
+    exact = answer.joint is None or answer.joint.is_exact
+    found = answer.to_dict(float(entry["confidence_interval"]["level"]))
+    names = ("estimate", "sampling_error", "bootstrap_error", "privacy_error") if exact else ("estimate",)
+    pairs = [(entry[name], found[name]) for name in names]
+    if exact:
+        pairs += zip(_ends(entry["confidence_interval"]), _ends(found["confidence_interval"]), strict=True)
+    room = _OF_ERROR * answer.standard_error
+    return all(math.isclose(stated, one, rel_tol=_CLOSE, abs_tol=room) for stated, one in pairs)
 
 
 def _of_its_columns(function: Entry, features: Sequence[str], entries: Sequence[Entry], places: Sequence[int]) -> bool:

@@ -1,0 +1,52 @@
+"""`hedgerow ask`: an expression of estimates that were released, from their records alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli import options
+from hedgerow.cli.terminal import say, say_json
+from hedgerow.errors import ParameterError
+
+
+def ask(
+    asked: Annotated[
+        list[str],
+        typer.Argument(metavar="RECORD… EXPRESSION", help="release.json or report.html of each; the expression."),
+    ],
+    *,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="The records are of different people, who are in one of them alone.")
+    ] = False,
+    level: options.Level = 0.95,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compute with released estimates: 'ratio(tax, income | sex=0) - ratio(tax, income | sex=1)'.
+
+    Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'.
+    """
+    from hedgerow.inference.estimate import parse_level
+    from hedgerow.release.ask import ask as answer_of
+    from hedgerow.release.publication.text import answer_text
+    from hedgerow.release.result import release_from_record
+    from hedgerow.reports.verify.verification import read_record
+
+    level = parse_level(level)
+    *paths, expression = asked
+    if not paths:
+        raise ParameterError(
+            "HG116",
+            rule="An expression is asked of one or several records.",
+            finding="Found one argument: a record, or an expression, is missing.",
+            remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
+        )
+    releases = [release_from_record(json.dumps(read_record(path))) for path in paths]
+    estimates = [[one.of_others() if independent else one for one in release] for release in releases]
+    answer = answer_of(expression, estimates)
+    if as_json:
+        say_json({"expression": expression, **answer.to_dict(level)})
+        return
+    say(answer_text(expression, answer, level=level))
