@@ -208,6 +208,7 @@ def _protected(certificate: Certificate | None, curve: Profile | None, told: Pro
                     ("The promise", told.promise),
                     ("In plain words", told.attack),
                     ("Price", f"{told.price}. Smaller is stronger; both are upper bounds."),
+                    *(("Also", line) for line in told.bounds),
                 )
             ),
             Table(
