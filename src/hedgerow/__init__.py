@@ -15,7 +15,7 @@ Each layer imports only from layers below it; modules on one line do not import 
     audit                                 attacks on every mechanism
     testing                               seeded noise for studies: not private, never certified
     survey                                `open`, and the methods of an opened source
-    tables | testset | multicalibration   tables to publish; scores on a test set; calibrated classifiers
+    tables | testset | multicalibration | find   tables; scores on a test set; calibrated classifiers; bounds found
     release                               plans, prices, reads data, adds noise, certifies, writes results
     statistics                            one file per statistic: features, function, limits, how users ask for it
     inference | ledger | engines          estimates from noisy tables; what was spent; histograms of any source

@@ -9,10 +9,10 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from hedgerow.clock import today
-from hedgerow.engines.source import Source, count_units, inferred_of, open_source
+from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.columns import Scalar
@@ -20,12 +20,15 @@ from hedgerow.facts.declared import Allowance, Facts, Protection, protection_of
 from hedgerow.facts.facts_nearby import naming_facts_nearby
 from hedgerow.facts.given import real
 from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.find.found import Bounds, Categories
+from hedgerow.find.search import BoundsSearch, CategoriesSearch, release_found
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.answers import answered, check_expressions
 from hedgerow.release.execute import certificate_of, run_reserved
+from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions, current_release, current_table
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.frame import BACKENDS
@@ -37,7 +40,6 @@ from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import Asked
 from hedgerow.statistics.sum import sum
-from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.release import release_table
 
@@ -146,7 +148,7 @@ class Survey:
 
     Attributes
     ----------
-    source : Source
+    source : ColumnSource
         Where histograms are counted.
     relation, unit, target
         Who is protected, and what intervals are about.
@@ -160,7 +162,7 @@ class Survey:
         Identifies this source within this process.
     """
 
-    source: Source
+    source: ColumnSource
     relation: Relation
     unit: str | UnitLimit
     target: Target
@@ -384,9 +386,95 @@ class Survey:
         """
         return self._table(count(), guarantee=guarantee, by=by, **options)
 
-    def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
+    @takes()
+    def find_bounds(
+        self, column: str, *, epsilon: float, share: float = 0.99, around: float = 0, request_id: str | None = None
+    ) -> Bounds:
+        """Find bounds that hold most values of a column, as a release of its own: ``.bounds`` is public.
+
+        Guarantee   ε-differential privacy (δ = 0) of everything in the result; its price adds to that of the releases
+        that use the bounds. Bounds from a codebook cost nothing, and are better where there are some.
+
+        Parameters
+        ----------
+        column : str
+            A numeric column; missing values are left out.
+        epsilon : float
+            The price.
+        share : float
+            The share of the values, 0.5 to 0.999, that the bounds are chosen to hold.
+        around : float
+            A public number near which values may lie: bounds are friendly numbers of steps away from it.
+        request_id : str, optional
+            As in `release`.
+
+        Raises
+        ------
+        HedgerowError
+            HG101, HG145, HG203, HG204; HG402 for units of several rows; HG704 where the facts list the statistics that
+            are allowed. Before the data are read nothing is spent.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> survey = open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> found = survey.find_bounds("age", epsilon=1.0)
+        >>> survey.mean("age", bounds=found.bounds, epsilon=1.0)[0].statistic
+        'mean'
+        """
+        made = release_found(
+            self._opened(),
+            lambda relation: BoundsSearch.of(column, relation, epsilon=epsilon, share=share, around=around),
+            request_id=request_id,
+        )
+        return cast("Bounds", made)
+
+    @takes()
+    def find_categories(
+        self, column: str, *, epsilon: float, delta: float | None = None, request_id: str | None = None
+    ) -> Categories:
+        """Find the values of a column that many records have, as a release of its own: ``.values`` are public.
+
+        Guarantee   (ε, δ)-differential privacy of everything in the result. A value that only one record has is shown
+        with a chance of at most δ; values that few records have are left out.
+
+        Parameters
+        ----------
+        column : str
+            Numbers, booleans or texts, compared as in `by`; missing values are left out.
+        epsilon, delta : float
+            The price; δ defaults to that of the facts' budget, else 1e-6, and must be positive.
+        request_id : str, optional
+            As in `release`.
+
+        Raises
+        ------
+        HedgerowError
+            HG101, HG102, HG111, HG203; HG401 at δ = 0; HG402 for units of several rows; HG704 where the facts list the
+            statistics that are allowed. Before the data are read nothing is spent.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> survey = open(pyarrow.table({"job": ["nurse", "clerk"] * 500}), relation="replace-one")
+        >>> found = survey.find_categories("job", epsilon=1.0)
+        >>> found.values, len(survey.count(by={"job": found.values}, epsilon=1.0))
+        (('clerk', 'nurse'), 2)
+        """
+        given = usual_delta(self.facts) if delta is None else delta
+        made = release_found(
+            self._opened(),
+            lambda relation: CategoriesSearch.of(column, relation, epsilon=epsilon, delta=given),
+            request_id=request_id,
+        )
+        return cast("Categories", made)
+
+    def _opened(self) -> OpenedSource:
         protection = Protection(self.relation, self.unit, self.target, self.overrides)
-        opened = OpenedSource(self.source, protection, self.facts, self.n, self.ledger, self._backend())
+        return OpenedSource(self.source, protection, self.facts, self.n, self.ledger, self._backend())
+
+    def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
+        opened = self._opened()
         if guarantee == "dp":
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:

@@ -135,7 +135,7 @@ def test_public_names_are_listed_and_exist() -> None:
     assert set(hedgerow.__all__) <= set(dir(hedgerow))
 
 
-PRODUCTS = ("survey.py", "tables", "multicalibration", "testset")
+PRODUCTS = ("survey.py", "tables", "multicalibration", "testset", "find")
 
 
 def steps_of_spending(text: str) -> list[str]:

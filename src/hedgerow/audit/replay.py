@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.trace import RecordedNoise, RecordedSource, SilentNoise, Trace, recording
 from hedgerow.engines.query import Query, SumsQuery
-from hedgerow.engines.source import Source, open_source
+from hedgerow.engines.source import ColumnSource, Source, open_source
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.joint_moments import JointMoments
@@ -96,7 +96,7 @@ def _person(rng: np.random.Generator, complete: bool) -> Person:
     return Person(value, groups[rng.integers(len(groups))], answers[rng.integers(len(answers))])
 
 
-def in_csv(people: tuple[Person, ...], folder: Path, name: str) -> Source:
+def in_csv(people: tuple[Person, ...], folder: Path, name: str) -> ColumnSource:
     """Open the people as a CSV file: works in the core install, and every value passes the text reader."""
     lines = ["value,group,works", *(",".join(_text(cell) for cell in _cells(person)) for person in people)]
     path = folder / f"{name}.csv"
@@ -104,7 +104,7 @@ def in_csv(people: tuple[Person, ...], folder: Path, name: str) -> Source:
     return open_source(path)
 
 
-def in_frame(people: tuple[Person, ...]) -> Source | None:
+def in_frame(people: tuple[Person, ...]) -> ColumnSource | None:
     """Open the people as an Arrow table; None where pyarrow is not installed."""
     if importlib.util.find_spec("pyarrow") is None:
         return None
@@ -311,14 +311,14 @@ def _exact_tables(plan: Plan, answers: Mapping[Any, Histogram | GridSums]) -> li
     ]
 
 
-def _opened(pair: Pair, folder: Path, *, csv: bool) -> tuple[Source, Source]:
+def _opened(pair: Pair, folder: Path, *, csv: bool) -> tuple[ColumnSource, ColumnSource]:
     frames = None if csv else (in_frame(pair.first), in_frame(pair.second))
     if frames is not None and frames[0] is not None and frames[1] is not None:
         return frames[0], frames[1]
     return in_csv(pair.first, folder, "first"), in_csv(pair.second, folder, "second")
 
 
-def _plan(source: Source, function: Function, relation: Relation) -> Plan | None:
+def _plan(source: ColumnSource, function: Function, relation: Relation) -> Plan | None:
     try:
         return Survey(source, relation, "row", Target.POPULATION).plan(function.statistic, **function.options)
     except HedgerowError:

@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | ask | table | price | audit | verify | multicalibrate | apply | ledger | testset |
-    demo | schema | explain
+    init | plan | release | ask | table | find | price | audit | verify | multicalibrate | apply | ledger |
+    testset | demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -27,6 +27,7 @@ from hedgerow.cli.verbs.ask import ask
 from hedgerow.cli.verbs.audit import audit
 from hedgerow.cli.verbs.demo import demo
 from hedgerow.cli.verbs.explain import explain
+from hedgerow.cli.verbs.find import find
 from hedgerow.cli.verbs.init import init
 from hedgerow.cli.verbs.ledger import ledger
 from hedgerow.cli.verbs.multicalibrate import multicalibrate
@@ -74,6 +75,7 @@ app.command()(plan)
 app.command()(release)
 app.command()(ask)
 app.command()(table)
+app.add_typer(find, name="find")
 app.command()(price)
 app.command()(audit)
 app.command()(verify)

@@ -8,7 +8,7 @@ what is in force for one survey: an argument of the call where it was given, els
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -206,6 +206,14 @@ class Facts:
     def column(self, name: str) -> ColumnFacts:
         """Return what is declared about a column; nothing where it is not there."""
         return self.columns.get(name, ColumnFacts())
+
+    def with_column(self, name: str, **facts: Any) -> Facts:
+        """Return these facts with some about a column added, or put in the place of others.
+
+        >>> Facts().with_column("age", bounds=(0, 100), source="codebook").column("age").bounds
+        (0, 100)
+        """
+        return replace(self, columns={**self.columns, name: replace(self.column(name), **facts)})
 
     @property
     def data_path(self) -> str | None:

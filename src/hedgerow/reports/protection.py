@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hedgerow.accounting.profile import Profile, attack_hits_upper, attack_success_upper
 from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.certificate import Certificate, bounds_in_words
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import JointMoments, Moments, parts_of
 
 FALSE_ALARMS = (0.01, 0.05, 0.1)
@@ -24,7 +24,10 @@ _NOT_COVERED = (
 )
 _PUBLIC_SIZE = "How many {} there are, and so whether a given person is among them: public under replace-one."
 _PUBLIC_CELLS = "Which cell each row belongs to, and how many rows each cell has: public, as was declared."
-_OUTSIDE = "Bounds, steps and categories were declared from outside the data, not read off it."
+_OUTSIDE = (
+    "Bounds, steps and categories were declared from outside the data, or found by a release with a price of its own; "
+    "none was read off the data."
+)
 _DRAWN = "What the record says is what ran, with noise that nobody saw: a record can be re-priced, not replayed."
 _ONE_ROW = "No person has more than one row: whoever has several is protected for each, not for all of them together."
 
@@ -39,8 +42,6 @@ class Protection:
         Whole sentences.
     price : str
         ε and δ, with a word on each.
-    bounds : tuple of str
-        μ and the lower bound on ε, or why there is none.
     assumptions : tuple of str
         Those of the certificate first, then those of every release.
     not_covered : tuple of str
@@ -55,7 +56,6 @@ class Protection:
     against: str
     promise: str
     price: str
-    bounds: tuple[str, ...]
     attack: str
     assumptions: tuple[str, ...]
     not_covered: tuple[str, ...]
@@ -85,7 +85,6 @@ def protection_of(certificate: Certificate, curve: Profile) -> Protection:
         against=_OPPONENT[0].upper() + _OPPONENT[1:] + ".",
         promise=_promise(certificate, differ),
         price=price_in_words(certificate),
-        bounds=bounds_in_words(certificate.further()),
         attack=f"Someone who knows every other record and {asked}, both equally likely (50\N{NO-BREAK SPACE}%), "
         f"guesses right at most {at_most_percent(success)} of the time after reading the release.",
         assumptions=(*certificate.assumptions, _OUTSIDE, _DRAWN, *((_ONE_ROW,) if single else ())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
@@ -141,9 +141,9 @@ def release_document(
         sections=(
             _estimates(release, level),
             *_asked(release, level),
-            _protected(certificate, curve, told),
+            protected_section(certificate, curve, told),
             declared_facts(release, facts),
-            _made(release, certificate, ledger_head),
+            record_section(release.reasons, certificate, ledger_head),
         ),
         record=release.to_dict(level),
     )
@@ -192,7 +192,8 @@ def _asked(release: Release, level: float) -> tuple[Section, ...]:
     return (Section("asked", "Computed from the estimates", (table, *remarks, about)),)
 
 
-def _protected(certificate: Certificate | None, curve: Profile | None, told: Protection | None) -> Section:
+def protected_section(certificate: Certificate | None, curve: Profile | None, told: Protection | None) -> Section:
+    """Return who is protected against what; without a certificate, that nobody is."""
     title = "Who is protected against what"
     if certificate is None or curve is None or told is None:
         return Section("protection", title, (Paragraph(_SIMULATED),))
@@ -208,7 +209,6 @@ def _protected(certificate: Certificate | None, curve: Profile | None, told: Pro
                     ("The promise", told.promise),
                     ("In plain words", told.attack),
                     ("Price", f"{told.price}. Smaller is stronger; both are upper bounds."),
-                    *(("Also", line) for line in told.bounds),
                 )
             ),
             Table(
@@ -246,11 +246,10 @@ def _curve_figure(certificate: Certificate, curve: Profile) -> tuple[Figure, ...
     )
 
 
-def _made(release: Release, certificate: Certificate | None, ledger_head: str | None) -> Section:
+def record_section(reasons: Mapping[str, str], certificate: Certificate | None, ledger_head: str | None) -> Section:
+    """Return how a result was made, by which methods and why, and how to check its record."""
     versions = ", ".join(f"{name} {found}" for name, found in certificate.versions.items()) if certificate else "–"
-    methods = tuple(
-        (f"Method: {method}", f"{reason[0].upper()}{reason[1:]}.") for method, reason in release.reasons.items()
-    )
+    methods = tuple((f"Method: {method}", f"{reason[0].upper()}{reason[1:]}.") for method, reason in reasons.items())
     check = (
         "This file holds the whole record as JSON, in the element of id “record”. hedgerow verify report.html prices "
         "the mechanism anew from it, off-line, and says whether the stated price holds."

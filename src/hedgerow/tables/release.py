@@ -6,10 +6,10 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
+from hedgerow.release.opened import OpenedSource
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.dp.release_table import protected_table
-from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import GUARANTEES, ProtectedTable
 
 

@@ -18,11 +18,11 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.laws import geometric_half_width
+from hedgerow.release.opened import OpenedSource
 from hedgerow.tables.bootstrap_dp import release as bootstrap_release
 from hedgerow.tables.bootstrap_dp.noise import choose_option, count_widths, draw, least_scale, total_widths
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
-from hedgerow.tables.opened import OpenedSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 BY = {"region": ["north", "south"], "kind": ["a", "b"]}

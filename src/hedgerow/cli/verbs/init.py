@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +11,7 @@ import typer
 
 from hedgerow.cli.terminal import say
 from hedgerow.errors import ParameterError
+from hedgerow.facts.written import toml_key, toml_text
 from hedgerow.formats import listed
 
 _HEAD = """\
@@ -80,18 +79,9 @@ def facts_template(path: str, columns: Iterable[str], *, table: str | None = Non
     >>> tomllib.loads(facts_template("people.csv", ["age", 'x"]\n[data']))["columns"]
     {'age': {}, 'x"]\n[data': {}}
     """
-    named = "" if table is None else f"table = {_quoted(table)}\n"
-    head = _HEAD.replace("@TABLE@\n", named + "\n").replace("@PATH@", _quoted(path))
-    return head + "".join(_COLUMN.replace("@NAME@", _key(name)) for name in columns) + _TAIL
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    # JSON's escapes are TOML's, but for one control character that JSON leaves as it is.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    named = "" if table is None else f"table = {toml_text(table)}\n"
+    head = _HEAD.replace("@TABLE@\n", named + "\n").replace("@PATH@", toml_text(path))
+    return head + "".join(_COLUMN.replace("@NAME@", toml_key(name)) for name in columns) + _TAIL
 
 
 def init(

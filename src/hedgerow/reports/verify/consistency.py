@@ -33,6 +33,7 @@ from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHI
 from hedgerow.release.joint_record import Facts as JointFacts
 from hedgerow.release.joint_record import joint_values, noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
+from hedgerow.reports.verify.found_record import contradictions_of_what_was_found
 from hedgerow.reports.verify.joint_estimates import contradictions_of_answers, contradictions_of_estimates
 from hedgerow.reports.verify.priced_errors import Facts, possible_error, same_worth
 
@@ -134,7 +135,9 @@ def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[
         yield "Its unit has several rows, and its mechanism was priced for one."
     if "table" in record and record["table"]["guarantee"] != "dp":
         yield "The table names another guarantee than the one that a certificate prices."
-    if "noisy" in record:
+    if "found" in record:
+        yield from contradictions_of_what_was_found(record["found"], certificate)
+    elif "noisy" in record:
         yield from contradictions_of_noisy_numbers(record, certificate)
     else:
         yield from _Numbers(record, certificate).contradictions()

@@ -11,11 +11,11 @@ from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
 from hedgerow.release.designs.design import LEFT_OUT
+from hedgerow.release.opened import OpenedSource
 from hedgerow.release.request import Context, Request, parse_request
 from hedgerow.statistics.statistic import Asked, Statistic
 from hedgerow.tables.bootstrap_dp.noise import choose_option
 from hedgerow.tables.dp.choice import MOST_CELLS, check_names
-from hedgerow.tables.opened import OpenedSource
 from hedgerow.version import __version__
 
 _FIXED = "D is the table that was read, n rows of it, and n is public"

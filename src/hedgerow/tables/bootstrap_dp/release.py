@@ -35,11 +35,11 @@ from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import apply_policy
+from hedgerow.release.opened import OpenedSource
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
-from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import ProtectedTable
 
 Floats = NDArray[np.float64]

@@ -28,12 +28,12 @@ from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.moments import MomentsDesign, noisy_moments_of
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
+from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
-from hedgerow.tables.opened import OpenedSource
 from hedgerow.tables.protected import ProtectedTable
 
 Floats = NDArray[np.float64]

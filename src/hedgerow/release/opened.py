@@ -1,11 +1,11 @@
-"""What a table needs of an opened survey: where to count, whom to protect, what is declared, where prices are kept."""
+"""What a table or a search needs of an opened survey: where to count, whom to protect, what is declared, the ledger."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import ColumnSource
 from hedgerow.facts.declared import Facts, Protection
 
 
@@ -15,7 +15,7 @@ class OpenedSource:
 
     Attributes
     ----------
-    source : Source
+    source : ColumnSource
         Where histograms are counted.
     protection : Protection
         Relation, unit and target in force.
@@ -29,7 +29,7 @@ class OpenedSource:
         The caller's own frame library.
     """
 
-    source: Source
+    source: ColumnSource
     protection: Protection
     facts: Facts | None
     n: int | None

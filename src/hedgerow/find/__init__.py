@@ -1,0 +1,1 @@
+"""Bounds and categories that nobody declared, found by releases of their own."""

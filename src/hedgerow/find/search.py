@@ -1,0 +1,246 @@
+"""Searches for bounds and categories that nobody declared: priced from public facts, then released like anything else.
+
+==================  ==================================================================================
+`BoundsSearch`      noisy counts of the cells of a public grid, pure; bounds are read off them
+`CategoriesSearch`  noisy counts of the values that occur, shown from a threshold on: ε and δ > 0
+==================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.clock import today
+from hedgerow.engines.query import ColumnQuery
+from hedgerow.engines.source import ColumnSource
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.columns import checked_column
+from hedgerow.facts.given import real, shown
+from hedgerow.facts.relation import Relation, UnitLimit
+from hedgerow.find.found import Bounds, Categories, Found, found_from_record
+from hedgerow.find.log_grid import LogGrid
+from hedgerow.find.narrowest import narrowest_bounds
+from hedgerow.mechanisms.certificate import Certificate, certify
+from hedgerow.mechanisms.counts import GeometricCounts
+from hedgerow.mechanisms.stable_categories import StableCategories
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.opened import OpenedSource
+from hedgerow.release.spend import Account, spend
+
+MOST_SHARE = 0.999
+
+
+class Search(Protocol):
+    """What is looked for, and the mechanism that looks: a description, made from public facts."""
+
+    @property
+    def found(self) -> type[Found]:
+        """What it returns."""
+        ...
+
+    @property
+    def column(self) -> str:
+        """Where it looks."""
+        ...
+
+    @property
+    def mechanism(self) -> GeometricCounts | StableCategories:
+        """What it draws."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """The δ of its price."""
+        ...
+
+    def request(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON data."""
+        ...
+
+    def check(self, source: ColumnSource) -> None:
+        """Refuse, before any value is read, a column that cannot be looked at."""
+        ...
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
+        """Count, add noise, and return the answer with its noisy counts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsSearch:
+    """A search for bounds that hold a share of a column's numbers."""
+
+    column: str
+    grid: LogGrid
+    share: float
+    mechanism: GeometricCounts
+    found: type[Found] = Bounds
+    delta: float = 0.0
+
+    @classmethod
+    def of(
+        cls, column: object, relation: Relation, *, epsilon: object, share: object = 0.99, around: object = 0
+    ) -> BoundsSearch:
+        """Return the search of least noise at a price (HG101, HG145, HG203).
+
+        >>> search = BoundsSearch.of("income", Relation.REPLACE_ONE, epsilon=0.1)
+        >>> round(search.mechanism.scale, 1), search.mechanism.cells
+        (20.0, 483)
+        """
+        part = real(share)
+        if part is None or not 0.5 <= part <= MOST_SHARE:
+            raise ParameterError(
+                "HG145",
+                rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
+                finding=f"Found {shown(share)}.",
+                remedy="0.99 is the default.",
+            )
+        grid = LogGrid.of(around)
+        budget = Budget(epsilon, 0.0)  # type: ignore[arg-type]  # checked there
+        made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
+        return cls(checked_column(column), grid, part, made.mechanism)
+
+    def request(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON data."""
+        return {"find": "bounds", "column": self.column, "share": self.share, "around": float(self.grid.around)}
+
+    def check(self, source: ColumnSource) -> None:
+        """Refuse a column that is not there, or is no number (HG203, HG204)."""
+        source.check(self.grid.query(self.column))
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
+        """Return the bounds, and the noisy count of each cell between the ends of the grid."""
+        histogram = source.histogram(self.grid.query(self.column))
+        counts = histogram.cell_sums() + histogram.missing
+        noisy = counts + noise.two_sided_geometric(self.mechanism.scale, counts.size)
+        bounds = narrowest_bounds(noisy, self.mechanism.scale, self.grid, self.share)
+        return {
+            "kind": Bounds.kind,
+            "column": self.column,
+            "share": self.share,
+            "around": float(self.grid.around),
+            "bounds": None if bounds is None else list(bounds),
+            "ends": list(self.grid.ends),
+            "noisy_counts": noisy.tolist(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CategoriesSearch:
+    """A search for the values of a column that many records have."""
+
+    column: str
+    mechanism: StableCategories
+    delta: float
+    found: type[Found] = Categories
+
+    @classmethod
+    def of(cls, column: object, relation: Relation, *, epsilon: object, delta: object) -> CategoriesSearch:
+        """Return the search of least noise at a price (HG101, HG102, HG203; HG401 at δ = 0).
+
+        >>> search = CategoriesSearch.of("occupation", Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
+        >>> round(search.mechanism.scale, 1), search.mechanism.threshold
+        (4.0, 54)
+        """
+        budget = Budget(epsilon, delta)  # type: ignore[arg-type]  # checked there
+        if budget.delta == 0.0:
+            raise UncertifiedError(
+                "HG401",
+                rule="Categories that nobody declared are found at a positive δ alone.",
+                finding="At δ = 0 no value may be shown that one record alone may have.",
+                remedy="Choose δ = 1e-6, say, or declare the categories.",
+            )
+
+        def build(precision: float) -> StableCategories:
+            return StableCategories.of_scale(1.0 / precision, budget.delta)
+
+        return cls(checked_column(column), least_noise(build, relation, budget).mechanism, budget.delta)
+
+    def request(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON data."""
+        return {"find": "categories", "column": self.column}
+
+    def check(self, source: ColumnSource) -> None:
+        """Refuse a column that is not there, or has no values to declare (HG111, HG203)."""
+        source.check_column(ColumnQuery(self.column))
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
+        """Return the values whose noisy counts reach the threshold, sorted, and those counts."""
+        occurring = source.values(ColumnQuery(self.column))
+        seen = self.mechanism.select(occurring.counts, noise)
+        kept = sorted((occurring.values[place], int(seen[place])) for place in np.flatnonzero(seen))
+        return {
+            "kind": Categories.kind,
+            "column": self.column,
+            "values": [value for value, _ in kept],
+            "noisy_counts": [count for _, count in kept],
+            "threshold": self.mechanism.threshold,
+        }
+
+
+def certificate_of_search(search: Search, facts: PublicFacts, notes: tuple[str, ...] = ()) -> Certificate:
+    """Return the certificate of a search. It depends on public facts alone."""
+    return certify(search.mechanism, facts.relation, unit=str(facts.unit), delta=search.delta, assumptions=notes)
+
+
+def checked_unit(unit: str | UnitLimit) -> str:
+    """Return the unit of one row, or refuse any other (HG402)."""
+    if isinstance(unit, UnitLimit):
+        raise UncertifiedError(
+            "HG402",
+            rule="A search for bounds or categories protects rows.",
+            finding=f"Found the unit {unit}.",
+            remedy="Bring the data to one row per unit first, or declare bounds and categories.",
+        )
+    return unit
+
+
+def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, request_id: str | None = None) -> Found:
+    """Release what a search finds. Guarantee: (ε, δ)-differential privacy of everything in it.
+
+    Parameters
+    ----------
+    opened : OpenedSource
+        The source and its public facts.
+    make : callable
+        Makes the search for a relation.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+
+    Raises
+    ------
+    HedgerowError
+        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+    """
+    protection = opened.protection
+    unit = checked_unit(protection.unit)
+    search = make(protection.relation)
+    if opened.facts is not None:
+        opened.facts.allow([f"find_{search.found.kind}"])
+    search.check(opened.source)
+    warn_about_delta(search.delta, opened.n, frames=4)
+    facts = PublicFacts(protection.relation, unit, protection.target, opened.n)
+    certificate = certificate_of_search(search, facts, protection.notes)
+    about = {"source": opened.source.name, **facts.record(), "missing": "drop"}
+
+    def run() -> Found:
+        drawn = search.draw(opened.source, SecureNoise())
+        return search.found(certificate=certificate, about={**about, "date": today()}, found=drawn)
+
+    spent = spend(
+        Account.of(opened.facts, opened.ledger, request_id),
+        certificate,
+        {**search.request(), **facts.record(), "certificate": certificate.to_dict()["mechanism"]},
+        run=run,
+        write=Found.to_json,
+        read=found_from_record,
+    )
+    return replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed)
