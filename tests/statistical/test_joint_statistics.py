@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import chi2
+from scipy.stats import beta, chi2, norm
 
 import hedgerow as hg
 from hedgerow.audit.replay import excess, replay_pair
@@ -124,6 +124,29 @@ def test_the_forecast_is_the_error_that_comes_out() -> None:
             found.append([one.standard_error or np.nan for one in draw_estimates(plan, answers, noise)])
         for one, error in zip(expected, np.mean(found, axis=0), strict=True):
             assert one.standard_error == pytest.approx(error, rel=0.05)
+
+
+def test_the_forecast_of_correlated_columns_needs_their_correlation() -> None:
+    """Two monotone functions of two normal numbers, as a forecast takes them to be; 40 releases."""
+    n, noise, rng = 3_000, SimulatedNoise(5), np.random.default_rng(6)
+
+    def drawn(size: int = n) -> pa.Table:
+        z = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], size)
+        return pa.table({"x": beta.ppf(norm.cdf(z[:, 0]), 2.0, 5.0), "y": 4.0 * beta.ppf(norm.cdf(z[:, 1]), 3.0, 3.0)})
+
+    bounds, many = {"x": (0.0, 1.0), "y": (0.0, 4.0)}, drawn(100_000)
+    x, y = (many[name].to_numpy() for name in "xy")
+    guess = {"x": {"mean": x.mean(), "sd": x.std()}, "y": {"mean": y.mean(), "sd": y.std()}}
+    told = guess | {"y": guess["y"] | {"correlation": {"x": float(np.corrcoef(x, y)[0, 1])}}}
+    asked = [hg.ratio("x", "y", bounds=bounds), hg.correlation("x", "y", bounds=bounds)]
+    plan = hg.open(drawn(), relation="replace-one").plan(asked, epsilon=3.0, missing="error-if-declared-complete")
+    found = []
+    for _ in range(40):
+        answers = read_histograms(plan, open_source(drawn()))
+        found.append([one.standard_error or np.nan for one in draw_estimates(plan, answers, noise)])
+    for one, other, error in zip(plan.forecast(told), plan.forecast(guess), np.mean(found, axis=0), strict=True):
+        assert one.standard_error == pytest.approx(error, rel=0.05)
+        assert other.standard_error != pytest.approx(error, rel=0.2)
 
 
 def standardised(relation: str, noise: str) -> np.ndarray[Any, Any]:

@@ -7,7 +7,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
 ``1,2``                shares, one per statistic
-``COL:sd=18,mean=45``  a guess: mean, sd, share, missing
+``COL:sd=18,mean=45``  a guess: mean, sd, share, missing, and correlation.COL with another column
 ``COL:0.5``            a target, split from the right
 =====================  ======================================================================================
 
@@ -112,13 +112,13 @@ def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:
     return found or None
 
 
-def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, float]]:
+def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return {column: {name: number}} of each ``COL:name=number,…`` (HG116); the names are checked by the forecast.
 
-    >>> parse_guess(["age:sd=18,mean=45", "time:utc:share=.5"])
-    {'age': {'sd': 18, 'mean': 45}, 'time:utc': {'share': 0.5}}
+    >>> parse_guess(["age:sd=18,mean=45,correlation.income=.3", "time:utc:share=.5"])
+    {'age': {'sd': 18, 'mean': 45, 'correlation': {'income': 0.3}}, 'time:utc': {'share': 0.5}}
     """
-    guesses: dict[str, dict[str, float]] = {}
+    guesses: dict[str, dict[str, Any]] = {}
     for text in texts:
         column, colon, listed = text.rpartition(":")
         pairs = [part.partition("=") for part in listed.split(",")]
@@ -130,8 +130,13 @@ def parse_guess(texts: Sequence[str]) -> dict[str, dict[str, float]]:
                 finding=f"Found {text!r}.",
                 remedy="For example --guess age:sd=18,mean=45, or --guess employed:share=0.6.",
             )
-        known = {name: number for name, number in numbers.items() if number is not None}
-        guesses[column] = guesses.get(column, {}) | known
+        known = guesses.setdefault(column, {})
+        for name, number in numbers.items():
+            kind, dot, other = name.partition(".")
+            if kind == "correlation" and dot:
+                known.setdefault(kind, {})[other] = number
+            else:
+                known[name] = number
     return guesses
 
 

@@ -85,15 +85,16 @@ class Plan:
         return Composition(()) if self.calibrated is None else self.calibrated.mechanism
 
     def forecast(
-        self, guess: Mapping[str, Mapping[str, float]] | None = None, *, n: int | None = None, level: float = 0.95
+        self, guess: Mapping[str, Mapping[str, Any]] | None = None, *, n: int | None = None, level: float = 0.95
     ) -> Forecast:
         """Return the errors that this release may be expected to have, for a guess made without the data.
 
         Parameters
         ----------
-        guess : {column: {"mean": …, "sd": …, "share": …, "missing": …}}, optional
-            What is not guessed is taken at its worst. With `where`, ``{"where": {"share": …}}`` guesses the share of
-            the records that are selected; without it no error is forecast but that of the noise.
+        guess : {column: {"mean": …, "sd": …, "share": …, "missing": …, "correlation": {other: …}}}, optional
+            What is not guessed is taken at its worst, and columns are taken to be independent. With `where`,
+            ``{"where": {"share": …}}`` guesses the share of the records that are selected; without it no error is
+            forecast but that of the noise.
         n : int, optional
             A guess of the number of records, under add-remove, where it is private.
         level : float

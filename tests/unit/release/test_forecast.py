@@ -13,7 +13,7 @@ import hedgerow as hg
 from hedgerow.facts.columns import Grid
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.release.forecast.forecast import ErrorTarget, epsilon_needed
-from hedgerow.release.forecast.guess import Guess, law_on_grid
+from hedgerow.release.forecast.guess import Guess, law_on_grid, typical_records
 from hedgerow.release.plan import Plan
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -135,6 +135,10 @@ def test_what_is_not_guessed_is_at_its_worst() -> None:
         {"age": {"sd": math.nan}},
         {"age": {"spread": 1}},
         {"age": {"missing": 2}},
+        {"age": {"correlation": 0.5}},
+        {"age": {"correlation": {"income": 1.5}}},
+        {"age": {"correlation": {"age": 0.5}}},
+        {"age": {"correlation": {"income": 0.5}}, "income": {"correlation": {"age": 0.4}}},
         {"age": 3},
         [1],
     ],
@@ -169,6 +173,46 @@ def test_the_law_of_a_guess_has_its_mean_and_spread() -> None:
     assert ends.tolist() == [0, 100] and probability.tolist() == [0.75, 0.25]
     index, _ = law_on_grid(grid, 30.0, 0.0, most=200)
     assert set(index.tolist()) == {30}
+
+
+def test_typical_records_have_the_guessed_laws_and_correlations() -> None:
+    laws = [
+        ("x", Grid.from_bounds("x", (0, 100)), (20.0, 15.0)),
+        ("y", Grid.from_bounds("y", (0, 1), 1), (0.7, math.sqrt(0.21))),
+        ("z", Grid.from_bounds("z", (-1, 1)), (0.2, 0.4)),
+    ]
+    told = {("x", "y"): 0.4, ("x", "z"): -0.6}
+    for wanted in (told, {}):
+        records = typical_records(laws, wanted)
+        found = np.corrcoef(records.T)
+        for i, j in ((0, 1), (0, 2)):
+            assert found[i, j] == pytest.approx(wanted.get((laws[i][0], laws[j][0]), 0.0), abs=0.02)
+        for place, (_, grid, (mean, sd)) in enumerate(laws):
+            low, high = grid.as_bounds()
+            values = low + (high - low) * records[:, place] / grid.steps
+            assert values.mean() == pytest.approx(mean, abs=0.02 * sd)
+            assert values.std() == pytest.approx(sd, rel=0.02)
+
+
+@pytest.mark.parametrize("told", [{("x", "y"): 0.9}, {("x", "z"): 0.9, ("y", "z"): -0.9, ("x", "y"): 0.3}])
+def test_correlations_that_the_laws_cannot_have_are_refused(told: dict[tuple[str, str], float]) -> None:
+    half = math.sqrt(0.09)
+    laws = [
+        ("x", Grid.from_bounds("x", (0, 1), 1), (0.1, half)),
+        ("y", Grid.from_bounds("y", (0, 1), 1), (0.9, half)),
+        ("z", Grid.from_bounds("z", (0, 1)), (0.5, 0.2)),
+    ]
+    with pytest.raises(hg.ParameterError, match="HG707"):
+        typical_records(laws, told)
+
+
+def test_a_statistic_of_several_totals_has_no_noise_of_one_total() -> None:
+    asked = hg.correlation("age", "hours", bounds={"age": (0, 100), "hours": (0, 80)})
+    table = pyarrow.table({"age": [30.0, 50.0] * 500, "hours": [10.0, 40.0] * 500})
+    plan = hg.open(table, relation="replace-one").plan([asked, hg.mean("age", bounds=(0, 100))], epsilon=1.0)
+    together, alone = plan.forecast(GUESS | {"hours": {"mean": 30, "sd": 12, "correlation": {"age": 0.4}}})
+    assert together.noise_sd is None and alone.noise_sd is not None
+    assert "correlation of age and hours 0.4" in together.guess
 
 
 def test_the_way_back_ends_on_the_side_that_meets_the_target() -> None:

@@ -47,7 +47,8 @@ def plan(
     guess: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COL:sd=S,mean=M", help="Guess of a column's sd and mean; without one, the worst case is planned."
+            metavar="COL:sd=S,mean=M",
+            help="Guess of a column's sd and mean, and correlation.COL=R; without one, the worst case is planned.",
         ),
     ] = None,
     target_se: Annotated[
@@ -136,7 +137,7 @@ def _needed(
     one: Requested,
     asked: dict[str, Any],
     targets: list[ErrorTarget],
-    guesses: dict[str, dict[str, float]],
+    guesses: dict[str, dict[str, Any]],
     n: int | None,
 ) -> float:
     from hedgerow.release.forecast.forecast import epsilon_needed

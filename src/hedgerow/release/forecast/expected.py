@@ -31,14 +31,13 @@ from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ReadCell, ResampledMean, ResampledSmooth
-from hedgerow.release.forecast.guess import law_on_grid
+from hedgerow.release.forecast.guess import Correlations, law_on_grid, typical_records
 
 Floats = NDArray[np.float64]
 _LAWS = 40_000
 _NODES = {"count": 3}
 _CHI_SQUARE_NODES = 5
-_RECORDS, _NOISES = 4096, 256
-_PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], dtype=np.float64)
+_NOISES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +130,18 @@ def expected_joint(
     *,
     records: float,
     level: float,
+    told: Correlations | None = None,
 ) -> Reading:
-    """Return the expected errors of a function of joint moments, each column beta with its (mean, sd), independent."""
+    """Return the expected errors of a function of joint moments.
+
+    Each column is beta with its (mean, sd); columns have the correlations `told`, or are independent.
+    """
     if not isinstance(mechanism, JointMoments):
         raise TypeError(f"{mechanism.type} releases no joint moments")
     joint = design.release.design
-    # One record each of many: a Kronecker sequence through the laws of the columns.
-    places = np.modf(np.arange(1, _RECORDS + 1)[:, None] * np.modf(np.sqrt(_PRIMES[: len(joint.values)]))[0])[0]
-    scaled = np.empty_like(places)
-    for column, value in enumerate(joint.values):
-        assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
-        index, probability = law_on_grid(value.grid, *moments[value.column], most=1025)
-        at = np.searchsorted(np.cumsum(probability), places[:, column])
-        scaled[:, column] = 2.0 * index[np.minimum(at, len(index) - 1)] / value.grid.steps - 1.0
+    laws = [(one.column, one.grid, moments[one.column]) for one in joint.values if isinstance(one, ValueOnGrid)]
+    steps = np.array([grid.steps for _, grid, _ in laws])
+    scaled = 2.0 * typical_records(laws, told or {}) / steps - 1.0
     each = mechanism.record_means(scaled)
     rng = np.random.default_rng(20)
     spread, law = mechanism.noise_sds(), mechanism.noise_law.name

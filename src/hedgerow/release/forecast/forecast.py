@@ -35,7 +35,7 @@ from hedgerow.release.forecast.expected import (
     mean_law,
     smooth_law,
 )
-from hedgerow.release.forecast.guess import Guess, parse_guesses
+from hedgerow.release.forecast.guess import Correlations, Guess, correlations, parse_guesses
 from hedgerow.statistics.count import Count
 from hedgerow.statistics.statistic import NamedGrid
 
@@ -57,9 +57,9 @@ class Expected:
     cells : int
     records : float or None
         Records in a cell, all cells taken to be equally large; None where nothing is known of their number.
-    noise_sd : float
+    noise_sd : float or None
         Standard deviation of the noise on the total that is released (on one replicate's, for a bootstrap), in the
-        column's unit.
+        column's unit; None where several totals make the statistic.
     sampling_error, bootstrap_error, privacy_error, standard_error : float or None
     half_width : float or None
         Half the expected length of the interval at `level`.
@@ -79,7 +79,7 @@ class Expected:
     n_resamples: int | None
     cells: int
     records: float | None
-    noise_sd: float
+    noise_sd: float | None
     sampling_error: float | None
     bootstrap_error: float | None
     privacy_error: float | None
@@ -130,7 +130,7 @@ def forecast(
     facts: PublicFacts,
     *,
     cells: int,
-    guess: Mapping[str, Mapping[str, float]] | None = None,
+    guess: Mapping[str, Mapping[str, Any]] | None = None,
     n: int | None = None,
     level: float = 0.95,
 ) -> Forecast:
@@ -279,11 +279,14 @@ def _joint(
     joint = design.release.design
     grids = [(value.column, value.grid) for value in joint.values if isinstance(value, ValueOnGrid)]
     pairs, _ = _laws(grids, guesses)
-    said = _laws(design.statistic.grids, guesses)[1]
-    return [(expected_joint(design, mechanism, pairs, records=records, level=level), said, None)]
+    told = correlations(guesses)
+    said = _laws(design.statistic.grids, guesses, told)[1]
+    return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
 
 
-def _laws(grids: Sequence[NamedGrid], guesses: Mapping[str, Guess]) -> tuple[dict[str, tuple[float, float]], str]:
+def _laws(
+    grids: Sequence[NamedGrid], guesses: Mapping[str, Guess], told: Correlations | None = None
+) -> tuple[dict[str, tuple[float, float]], str]:
     """Return the (mean, sd) of columns, and the same in words."""
     pairs, words = {}, []
     for column, grid in grids:
@@ -293,7 +296,12 @@ def _laws(grids: Sequence[NamedGrid], guesses: Mapping[str, Guess]) -> tuple[dic
         mean, sd = sorted(full.moments(column, grid), key=lambda pair: abs(pair[0] - grid.centre))[0]
         pairs[column] = (mean, sd)
         words.append(f"{column} beta with mean {mean:.4g}, sd {sd:.4g}" + " (assumed)" * (not guess.of_values))
-    return pairs, "; ".join(words) + (", independent" if len(words) > 1 else "")
+    related = [
+        f"correlation of {first} and {second} {number:.3g}"
+        for (first, second), number in (told or {}).items()
+        if first in pairs and second in pairs
+    ]
+    return pairs, "; ".join(words) + (", " + (", ".join(related) or "independent")) * (len(words) > 1)
 
 
 def _said(guess: Guess, mean: float, sd: float) -> str:
@@ -310,7 +318,7 @@ def _present(design: Design, guess: Guess) -> float:
     return 1.0 - guess.missing if dropped else 1.0
 
 
-def _noise_sd(design: Design, mechanism: Single) -> float:
+def _noise_sd(design: Design, mechanism: Single) -> float | None:
     """Return the noise on the released total, in the column's unit (of a bootstrap: of one replicate's)."""
     if isinstance(mechanism, Moments) and isinstance(design, MomentsDesign):
         low, high = design.statistic.grid.as_bounds()
@@ -318,7 +326,7 @@ def _noise_sd(design: Design, mechanism: Single) -> float:
         place = list(mechanism.noise.coordinates()).index("total")
         return float(mechanism.spread[place]) * unit
     if isinstance(mechanism, JointMoments) and isinstance(design, JointStatistic):
-        return design.noise_sd(mechanism)
+        return design.noise_sd(mechanism) if design.statistic.family == "moments" else None
     if isinstance(mechanism, ResampledGaussian) and isinstance(design, BootstrapDesign):
         resampled = design.resampled
         unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0

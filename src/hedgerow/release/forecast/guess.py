@@ -1,14 +1,15 @@
 """What is guessed about a column without its data, for a forecast; what is not guessed is taken at its worst.
 
-A mean and a standard deviation determine a forecast of means and sums. A user's own statistic needs a whole law: a beta
-distribution between the bounds with that mean and standard deviation, columns independent of each other.
+A mean and a standard deviation determine a forecast of means and sums. Other statistics need a whole law: a beta
+distribution between the bounds with that mean and standard deviation. Columns are independent of each other, or have
+the guessed correlations by a Gaussian copula: each is a monotone function of one of several normal numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,11 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.given import real
 
-_EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18}, "employed": {"share": 0.6}}.'
+_EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18, "correlation": {"income": 0.3}}, "employed": {"share": 0.6}}.'
+_RECORDS = 4096
+_PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], dtype=np.float64)
+_MOST = 0.99999
+Correlations = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +37,15 @@ class Guess:
         Of the records whose value is that of a proportion.
     missing : float
         The share of its values that are missing.
+    correlation : {column: number}
+        With other columns; 0 with those that are not named.
     """
 
     mean: float | None = None
     sd: float | None = None
     share: float | None = None
     missing: float = 0.0
+    correlation: Mapping[str, float] = field(default_factory=dict)
 
     def moments(self, column: str, grid: Grid) -> list[tuple[float, float]]:
         """Return [(mean, sd)]; if one is not guessed, several pairs, one of which gives the worst forecast.
@@ -92,13 +100,15 @@ def parse_guesses(guess: object) -> dict[str, Guess]:
     Examples
     --------
     >>> parse_guesses({"age": {"mean": 45, "sd": 18}})
-    {'age': Guess(mean=45.0, sd=18.0, share=None, missing=0.0)}
+    {'age': Guess(mean=45.0, sd=18.0, share=None, missing=0.0, correlation={})}
     """
     if guess is None:
         return {}
     if not isinstance(guess, Mapping):
         raise _impossible("A guess names columns.")
-    return {str(column): _parsed(str(column), given) for column, given in guess.items()}
+    parsed = {str(column): _parsed(str(column), given) for column, given in guess.items()}
+    correlations(parsed)
+    return parsed
 
 
 def _parsed(column: str, given: object) -> Guess:
@@ -109,13 +119,99 @@ def _parsed(column: str, given: object) -> Guess:
         raise _impossible(f"That of column {column!r} has something else than {', '.join(known)}.")
     numbers: dict[str, float] = {}
     for name, value in given.items():
-        number = real(value)
-        low = -math.inf if name == "mean" else 0.0
-        high = 1.0 if name in ("share", "missing") else math.inf
-        if number is None or not low <= number <= high:
-            raise _impossible(f"{name!r} of column {column!r} is out of its range.")
-        numbers[name] = number
-    return Guess(**numbers)
+        if name != "correlation":
+            low, high = -math.inf if name == "mean" else 0.0, 1.0 if name in ("share", "missing") else math.inf
+            numbers[name] = _number(column, name, value, (low, high))
+    listed = given.get("correlation", {})
+    if not isinstance(listed, Mapping):
+        raise _impossible(f"That of column {column!r} names no columns for its correlation.")
+    told = {str(other): _number(column, "correlation", value, (-1.0, 1.0)) for other, value in listed.items()}
+    return Guess(**numbers, correlation=told)
+
+
+def _number(column: str, name: str, value: object, limits: tuple[float, float]) -> float:
+    number = real(value)
+    if number is None or not limits[0] <= number <= limits[1]:
+        raise _impossible(f"{name!r} of column {column!r} is out of its range.")
+    return number
+
+
+def correlations(guesses: Mapping[str, Guess]) -> dict[tuple[str, str], float]:
+    """Return the guessed correlation of each pair of columns, names in order.
+
+    Raises
+    ------
+    ParameterError
+        HG707: a pair has two of them, or a column one with itself.
+
+    >>> correlations({"x": Guess(correlation={"a": 0.5})})
+    {('a', 'x'): 0.5}
+    """
+    found: dict[tuple[str, str], float] = {}
+    for column, guess in guesses.items():
+        for other, number in guess.correlation.items():
+            first, second = sorted((column, other))
+            if first == second or found.setdefault((first, second), number) != number:
+                raise _impossible(f"Columns {first!r} and {second!r} have no such correlation, or two of them.")
+    return found
+
+
+def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told: Correlations) -> NDArray[np.int64]:
+    """Return 4,096 records of grid indices, each column with the beta law of its (mean, sd): (records, columns).
+
+    A Kronecker sequence runs through the laws evenly. The correlation of two normal numbers that gives their columns
+    the guessed one is found by bisection.
+
+    Raises
+    ------
+    ParameterError
+        HG707: columns of these laws cannot have these correlations.
+    """
+    from scipy.special import ndtr, ndtri
+
+    names = [column for column, *_ in laws]
+    even = np.modf(np.arange(1, _RECORDS + 1)[:, None] * np.modf(np.sqrt(_PRIMES[: len(names)]))[0])[0]
+    indices = [law_on_grid(grid, *moments, most=1025) for _, grid, moments in laws]
+
+    def column(place: int, level: NDArray[np.float64]) -> NDArray[np.int64]:
+        index, probability = indices[place]
+        at = np.searchsorted(np.cumsum(probability), level)
+        return np.asarray(index[np.minimum(at, len(index) - 1)])
+
+    normal = ndtri(even)
+    matrix = np.eye(len(names))
+    for (first, second), wanted in told.items():
+        if first in names and second in names:
+            i, j = names.index(first), names.index(second)
+
+            def reached(mixed: float, i: int = i, j: int = j) -> float:
+                other = mixed * normal[:, i] + math.sqrt(1.0 - mixed**2) * normal[:, j]
+                return _correlation(column(i, even[:, i]), column(j, ndtr(other)))
+
+            matrix[i, j] = matrix[j, i] = _solved(reached, wanted)
+    if math.isnan(matrix.sum()) or np.linalg.eigvalsh(matrix)[0] < 1e-6:
+        raise _impossible(f"Columns {', '.join(names)} of these means and spreads cannot be so correlated.")
+    if (matrix != np.eye(len(names))).any():
+        even = ndtr(normal @ np.linalg.cholesky(matrix).T)
+    return np.stack([column(place, even[:, place]) for place in range(len(names))], axis=1)
+
+
+def _correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    spreads = float(first.std() * second.std())
+    return float(np.mean((first - first.mean()) * (second - second.mean()))) / spreads if spreads else 0.0
+
+
+def _solved(reached: Callable[[float], float], wanted: float) -> float:
+    """Return where a rising function is as wanted between ±1; NaN where it is nowhere."""
+    if wanted == 0.0:
+        return 0.0
+    low, high = -_MOST, _MOST
+    if not reached(low) - 0.005 <= wanted <= reached(high) + 0.005:
+        return math.nan
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if reached(middle) > wanted else (middle, high)
+    return 0.5 * (low + high)
 
 
 def law_on_grid(grid: Grid, mean: float, sd: float, *, most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -144,7 +240,7 @@ def law_on_grid(grid: Grid, mean: float, sd: float, *, most: int) -> tuple[NDArr
 def _impossible(finding: str) -> ParameterError:
     return ParameterError(
         "HG707",
-        rule="A guess gives each column numbers that are possible: mean, sd, share, missing.",
+        rule="A guess gives each column numbers that are possible: mean, sd, share, missing, and correlations.",
         finding=finding,
         remedy=_EXAMPLE,
         shell="For example --guess age:mean=45,sd=18, or --guess employed:share=0.6.",
