@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         UnknownKeywordError,
         VerificationError,
     )
+    from hedgerow.facts.columns import bands, column
     from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate, Interval
     from hedgerow.release.combine import combine
@@ -90,7 +91,9 @@ __all__ = [
     "UnknownKeywordError",
     "VerificationError",
     "__version__",
+    "bands",
     "bootstrap",
+    "column",
     "combine",
     "correlation",
     "count",
@@ -111,6 +114,7 @@ __all__ = [
 _HOMES = {
     "combine": "hedgerow.release.combine",
     "Release": "hedgerow.release.result",
+    "bands column": "hedgerow.facts.columns",
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate Interval": "hedgerow.inference.estimate",
     "Survey open": "hedgerow.survey",

@@ -5,6 +5,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 =====================  ======================================================================================
 ``COL``                a group whose categories the facts declare
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
+``COL=0..25..45``      bands between cut points, the last one closed
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
 ``1,2``                shares, one per statistic
 ``COL:sd=18,mean=45``  a guess: mean, sd, share, missing, and correlation.COL with another column
@@ -18,21 +19,24 @@ a value that is compared as text (every column of a CSV file) is compared as it 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Scalar
+from hedgerow.facts.columns import bands
 from hedgerow.statistics.entry import Number, parse_number, parse_value
 
 
-def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar] | None] | None:
+def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | None:
     """Return {column: [category, …]} of each ``COL=v1,v2``, None for a column alone; None where there is no group.
+
+    Where groups may be bands they are written by their cut points, ``COL=0..25..45``.
 
     Raises
     ------
     ParameterError
-        HG111 a column named twice, or with no categories after ``=``; HG116 a category that is empty.
+        HG111 a column named twice, or with no categories after ``=``; HG116 a category that is empty; HG133 cut points.
 
     Examples
     --------
@@ -40,8 +44,10 @@ def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar] | None] | None:
     {'sex': [0, 1], 'region': ['North, East', 'South']}
     >>> parse_by(["sex"])
     {'sex': None}
+    >>> parse_by(["age=0..25..45"], banded=True)
+    {'age': Bands(cuts=(0.0, 25.0, 45.0), labels=None)}
     """
-    groups: dict[str, list[Scalar] | None] = {}
+    groups: dict[str, Any] = {}
     for text in texts:
         column, equals, listed = text.partition("=")
         if not column or (equals and not listed.strip()):
@@ -55,6 +61,10 @@ def parse_by(texts: Sequence[str]) -> dict[str, list[Scalar] | None] | None:
             )
         if not equals:
             groups[column] = None
+            continue
+        cuts = [parse_number(cut.strip()) for cut in listed.split("..")]
+        if banded and len(cuts) > 1 and any(cut is not None for cut in cuts) and '"' not in listed:
+            groups[column] = bands(*(cut if cut is not None else math.nan for cut in cuts))
             continue
         values = [value.strip() for value in next(csv.reader([listed], skipinitialspace=True))]
         if not all(values):

@@ -35,7 +35,8 @@ Relation = Annotated[
 By = Annotated[
     _Texts,
     typer.Option(
-        metavar="COL[=v1,v2]", help="Group by a column; list all its categories, or declare them in the facts."
+        metavar="COL[=v1,v2]",
+        help="Group by a column; list its categories, or the cut points of bands (0..25..45), or use the facts.",
     ),
 ]
 Other = Annotated[bool | None, typer.Option("--other", help="Add a cell for all other categories.")]
@@ -181,7 +182,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
     if values["method"] is not None:
         old_name("--method", "--estimator and --noise")
-    values |= {"by": parse_by(values["by"] or ()), "share": parse_share(values["share"])}
+    values |= {"by": parse_by(values["by"] or (), banded=True), "share": parse_share(values["share"])}
     return with_estimator({name: value for name, value in values.items() if value is not None})
 
 

@@ -10,15 +10,16 @@ L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
-from hedgerow.facts.given import exact, plain, real, shown
+from hedgerow.facts.given import check_texts, exact, plain, real, shown
 from hedgerow.keywords import takes
 
 DEFAULT_STEPS = 1024
@@ -198,25 +199,98 @@ def column(expression: str, *, bounds: tuple[float, float] | None = None, step: 
 
 
 @dataclass(frozen=True, slots=True)
+class Bands:
+    """Bands of a numeric column between cut points, the last one closed: see `bands`."""
+
+    cuts: tuple[float, ...]
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What the cells are called.
+
+        >>> bands(0, 0.5, 1).values
+        ('[0, 0.5)', '[0.5, 1]')
+        """
+        ends = [f"{cut:.15g}" for cut in self.cuts]
+        closed = [")"] * (len(ends) - 2) + ["]"]
+        return tuple(f"[{low}, {high}{end}" for low, high, end in zip(ends, ends[1:], closed, strict=False))
+
+
+def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
+    """Return bands of a numeric column to group by: each holds its lower cut point, the last one the upper one too.
+
+    Parameters
+    ----------
+    *cuts : float
+        Two or more, in rising order. Values outside, and missing ones, are left out or fall under ``other``.
+    labels : list of str, optional
+        What to show beside the bands in every output, one a band.
+
+    Raises
+    ------
+    ParameterError
+        HG133: fewer than two cut points, one that is no number, or not in rising order; HG111 for labels.
+
+    Examples
+    --------
+    >>> bands(0, 25, 45, 65, 120)
+    Bands(cuts=(0.0, 25.0, 45.0, 65.0, 120.0), labels=None)
+    """
+    exactly = [exact(cut) for cut in cuts]
+    numbers = [float(cut) for cut in exactly if cut is not None and abs(cut) <= LARGEST]
+    rising = all(low < high for low, high in pairwise(numbers))
+    if len(numbers) < 2 or len(numbers) < len(cuts) or not rising:
+        raise ParameterError(
+            "HG133",
+            rule="Bands have two cut points or more, numbers of at most 1e15 in size, each above the one before.",
+            finding=f"Found {shown(list(cuts))[1:-1] or 'none'}.",
+            remedy="For example hg.bands(0, 25, 45, 65, 120).",
+            shell="For example --by age=0..25..45..65..120.",
+        )
+    made = Bands(tuple(numbers))
+    if len(set(made.values)) < len(made.values):
+        raise ParameterError("HG133", rule="Cut points differ in their first 15 digits.", finding="Two do not.")
+    return made if labels is None else replace(made, labels=_labels("bands", made.values, labels))
+
+
+@dataclass(frozen=True, slots=True)
 class Category:
-    """The declared values of one column, in the order in which cells are released.
+    """The declared values of one column, or its bands, in the order in which cells are released.
 
     ``other=True`` adds a cell for the rest; otherwise rows with another value are left out of every cell.
 
+    Attributes
+    ----------
+    values : tuple
+        What the cells are called: of bands, their texts.
+    names : tuple of str
+        Labels that are shown in place of the values, one each; none where there are none.
+    edges : tuple of float
+        The cut points of bands; none where values are declared.
+
     >>> Category.declared("sex", [0, 1]).levels
     2
+    >>> Category.declared("sex", {0: "men", 1: "women"}).labels
+    {0: 'men', 1: 'women'}
     """
 
     column: str
     values: tuple[Scalar, ...]
     other: bool = False
+    names: tuple[str, ...] = ()
     edges: tuple[float, ...] = ()
     shown: ClassVar[bool] = True
 
     @classmethod
     def declared(cls, column: object, values: object, *, other: bool = False) -> Category:
-        """Check a declared list of categories (HG111)."""
+        """Check a declared list of categories, a mapping from categories to labels, or bands (HG111)."""
         name = checked_column(column)
+        if isinstance(values, Bands):
+            return cls(name, values.values, bool(other), values.labels or (), values.cuts)
+        if isinstance(values, Mapping):
+            plainly = cls.declared(name, list(values), other=other)
+            return replace(plainly, names=_labels(name, plainly.values, list(values.values())))
         several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
         listed = _in_order(values) if several else None  # type: ignore[arg-type]  # iterable, as just seen
         if not listed or any(not _is_scalar(value) for value in listed):
@@ -248,6 +322,16 @@ class Category:
         return (self.column,)
 
     @property
+    def labels(self) -> dict[Scalar, str]:
+        """The label of each value that has one."""
+        return dict(zip(self.values, self.names, strict=False))
+
+    def public_record(self) -> list[Any]:
+        """Return it as plain JSON data, by which a repeated request is recognised."""
+        declared: list[Any] = [str(self.column), list(self.values), self.other]
+        return declared + ([list(self.edges)] if self.edges else [])
+
+    @property
     def levels(self) -> int:
         """How many cells this column alone makes."""
         return len(self.values) + self.other
@@ -277,6 +361,16 @@ class Selection(Category):
         condition = parse_condition(text)
         return cls("", (str(text).strip(),), condition=condition)
 
+    def renamed(self, name: Callable[[str], str]) -> Selection:
+        """Return it with other names of columns."""
+
+        def named(condition: Condition) -> Condition:
+            if isinstance(condition, Comparison):
+                return replace(condition, column=name(condition.column))
+            return replace(condition, parts=tuple(named(part) for part in condition.parts))
+
+        return self if self.condition is None else replace(self, condition=named(self.condition))
+
     @property
     def text(self) -> str:
         """The condition as it was written."""
@@ -291,6 +385,21 @@ class Selection(Category):
     def columns(self) -> tuple[str, ...]:
         """The columns that are compared."""
         return tuple(one.column for one in self.comparisons)
+
+
+def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tuple[str, ...]:
+    listed = list(labels) if not isinstance(labels, str) else []
+    texts = [str(one).strip() for one in listed if isinstance(one, str) and one.strip()]
+    if len(texts) < len(listed) or len(texts) != len(values) or len(set(texts)) < len(texts):
+        raise ParameterError(
+            "HG111",
+            rule="A label is a text that is not empty, and each category has one of its own.",
+            finding=f"Those of {shown(name)} are not.",
+            remedy='For example by={"sex": {0: "men", 1: "women"}}.',
+            shell='For example labels = ["men", "women"] beside the categories in the facts.',
+        )
+    check_texts(texts, "A label")
+    return tuple(texts)
 
 
 def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:

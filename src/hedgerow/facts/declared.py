@@ -15,7 +15,8 @@ from typing import Any
 
 from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column, parse_missing
+from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, bands, checked_column, parse_missing
+from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import shown
 from hedgerow.facts.kinds import kinds
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
@@ -42,6 +43,12 @@ class ColumnFacts:
         Grid step; must divide high − low exactly.
     categories : tuple or None
         The values that make cells.
+    bands : tuple or None
+        Cut points that make cells of a numeric column, in place of categories: see `hedgerow.bands`.
+    labels : tuple or None
+        What is shown beside categories or bands, one each.
+    expression : str or None
+        Arithmetic on other columns, for a column that is computed: see `hedgerow.column`.
     other : bool
         Whether the rest makes a cell too.
     missing : Missing or None
@@ -52,7 +59,8 @@ class ColumnFacts:
     Raises
     ------
     ParameterError
-        HG104 to HG107 for bounds and step, HG111 for categories, HG114 for the missing policy.
+        HG104 to HG107 for bounds and step, HG111 for categories and labels, HG114 for the missing policy, HG132 for
+        an expression, HG133 for bands.
 
     Examples
     --------
@@ -66,21 +74,35 @@ class ColumnFacts:
     other: bool = False
     missing: Missing | None = None
     source: str | None = None
+    bands: tuple[float, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    expression: str | None = None
 
     def __post_init__(self) -> None:
         if self.missing is not None:
             object.__setattr__(self, "missing", parse_missing(self.missing))
-        for name in ("bounds", "categories"):
+        for name in ("bounds", "categories", "bands", "labels"):
             value = getattr(self, name)
             if isinstance(value, Sequence) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
+
+    @property
+    def groups(self) -> tuple[Scalar, ...] | Mapping[Scalar, str] | Bands | None:
+        """What `Category.declared` takes: categories, with their labels, or bands."""
+        if self.bands is not None:
+            return bands(*self.bands, labels=self.labels)
+        if self.labels is None or self.categories is None or len(self.labels) != len(self.categories):
+            return self.categories if self.labels is None else {}
+        return dict(zip(self.categories, self.labels, strict=True))
 
     def checked(self, column: str) -> ColumnFacts:
         """Return self if its parts agree; an error names `column`."""
         if self.bounds is not None or self.step is not None:
             Grid.from_bounds(column, self.bounds, self.step)
-        if self.categories is not None or self.other:
-            Category.declared(column, self.categories, other=self.other)
+        if self.groups is not None or self.other or self.labels is not None:
+            Category.declared(column, self.groups, other=self.other)
+        if self.expression is not None:
+            DerivedColumn.named(column, self.expression)
         if self.missing is Missing.MIDPOINT and self.bounds is None:
             raise ParameterError(
                 "HG114",
@@ -214,6 +236,11 @@ class Facts:
         (0, 100)
         """
         return replace(self, columns={**self.columns, name: replace(self.column(name), **facts)})
+
+    def computed(self, name: str) -> str:
+        """Return a column by its name: with the expression that the facts declare for it, if they do."""
+        text = self.column(name).expression
+        return name if text is None or isinstance(name, DerivedColumn) else DerivedColumn.named(name, text)
 
     @property
     def data_path(self) -> str | None:

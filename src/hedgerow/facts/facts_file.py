@@ -88,6 +88,13 @@ class Column(_Part):
     )
     step: Number | None = Field(None, gt=0, description="Grid step; divides high − low exactly.")
     categories: list[Value] | None = Field(None, min_length=1, description="The values that make cells.")
+    bands: list[Number] | None = Field(
+        None, min_length=2, description="Cut points of bands that make cells, in place of categories."
+    )
+    labels: list[Text] | None = Field(None, min_length=1, description="What to show beside categories or bands.")
+    expression: Text | None = Field(
+        None, min_length=1, description="Arithmetic on other columns, for a column that is computed."
+    )
     other: bool = Field(False, description="Whether the rest makes a cell too.")
     missing: Policy | None = Field(None, description="What a missing value counts as; drop where left out.")
     source: Text | None = Field(None, description='Where this is known from, e.g. "codebook p. 12".')
@@ -235,6 +242,9 @@ def _column(column: Column) -> dict[str, Any]:
         "bounds": column.bounds,
         "step": column.step,
         "categories": column.categories,
+        "bands": column.bands,
+        "labels": column.labels,
+        "expression": column.expression,
         "other": column.other,
         "missing": column.missing,
         "source": column.source or None,

@@ -229,6 +229,8 @@ class Estimate(Operators):
     replicates : tuple of float or None
         The noisy replicates behind a bootstrap's estimate, in the column's unit; None for any other method, and where
         the noise swamps the cell. They were paid for with the estimate: drawing or combining them costs nothing more.
+    labels : mapping
+        {column: label} of the categories of the cell that have labels.
     """
 
     statistic: str
@@ -245,6 +247,7 @@ class Estimate(Operators):
     covers: str
     basis: IntervalBasis = field(repr=False, compare=False)
     replicates: tuple[float, ...] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cell", MappingProxyType(dict(self.cell)))
@@ -295,6 +298,7 @@ class Estimate(Operators):
             "statistic": self.statistic,
             "column": self.column,
             "cell": dict(self.cell),
+            **({"labels": dict(self.labels)} if self.labels else {}),
             "estimate": self.estimate,
             "standard_error": self.standard_error,
             "sampling_error": self.sampling_error,
@@ -401,8 +405,17 @@ class Estimate(Operators):
         if self.is_computed:
             return self.statistic
         name = self.statistic if self.column is None else f"{self.statistic} of {self.column}"
-        where = ", ".join(f"{column}={value}" for column, value in self.cell.items())
+        where = self.cell_in_words()
         return f"{name} ({where})" if where else name
+
+    def cell_in_words(self) -> str:
+        """Return the cell, by the labels of its categories where they have some: ``sex=women``."""
+        return ", ".join(f"{column}={self.labels.get(column, value)}" for column, value in self.cell.items())
+
+    def labelled(self, labels: Mapping[str, Mapping[Any, str]]) -> Estimate:
+        """Return it with the labels of its cell, given by column and value."""
+        own = {column: labels[column].get(value) for column, value in self.cell.items() if column in labels}
+        return replace(self, labels={column: label for column, label in own.items() if label is not None})
 
     def __repr__(self) -> str:
         return f"<Estimate {self}>"

@@ -54,6 +54,7 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
         statistic=first.statistic,
         column=first.column,
         cell=first.cell,
+        labels=first.labels,
         estimate=min(max(value, low), high),
         sampling_error=sampling,
         bootstrap_error=bootstrap,

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Scalar
+from hedgerow.facts.columns import Bands, Scalar
 
-By = Mapping[str, Sequence[Scalar] | None] | Sequence[str]
+By = Mapping[str, Sequence[Scalar] | Mapping[Scalar, str] | Bands | None] | Sequence[str]
 ESTIMATORS = ("auto", "moments", "bootstrap")
 # What the old method="gaussian" asked for: Gaussian noise, and no second moment beside a total. No call names it.
 PLAIN = "old method gaussian"

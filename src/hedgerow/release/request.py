@@ -9,8 +9,9 @@ from typing import Any, Unpack
 
 from hedgerow.errors import FactsError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.columns import Category, Missing, Selection, parse_missing
+from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_missing
 from hedgerow.facts.declared import Facts
+from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import kind_of, real, shown, whole
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import takes
@@ -67,6 +68,20 @@ class Request:
         return next((one.text for one in self.by if isinstance(one, Selection)), None)
 
     @property
+    def derived(self) -> dict[str, str]:
+        """The expressions of the columns that are computed, by their names."""
+        named = [column for one in self.statistics for column, _ in one.grids] + [
+            column for one in self.statistics for column in one.columns
+        ]
+        named += [column for category in self.by for column in category.columns]
+        return {str(one): one.text for one in named if isinstance(one, DerivedColumn)}
+
+    @property
+    def labels(self) -> dict[str, dict[Scalar, str]]:
+        """The labels of the categories that have some, by column and value."""
+        return {str(one.column): one.labels for one in self.groups if one.names}
+
+    @property
     def groups(self) -> tuple[Category, ...]:
         """The categories that cells show."""
         return tuple(one for one in self.by if one.shown)
@@ -99,8 +114,9 @@ class Request:
         usual = {"moments": "gaussian"}.get(self.estimator, "auto")
         named = self.estimator in ("moments", "bootstrap") and self.noise not in ("auto", usual)
         return {
-            "by": [[category.column, list(category.values), category.other] for category in self.groups],
+            "by": [category.public_record() for category in self.groups],
             **({} if self.where is None else {"where": self.where}),
+            **({"derived": self.derived} if self.derived else {}),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "method": self.method,
@@ -162,7 +178,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     groups = _groups(options.get("by"), options.get("other"), resolver, about.most_cells)
     return Request(
         resolved,
-        (*groups, *_selected(options.get("where"), about)),
+        (*groups, *_selected(options.get("where"), about, resolver)),
         budget,
         estimator,
         noise,
@@ -309,7 +325,7 @@ def _found(statistics: object, listed: Sequence[object]) -> str:
     return "Found none." if statistics is None or isinstance(statistics, Sequence) else f"Found {kind_of(statistics)}."
 
 
-def _selected(where: object, about: Context) -> tuple[Selection, ...]:
+def _selected(where: object, about: Context, resolver: Resolver) -> tuple[Selection, ...]:
     """Return the selection of a condition, none where there is none (HG131; HG410 beside public membership)."""
     if where is None:
         return ()
@@ -320,7 +336,7 @@ def _selected(where: object, about: Context) -> tuple[Selection, ...]:
             finding="Records are selected by `where`, and which of them are is private.",
             remedy="Leave `where` out, or take another sensitivity.",
         )
-    return (Selection.of(where),)
+    return (resolver.selection(where),)
 
 
 def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tuple[Category, ...]:

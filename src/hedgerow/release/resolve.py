@@ -6,13 +6,16 @@ that the call overrides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hedgerow.errors import FactsError, ParameterError
-from hedgerow.facts.columns import Category, Grid, Missing, Scalar, checked_column
+from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
+from hedgerow.facts.expression import DerivedColumn
 from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
+
+Values = Iterable[Scalar] | Mapping[Scalar, str] | Bands
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,16 @@ class Resolver:
         """
         self.facts.allow([asked.kind])
         if isinstance(asked, NeedsBounds):
-            return asked.build([(column, self._grid(asked, column)) for column in asked.columns])
+            return asked.build([(self.facts.computed(column), self._grid(asked, column)) for column in asked.columns])
+        asked = asked.renamed(self.facts.computed)
         for column, grid in asked.grids:
             self._compare(column, grid)
         return asked
+
+    def selection(self, where: object) -> Selection:
+        """Return the records that a condition selects; columns that the facts compute are computed (HG131)."""
+        found = Selection.of(where)
+        return found.renamed(self.facts.computed)
 
     def groups(self, by: object, other: bool | None) -> tuple[Category, ...] | None:
         """Return the categories of each group; None where `by` is no list of names and no mapping.
@@ -88,6 +97,11 @@ class Resolver:
 
     def _grid(self, asked: NeedsBounds, column: str) -> Grid:
         fact = self.facts.column(column)
+        if isinstance(column, DerivedColumn) and column.bounds is not None:
+            # Declared with the column, in this call.
+            step = column.step if asked.step is None else asked.step
+            grid = Grid.from_bounds(column, column.bounds, step)
+            return grid if step is not None or asked.steps is None else replace(grid, steps=asked.steps)
         if fact.bounds is None:
             raise ParameterError(
                 "HG104",
@@ -121,10 +135,10 @@ class Resolver:
         else:
             self._sourced("bounds", column)
 
-    def _category(self, column: str, values: Iterable[Scalar] | None, other: bool | None) -> Category:
+    def _category(self, column: str, values: Values | None, other: bool | None) -> Category:
         fact = self.facts.column(column)
         if values is None:
-            if fact.categories is None:
+            if fact.groups is None:
                 raise ParameterError(
                     "HG111",
                     rule="Categories of a group are declared, never read off the data.",
@@ -133,12 +147,15 @@ class Resolver:
                     facts_help=True,
                 )
             self._sourced("categories", column)
-            return Category.declared(column, fact.categories, other=fact.other if other is None else other)
-        made = Category.declared(column, values, other=bool(other))
-        if fact.categories is not None and (made.values, made.other) != (fact.categories, fact.other):
-            self._note(f"categories of column {column}: those of this call, not those of the facts")
-        elif fact.categories is not None:
-            self._sourced("categories", column)
+            name = self.facts.computed(column)
+            return Category.declared(name, fact.groups, other=fact.other if other is None else other)
+        made = Category.declared(self.facts.computed(column), values, other=bool(other))
+        if fact.groups is not None:
+            declared = Category.declared(column, fact.groups, other=fact.other)
+            if (made.values, made.other, made.edges) != (declared.values, declared.other, declared.edges):
+                self._note(f"categories of column {column}: those of this call, not those of the facts")
+            else:
+                self._sourced("categories", column)
         return made
 
     def _sourced(self, what: str, column: str) -> None:
@@ -150,7 +167,7 @@ class Resolver:
             self.notes.append(text)
 
 
-def declared_groups(by: object) -> list[tuple[str, Iterable[Scalar] | None]] | None:
+def declared_groups(by: object) -> list[tuple[str, Values | None]] | None:
     """Return (column, categories) of each group, None for categories that the facts must give.
 
     >>> declared_groups(["sex", "region"]), declared_groups({"sex": [0, 1]})

@@ -81,13 +81,15 @@ class Release(Result):
     ) -> Release:
         """Put a plan's estimates together; without a certificate the release is marked simulated."""
         request = plan.request
+        labels = request.labels
         return cls(
-            tuple(estimates),
+            tuple(estimate.labelled(labels) for estimate in estimates) if labels else tuple(estimates),
             certificate=certificate,
             source=source,
             **plan.facts.record(),
             missing=str(request.missing),
             where=request.where,
+            derived=request.derived,
             date=date,
             reasons=plan.reasons(),
             notes=plan.notes(),
@@ -235,6 +237,8 @@ class Release(Result):
         rows = [estimate.to_dict(level) for estimate in self]
         columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in ("statistic", "column")}
         columns |= {f"by_{group}": [row["cell"].get(group) for row in rows] for group in groups}
+        labelled = [group for group in groups if any(group in estimate.labels for estimate in self)]
+        columns |= {f"label_{group}": [estimate.labels.get(group) for estimate in self] for group in labelled}
         columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
         columns |= {name: [row["confidence_interval"][name] for row in rows] for name in ("low", "high", "level")}
         return columns | {name: [row[name] for row in rows] for name in _TAIL}
@@ -247,7 +251,7 @@ class Release(Result):
         for estimate in self:
             interval = estimate.confidence_interval(level)
             panel = estimate.statistic if estimate.column is None else f"{estimate.statistic} of {estimate.column}"
-            cell = ", ".join(f"{column}={value}" for column, value in estimate.cell.items()) or "all"
+            cell = estimate.cell_in_words() or "all"
             ends, privacy = (interval.low, interval.high), estimate.privacy_error
             bars.append(ErrorBar(cell, estimate.estimate, *ends, privacy, estimate.reliable, panel))
         return bars
@@ -350,6 +354,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             certificate=certificate,
             **{name: about[name] for name in ("source", "relation", "unit", "target", "n", "missing")},
             where=about.get("where"),
+            derived=about.get("derived", {}),
             date=about.get("date"),
             reasons=about["methods"],
             notes=tuple(about["notes"]),
@@ -374,6 +379,7 @@ def _estimate(entry: dict[str, Any], joint: JointValue | None) -> Estimate:
     drawn = entry.get("replicates")
     return Estimate(
         **{name: entry[name] for name in _ESTIMATE},
+        labels=dict(entry.get("labels", {})),
         covers=str(interval["covers"]),
         basis=basis,
         replicates=None if drawn is None else tuple(float(one) for one in drawn),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from hedgerow.accounting.profile import Profile
+from hedgerow.facts.columns import Category
 from hedgerow.facts.printed import at_most_percent, decimals, joined, number, percent, plural
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate
@@ -384,7 +385,7 @@ def _row(estimate: Estimate, level: float, *, resampled: bool) -> tuple[str, ...
         estimate.privacy_error,
     )
     return (
-        ", ".join(f"{column}={value}" for column, value in estimate.cell.items()) or "all",
+        estimate.cell_in_words() or "all",
         number(estimate.estimate, places),
         *(number(error, places) for error in errors),
         f"{number(interval.low, places)} to {number(interval.high, places)}",
@@ -402,6 +403,8 @@ def declared_facts(release: Release, facts: Facts | None) -> Section:
         ("records", *(("private", "–") if release.n is None else (number(release.n), "public under replace-one"))),
         ("target", release.target, stated),
         ("missing values", _MISSING.get(release.missing, release.missing), stated),
+        *(() if release.where is None else (("records that count", f"those where {release.where}", "the request"),)),
+        *((f"column {name}", f"computed as {text}", stated) for name, text in release.derived.items()),
         *(() if release.date is None else (("date", release.date, "the clock, in UTC"),)),
         *_categories(release, facts),
         *(() if facts is None else _bounds(release, facts)),
@@ -421,17 +424,18 @@ def declared_facts(release: Release, facts: Facts | None) -> Section:
 
 
 def _categories(release: Release, facts: Facts | None) -> Iterator[tuple[str, str, str]]:
-    released: dict[str, dict[str, None]] = {}
+    released: dict[str, dict[str, str]] = {}
     for estimate in release:
         for column, value in estimate.cell.items():
-            released.setdefault(column, {})[str(value)] = None
+            label = estimate.labels.get(column)
+            released.setdefault(column, {})[str(value)] = str(value) if label is None else f"{value} ({label})"
     for column, values in released.items():
         source = "the request"
-        if facts is not None and (declared := facts.column(column)).categories is not None:
+        if facts is not None and (groups := (declared := facts.column(column)).groups) is not None:
             # A call may override the facts, whose source then says nothing about what was released.
-            known = {*map(str, declared.categories), "other"}
+            known = {*map(str, Category.declared(column, groups).values), "other"}
             source = (declared.source or _NO_SOURCE) if set(values) <= known else source
-        yield f"categories of {column}", ", ".join(values), source
+        yield f"categories of {column}", ", ".join(values.values()), source
 
 
 def _bounds(release: Release, facts: Facts) -> Iterator[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
+from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import shown
 from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth
 
@@ -132,17 +133,29 @@ def parse_on_grid(option: str, text: str) -> tuple[str, tuple[Number, Number] | 
     """
     parts = text.split(":")
     if len(parts) == 1 and text:
-        return text, None, None
+        return written_column(text), None, None
     numbers: list[Number] = []
     while len(parts) > 1 and len(numbers) < 3 and (number := parse_number(parts[-1])) is not None:
         numbers.insert(0, number)
         parts.pop()
-    column = ":".join(parts)
+    column = written_column(":".join(parts))
     if len(numbers) < 2 or not column:
         raise unwritten(
             option, "COL:LO:HI or COL:LO:HI:STEP, with numbers for LO, HI and STEP", text, f"{option} age:0:100:1"
         )
     return column, (numbers[0], numbers[1]), numbers[2] if len(numbers) == 3 else None
+
+
+def written_column(text: str) -> str:
+    """Return a column as the command line writes it: an expression in round brackets is a column that is computed.
+
+    >>> written_column("(income / household)").expression  # doctest: +NORMALIZE_WHITESPACE
+    Operation(operator='/', left='income', right='household')
+    >>> written_column("income (net)")
+    'income (net)'
+    """
+    bracketed = text.startswith("(") and text.endswith(")") and any(sign in text for sign in "+-*/")
+    return DerivedColumn.named(text[1:-1].strip(), text[1:-1]) if bracketed else text
 
 
 def parse_value(text: str) -> Scalar:

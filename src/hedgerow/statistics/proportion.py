@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
@@ -50,6 +51,10 @@ class Proportion(Statistic):
     def in_words(self, *, by_cell: bool = False) -> str:
         """Return the column and the value."""
         return f"share of {self.column} = {self.value}"
+
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the statistic of the column by another name."""
+        return replace(self, column=name(self.column))
 
     def public_record(self) -> list[Any]:
         """Return name, column and value."""

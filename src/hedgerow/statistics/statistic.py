@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hedgerow.facts.columns import Grid
+from hedgerow.facts.expression import DerivedColumn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,6 +112,10 @@ class Statistic:
         """Return the statistic on a grid that holds the midpoint of its bounds."""
         return self
 
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the statistic of columns by other names."""
+        return self
+
     def without_code(self) -> Statistic:
         """Return what was asked for without functions of the user's own, which another process may not have."""
         return self
@@ -149,6 +154,10 @@ class OnGrid(Statistic):
     def with_midpoint(self) -> Statistic:
         """Return the statistic on a grid that holds the midpoint: its own, or one of half its step."""
         return replace(self, grid=self.grid.with_midpoint())
+
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the statistic of the column by another name."""
+        return replace(self, column=name(self.column))
 
     def public_record(self) -> list[Any]:
         """Return name, column and grid."""
@@ -236,6 +245,10 @@ class Smooth(Statistic):
         """The names of the columns, separated by commas, as reports show them."""
         return ", ".join(name for name, _ in self.grids)
 
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the statistic of columns by other names."""
+        return replace(self, grids=tuple((name(column), grid) for column, grid in self.grids))
+
     def possible(self, records: float) -> float | None:
         """Return the length of the range of possible values; None if it is infinite."""
         return self.high - self.low if math.isfinite(self.high - self.low) else None
@@ -299,7 +312,8 @@ class NeedsBounds:
     given: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"NeedsBounds({self.kind} of {', '.join(self.columns)}, bounds from the facts)"
+        own = all(isinstance(one, DerivedColumn) and one.bounds is not None for one in self.columns)
+        return f"NeedsBounds({self.kind} of {', '.join(self.columns)}, bounds from the {'column' if own else 'facts'})"
 
     @property
     def in_python(self) -> str:

@@ -348,7 +348,11 @@ class ProtectedTable(Result):
         return parts_of(self._head(level), entries, len(self), {**self._tail(), **more})
 
     def _head(self, level: float) -> dict[str, Any]:
-        axes = [{"column": a.column, "categories": list(a.categories), "other": a.other} for a in self.shape.axes]
+        axes = [
+            {"column": one.column, "categories": list(one.categories), "other": one.other}
+            | ({"labels": list(one.names)} if one.names else {})
+            for one in self.shape.axes
+        ]
         margins = [{"by": list(kept), "estimates": [*entries_of(cells, level)]} for kept, cells in self.margins.items()]
         about = {"statistic": self.statistic, "column": self.column, "guarantee": self.guarantee, "option": self.option}
         facts = self._facts(self.notes, {self.method: self.reason})
@@ -362,6 +366,11 @@ class ProtectedTable(Result):
         found, size, labels = self.columns(level), len(self), list(self.shape.cells())
         columns: dict[str, list[Any]] = {"statistic": [self.statistic] * size, "column": [self.column] * size}
         columns |= {f"by_{group}": [cell[group] for cell in labels] for group in self.shape.columns}
+        columns |= {
+            f"label_{axis.column}": [self.shape.names_of(cell).get(axis.column) for cell in labels]
+            for axis in self.shape.axes
+            if axis.names
+        }
         columns |= {name: numbers(getattr(found, name)) for name in found._fields if name != "reliable"}
         columns |= {"level": [level] * size, "method": [self.method] * size, "reliable": found.reliable.tolist()}
         return columns | {"guarantee": [named_guarantee(self)] * size}

@@ -91,7 +91,7 @@ def table(
     level = parse_level(level)
     _check_asked(total, count)
     given = {
-        "by": parse_by(by or ()),
+        "by": parse_by(by or (), banded=True),
         "other": other,
         "where": where,
         "epsilon": epsilon,

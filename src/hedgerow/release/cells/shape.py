@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 class Axis:
     """One column of a table with its declared categories; with ``other`` a last one for the rest.
 
+    `names` are labels that are shown in place of the categories, one each; none where there are none.
+
     >>> axis = Axis("region", ("north", "south"), other=True)
     >>> axis.levels, axis.labels
     (3, ('north', 'south', 'other'))
@@ -36,6 +38,7 @@ class Axis:
     column: str
     categories: tuple[Scalar, ...]
     other: bool = False
+    names: tuple[str, ...] = ()
 
     @property
     def levels(self) -> int:
@@ -46,6 +49,11 @@ class Axis:
     def labels(self) -> tuple[Scalar, ...]:
         """The categories in order; the rest is called ``"other"``."""
         return (*self.categories, OTHER) if self.other else self.categories
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What is shown of each category: its label where it has one."""
+        return tuple(map(str, (*self.names, *self.labels[len(self.names) :])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,16 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
         >>> TableShape.of([Category.declared("sex", [0, 1])]).cell(1)
         {'sex': 1}
         """
-        return cls(tuple(Axis(category.column, category.values, category.other) for category in by if category.shown))
+        return cls(tuple(Axis(one.column, one.values, one.other, one.names) for one in by if one.shown))
+
+    def names_of(self, cell: Mapping[str, Scalar]) -> dict[str, str]:
+        """Return {column: label} of the categories of a cell that have labels.
+
+        >>> TableShape.of([Category.declared("sex", {0: "men", 1: "women"})]).names_of({"sex": 1})
+        {'sex': 'women'}
+        """
+        named = {axis.column: dict(zip(axis.categories, axis.names, strict=False)) for axis in self.axes if axis.names}
+        return {column: named[column][value] for column, value in cell.items() if value in named.get(column, ())}
 
     @property
     def columns(self) -> tuple[str, ...]:

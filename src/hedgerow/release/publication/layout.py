@@ -169,7 +169,7 @@ def check_can_be_shown(layout: Layout) -> None:
 
 
 def _entries(table: ConsistentTable, axis: Axis) -> tuple[Entry, ...]:
-    categories = [Entry(axis.column, place, str(label), "category") for place, label in enumerate(axis.labels)]
+    categories = [Entry(axis.column, place, label, "category") for place, label in enumerate(axis.heads)]
     if not table.margins:
         return tuple(categories)
     mine = [hierarchy for hierarchy in table.hierarchies if hierarchy.column == axis.column]

@@ -6,7 +6,7 @@ Every format reads this and nothing else, so that all of them show the same numb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from hedgerow.release.cells.letters import (
     reliability_letters,
 )
 from hedgerow.release.cells.margins import ConsistentTable
+from hedgerow.release.cells.shape import Axis
 
 _NUMBERS = ("standard_error", "sampling_error", "bootstrap_error", "privacy_error", "low", "high")
 _RAW_COUNTS = (
@@ -111,7 +112,8 @@ class Publication:
         guarantee, where the publication does.
         """
         columns = self.table.interior.shape.columns
-        head = [*(f"by_{column}" for column in columns), "summed_over", "estimate"]
+        labelled = [f"label_{axis.column}" for axis in self.table.interior.shape.axes if axis.names]
+        head = [*(f"by_{column}" for column in columns), *labelled, "summed_over", "estimate"]
         errors = () if self.table.interior.withheld else (*_NUMBERS, "reliable", "level", "letter")
         yield [*head, *errors, *(("guarantee",) if self.guarantee_name else ())]
         for kept, cells in {columns: self.table.interior, **self.table.margins}.items():
@@ -121,14 +123,17 @@ class Publication:
         columns = self.table.interior.shape.columns
         holders = {hierarchy.name: hierarchy.column for hierarchy in self.table.hierarchies}
         axis_of = {holders.get(level, level): axis for axis, level in enumerate(kept)}
-        labels = [axis.labels for axis in cells.shape.axes]
+        axes, named_axes = cells.shape.axes, [axis.column for axis in self.table.interior.shape.axes if axis.names]
         levels = np.unravel_index(np.arange(cells.shape.size), cells.shape.shape) if kept else ()
-        groups = [
-            [labels[axis_of[column]][at] for at in levels[axis_of[column]].tolist()]
-            if column in axis_of
-            else repeat("")
-            for column in columns
-        ]
+
+        def listed(column: str, names: Callable[[Axis], Sequence[Any]]) -> Iterable[Any]:
+            if column not in axis_of:
+                return repeat("")
+            found = names(axes[axis_of[column]])
+            return [found[at] for at in levels[axis_of[column]].tolist()]
+
+        groups = [listed(column, lambda axis: axis.labels) for column in columns]
+        groups += [listed(column, lambda axis: axis.heads) for column in named_axes]
         summed = " × ".join(column for column in columns if column not in axis_of)
         named = [repeat(self.guarantee_name)] if self.guarantee_name else []
         return zip(*groups, repeat(summed), cells.published.tolist(), *self._errors_of(cells), *named, strict=False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,6 +44,8 @@ class Result(Sequence[Estimate]):
         The number of records, under replace-one.
     where : str or None
         Which records count, as it was asked; None for all. Under replace-one `n` is the number of all records.
+    derived : mapping
+        The expressions of the columns that were computed, by their names.
     date : str or None
         When the noise was drawn: the date in UTC, ISO 8601. None of a simulated result, and of a record without one.
     backend : str or None
@@ -64,6 +66,7 @@ class Result(Sequence[Estimate]):
     n: int | None
     missing: str
     where: str | None = None
+    derived: Mapping[str, str] = field(default_factory=dict)
     date: str | None = None
     backend: str | None = None
     ledger_head: str | None = None
@@ -113,6 +116,8 @@ class Result(Sequence[Estimate]):
     def _facts(self, notes: Sequence[str], methods: dict[str, str]) -> dict[str, Any]:
         """Return the record's part about the whole: what was asked of what, and how."""
         facts = {name: getattr(self, name) for name in _FACTS}
-        facts |= {name: found for name in ("where", "date") if (found := getattr(self, name)) is not None}
+        facts |= {} if self.where is None else {"where": self.where}
+        facts |= {"derived": dict(self.derived)} if self.derived else {}
+        facts |= {} if self.date is None else {"date": self.date}
         facts |= {"methods": methods, "notes": list(notes)}
         return facts | {"simulated": True} if self.simulated else facts

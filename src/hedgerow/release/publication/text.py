@@ -241,7 +241,7 @@ def _named(estimate: Estimate) -> str:
 
 
 def _cell(estimate: Estimate) -> str:
-    return for_terminal(", ".join(f"{column}={value}" for column, value in estimate.cell.items())) or "all"
+    return for_terminal(estimate.cell_in_words()) or "all"
 
 
 def _numbers_of(

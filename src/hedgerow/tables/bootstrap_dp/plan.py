@@ -94,7 +94,7 @@ class BootstrapPlan:
         return {
             "guarantee": GUARANTEE,
             "statistics": [asked],
-            "by": [[category.column, list(category.values), category.other] for category in self.by],
+            "by": [category.public_record() for category in self.by],
             "epsilon": self.request.budget.epsilon,
             "missing": str(self.missing),
             "n": self.n,

@@ -178,6 +178,7 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
         n=facts.n,
         missing=str(plan.request.missing),
         where=plan.request.where,
+        derived=plan.request.derived,
         remarks=plan.notes() if choice.remark is None else (choice.remark, *plan.notes()),
         unit_value=_unit_of(item.design),
         known_total=float(facts.n) if exhaustive and facts.n is not None and cells.counted else None,

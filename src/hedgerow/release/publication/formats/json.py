@@ -53,11 +53,13 @@ def entries_of(estimates: TableCells, level: float) -> Iterator[Any]:
         for place, (value, error, sampling, bootstrap, privacy, low, high) in enumerate(
             zip(*columns, strict=True), start
         ):
-            drawn = estimates.replicates(place)
+            drawn, cell = estimates.replicates(place), next(cells)
+            names = estimates.shape.names_of(cell)
             yield {
                 "statistic": estimates.subject.statistic,
                 "column": estimates.subject.column,
-                "cell": next(cells),
+                "cell": cell,
+                **({"labels": names} if names else {}),
                 "estimate": value,
                 "standard_error": error,
                 "sampling_error": sampling,

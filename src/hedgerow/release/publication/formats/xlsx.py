@@ -221,7 +221,7 @@ def _fill_chart(sheet: Worksheet, publication: Publication) -> None:
     sheet.append([_text(head) for head in heads])
     (low, high), shown = cells.interval(publication.level), cells.published
     # The shape's own order, in which the first column changes slowest.
-    names = [", ".join(map(str, labels)) for labels in product(*(axis.labels for axis in cells.shape.axes))]
+    names = [", ".join(heads) for heads in product(*(axis.heads for axis in cells.shape.axes))]
     for name, *numbers in zip(names, shown, cells.standard_error, low, high, strict=True):
         number, _, lowest, highest = (float(value) for value in numbers)
         known = [float(value) if math.isfinite(value) else None for value in numbers]
