@@ -9,6 +9,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
 from hedgerow.accounting.compose import compose, profile_of
+from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair
+from hedgerow.accounting.lower import epsilon_lower
 from hedgerow.accounting.profile import GaussianProfile, PureProfile
 from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure
 from hedgerow.facts.relation import Relation
@@ -44,6 +46,19 @@ def random_terms(rng: np.random.Generator) -> list[object]:
     return [makers[i]() for i in rng.integers(0, 4, rng.integers(2, 5))]
 
 
+def exact(term: object) -> tuple[ExactLaw, int]:
+    match term:
+        case Gaussian(mu=mu):
+            return NormalPair(mu), 1
+        case Discrete(sd=sd, times=times):
+            return DiscreteNormalPair(sd, 1), times
+        case DiscreteLaplace(scale=scale, times=times):
+            return LaplacePair(1, scale, 1.0), times
+        case Laplace(epsilon=epsilon):
+            return LaplacePair(1, None, epsilon), 1
+    raise TypeError(term)
+
+
 def reference(
     terms: list[object], interval: float, pessimistic: bool, *, connect_dots: bool = False
 ) -> pld.PrivacyLossDistribution:
@@ -75,9 +90,12 @@ def test_random_compositions_lie_above_the_optimistic_and_close_to_the_pessimist
     interval = 2e-4
     mine = compose(terms)  # type: ignore[arg-type]  # a mixed list of terms
     low, high = reference(terms, interval, False), reference(terms, interval, True)
+    pair = tuple(exact(term) for term in terms)
     for delta in (1e-3, 1e-6):
         epsilon = mine.epsilon_upper(delta)
         assert low.get_epsilon_for_delta(delta) <= epsilon + 1e-9
+        lower = epsilon_lower(pair, delta)
+        assert low.get_epsilon_for_delta(delta) - 2e-3 <= lower <= high.get_epsilon_for_delta(delta) + 1e-9
         assert epsilon <= high.get_epsilon_for_delta(delta) + 1e-3
 
 

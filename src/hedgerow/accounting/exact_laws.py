@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
+from hedgerow.accounting.loss_grid import LOSS_CAP
 from hedgerow.accounting.terms import SMOOTHING
 
 Array = NDArray[np.float64]
@@ -34,6 +35,11 @@ class ExactLaw(Protocol):
     @property
     def largest(self) -> float:
         """The largest privacy loss, rounded down; infinite where no loss is the largest."""
+        ...
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss has a smooth density."""
         ...
 
     def cells(self, step: float) -> tuple[Array, Array]:
@@ -51,6 +57,7 @@ class NormalPair:
     """
 
     mu: float
+    smooth: ClassVar[bool] = True
 
     @classmethod
     def on_lattice(cls, moved: float, width: float) -> NormalPair:
@@ -78,6 +85,7 @@ class DiscreteNormalPair:
 
     sd: float
     moved: int
+    smooth: ClassVar[bool] = False
 
     @property
     def largest(self) -> float:
@@ -107,6 +115,7 @@ class LaplacePair:
     draws: int
     scale: float | None
     moved: float
+    smooth: ClassVar[bool] = False
 
     @property
     def law(self) -> SummedLaw | SummedLaplace:
@@ -124,7 +133,7 @@ class LaplacePair:
         beyond = 0.0 if self.draws == 1 else (40.0 + 8.0 * math.sqrt(self.draws)) * unit
         # Of one draw every loss below the first place is the least one, and from the last on the largest.
         at = self.law.places(np.linspace(-beyond, self.moved + beyond, _PLACES))
-        losses = np.maximum.accumulate(self.law.log_ratio(at, self.moved))
+        losses = np.maximum.accumulate(np.clip(self.law.log_ratio(at, self.moved), -LOSS_CAP, LOSS_CAP))
         ends = np.floor(losses[0] / step), np.ceil(losses[-1] / step)
         count = min(_MOST_CELLS, int(ends[1] - ends[0]) + 1)
         edges = self.law.places(np.interp(np.linspace(*ends, count) * step, losses, at))
@@ -148,6 +157,7 @@ class OutcomePair:
 
     p: tuple[float, ...]
     q: tuple[float, ...]
+    smooth: ClassVar[bool] = False
 
     @property
     def largest(self) -> float:
@@ -158,6 +168,36 @@ class OutcomePair:
     def cells(self, step: float) -> tuple[Array, Array]:
         """Return one cell an outcome."""
         return _down(np.array(self.p)), _up(np.array(self.q))
+
+
+@dataclass(frozen=True, slots=True)
+class BinomialPair:
+    """The number of successes among `draws`, each with the first chance or with the second."""
+
+    draws: int
+    first: float
+    second: float
+    smooth: ClassVar[bool] = False
+
+    @property
+    def largest(self) -> float:
+        """The loss where all draws succeed, or all fail."""
+        p, q = max((self.first, self.second), (1.0 - self.first, 1.0 - self.second), key=lambda one: one[0] / one[1])
+        return self.draws * math.log(p / q) * (1.0 - _ROUNDING)
+
+    def cells(self, step: float) -> tuple[Array, Array]:
+        """Return one cell a number, but for those that are too far out."""
+        from scipy.special import gammaln, xlogy
+
+        ends = [(side, chance) for side in (-1.0, 1.0) for chance in (self.first, self.second)]
+        far = [self.draws * c + side * (_REACH * math.sqrt(self.draws * c) + 40.0) for side, c in ends]
+        won = np.arange(max(0, math.floor(min(far))), min(self.draws, math.ceil(max(far))) + 1.0)
+        ways = gammaln(self.draws + 1.0) - gammaln(won + 1.0) - gammaln(self.draws - won + 1.0)
+        chances = self.first, self.second
+        p, q = (np.exp(ways + xlogy(won, c) + xlogy(self.draws - won, 1.0 - c)) for c in chances)
+        # Logarithms of factorials lose digits as they grow; p and q share the same error.
+        scale = 1.0 - _ROUNDING * self.draws
+        return _down(np.asarray(p * scale)), _up(np.asarray(q * scale))
 
 
 def _normal(edges: Array) -> Array:

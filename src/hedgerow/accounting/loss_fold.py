@@ -25,7 +25,7 @@ _UNIT = float(np.finfo(np.float64).eps)
 _TAIL = 1e-20  # P-mass that a window may leave above itself; it is added to δ, whose floor in a budget is 1e-12
 _TILT_LEVELS = (1e-3, 1e-10)  # the δ at which each tilt is sharpest; one tilt serves about six sd on either side
 _GENTLE = 12.0  # e^{12} from end to end: with little noise a sharper tilt would let the far tail dominate and wrap
-_SHARPEST = 8.0  # of a tilt, in units of 1/sd, for lower bounds
+_SHARPEST, _OUTSIDE = 8.0, 32.0  # for lower bounds: of a tilt, in units of 1/sd; e^−32 of the tilted mass is cut off
 _MOST_BINS = 2**21
 _EXPONENT = 700.0  # e^{±700} is still a float
 _UNTILT = 250.0  # tilting back by more gives bounds far above 1; e^{250 + 300} is still a float in `_hockey_stick`
@@ -239,7 +239,7 @@ def folded_lower(parts: Sequence[tuple[LossGrid, int]], delta: float, *, shift: 
     theta = min(thetas, key=lambda one: (_total_moment(rough, one) - math.log(delta)) / one)
     # Near the largest loss of all a sharper tilt would serve the last few grid points alone.
     theta = min(theta, _SHARPEST / sd)
-    return max(_lower_at(parts, delta, tilt, thetas, shift) for tilt in (theta, 0.1 * theta))
+    return _lower_at(parts, delta, theta, thetas, shift) or _lower_at(parts, delta, 0.1 * theta, thetas, shift)
 
 
 def _total_moment(parts: Sequence[tuple[LossGrid, int]], theta: float) -> float:
@@ -254,8 +254,8 @@ def _lower_at(
     ends, outside = [_reach(parts, _least), _reach(parts, _most)], 0.0
     at, exactly = _total_moment(rough, theta), _total_moment(parts, theta)
     for place, sign in enumerate((-1, 1)):
-        s = min(shifts[::3], key=lambda one: (_total_moment(rough, theta + sign * one) - at + 45.0) / one)
-        end = (_total_moment(rough, theta + sign * s) - at + 45.0) / s  # times the sign
+        s = min(shifts[::3], key=lambda one: (_total_moment(rough, theta + sign * one) - at + _OUTSIDE) / one)
+        end = (_total_moment(rough, theta + sign * s) - at + _OUTSIDE) / s  # times the sign
         index = sign * math.ceil(end / step)
         if sign * index < sign * ends[place]:
             ends[place] = index

@@ -21,7 +21,7 @@ import numpy as np
 
 from hedgerow.accounting.exact_laws import Array, ExactLaw, NormalPair
 from hedgerow.accounting.loss_fold import folded_lower
-from hedgerow.accounting.loss_grid import LossGrid
+from hedgerow.accounting.loss_grid import LOSS_CAP, LossGrid
 from hedgerow.accounting.profile import bisect, gaussian_delta
 
 GAP: Final = 0.005
@@ -32,6 +32,7 @@ _FINE = 4000  # cells of one coordinate
 _MOST_TERMS = 48  # different coordinates that are folded: leaving out the others is post-processing
 _BINS = 2**19
 _SHIFT = 1e-3  # of ε, that rounding losses down costs at most where the grid has enough bins
+_LEAST = 1e-300
 _UNIT = 1e-11  # relative error of a sum of masses, with a margin
 
 
@@ -92,9 +93,15 @@ def _gaussian(mu: float, delta: float) -> float:
 
 def _fine(law: ExactLaw) -> tuple[Array, Array]:
     """Return so many cells that to merge them costs nothing that counts."""
-    p, q = law.cells(0.05)
-    losses = _losses(p, q)
-    return law.cells(max(float(losses.max() - losses.min()) / _FINE, 1e-9))
+    p, q = _cells(law, 0.05)
+    losses = np.clip(_losses(p, q), -LOSS_CAP, LOSS_CAP)
+    return _cells(law, max(float(losses.max() - losses.min()) / _FINE, 1e-9))
+
+
+def _cells(law: ExactLaw, step: float) -> tuple[Array, Array]:
+    """Return the cells of a law; a mass q that underflows is not taken for 0."""
+    p, q = law.cells(step)
+    return p, np.maximum(q, _LEAST)
 
 
 def _losses(p: Array, q: Array) -> Array:
@@ -118,10 +125,12 @@ def _folded(laws: dict[ExactLaw, int], delta: float) -> float:
     sd, times = math.sqrt(sum(laws[law] * looks[law].variance for law in kept)), sum(laws[law] for law in kept)
     highest = [max(40.0 * sd, looks[law].highest) for law in kept]
     width = min(sum(2.0 * laws[law] * high for law, high in zip(kept, highest, strict=True)), 40.0 * sd)
-    step = max(min(sd / 2000.0, _SHIFT / times), width / _BINS, 1e-9)
+    # Atoms lose up to a step each; a smooth law loses the square of it.
+    finest = sd / 2000.0 if all(law.smooth for law in kept) else min(sd / 2000.0, _SHIFT / times)
+    step = max(finest, width / _BINS, 1e-9)
     parts, offset = [], 0.0
     for law, high in zip(kept, highest, strict=True):
-        grid, start = _on_grid(*law.cells(step), step, high)
+        grid, start = _on_grid(*_cells(law, step), step, high)
         parts.append((grid, laws[law]))
         offset += laws[law] * start
     # Whole steps of the offset move the index; what is left moves ε.
@@ -139,7 +148,7 @@ class _Look:
 
     @classmethod
     def at(cls, law: ExactLaw, delta: float) -> _Look:
-        p, q = law.cells(0.05)
+        p, q = _cells(law, 0.05)
         losses, mass = _losses(p, q), p[p > 0.0]
         finite = np.isfinite(losses)
         mean = float((losses[finite] * mass[finite]).sum() / mass[finite].sum())

@@ -37,20 +37,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes, highest, joined
+from hedgerow.accounting.loss_grid import Array, Curve, LossGrid, Outcomes, highest, joined
+from hedgerow.accounting.lower import ExactPair
 from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import positive_number
 from hedgerow.facts.given import shown
 
 _TAIL = 2e-20  # P-mass that all replicates together may leave out, five orders under the least δ of a budget
+_LEAST, _MOST_STEPS = 1e-30, 8000  # of a lower bound: mass that it leaves out; steps of loss on either side of 0
 _SHAKE = 2.0  # width, in lattice steps, of the randomised rounding that turns a continuous release into a lattice one
 _TOLERANCE, _COUNT_TOLERANCE = (
     4e-5,
@@ -123,6 +126,68 @@ def _require(holds: bool, name: str, interval: tuple[float, float]) -> None:
             finding="Found a value outside.",
             remedy="Below, no ε under 600 would hold; above, the price is lost in rounding or takes too long.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledPair:
+    """One replicate of a pair, in one order, cut into cells of exact masses: what it costs at least.
+
+    `pair` is one-sided or of the same cell; a pair across cells is two one-sided ones. A count beside the value is
+    told up to a tenth of its noise, which is post-processing.
+
+    >>> p, q = ResampledPair(Pair(PairKind.SAME_CELL, noise_sd=1.0, bound=0.5)).cells(0.01)
+    >>> bool(0.999999 < p.sum() <= 1.0)
+    True
+    """
+
+    pair: Pair
+    reversed: bool = False
+    smooth: ClassVar[bool] = True
+
+    @property
+    def largest(self) -> float:
+        """Infinite: the tail of a Poisson law beats every Gaussian."""
+        return math.inf
+
+    def cells(self, step: float) -> tuple[Array, Array]:
+        """Return the masses of cells between whose ends the loss rises by `step`."""
+        law = self._law()
+        p, q = law.cell_masses(self._edges(law, step))
+        q = np.broadcast_to(q, p.shape)
+        p, q = (q, p) if self.reversed else (p, q)
+        # Of the mass that was left out of q nothing is known but how much there is.
+        return np.asarray(p * (1.0 - law.rounding())).ravel(), (q * (1.0 + law.rounding()) + law.left_out).ravel()
+
+    def _law(self) -> ResampledLaw:
+        symmetric = self.pair.kind is PairKind.SAME_CELL
+        law = ResampledLaw.of(
+            sd=self.pair.noise_sd, bound=self.pair.bound, rate=self.pair.rate, symmetric=symmetric, left_out=_LEAST
+        )
+        return law.with_count_cells(self.pair.count_weight) if self.pair.count_weight else law
+
+    def _edges(self, law: ResampledLaw, step: float) -> Array:
+        coarse, _ = law.edges(None)
+        if law.weights.shape[1] > 1:
+            return coarse
+        losses = law.losses(coarse)[:, 0]
+        known = np.isfinite(losses)
+        coarse, losses = coarse[known], np.maximum.accumulate(losses[known])
+        ends = math.ceil(losses[0] / step), math.floor(losses[-1] / step)
+        at = np.arange(max(ends[0], -_MOST_STEPS), min(ends[1], _MOST_STEPS) + 1) * step
+        edges = np.union1d(coarse, np.interp(at, losses, coarse))
+        if not law.symmetric:
+            return edges
+        right = edges[edges > 0.0]
+        return np.concatenate([-right[::-1], [0.0], right])
+
+
+def exact_pairs(pair: Pair, times: int) -> tuple[ExactPair, ...]:
+    """Return `times` replicates of a pair in each of its orders."""
+    if pair.kind is PairKind.SAME_CELL:
+        return (((ResampledPair(pair), times),),)
+    one = replace(pair, kind=PairKind.ONE_SIDED)
+    forward, backward = (ResampledPair(one), times), (ResampledPair(one, reversed=True), times)
+    return ((forward, backward),) if pair.kind is PairKind.ACROSS else ((forward,), (backward,))
 
 
 def priced_noise_sd(noise_sd: float, *, lattice_steps: float) -> float:

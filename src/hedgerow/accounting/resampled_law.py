@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 _COUNT_STEP, _COUNT_SHAKE = 0.07, 1.25  # lattice of the count in units of σ; width of its rounding in lattice steps
 _MOST_COUNTS = 400  # values of y; with little noise their lattice is coarser, and the price a little higher
 _REVEALED = 4.0  # κ/σ above which r itself is taken as released: a narrower count hardly says less
+_TOLD, _TOLD_REACH = 0.1, 9.0  # width of a cell of the count, and how far they reach, in units of σ
 _WIDEST_CELL = 0.05  # in units of σ: there the five-point rule is exact to 1e-14
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _MOST_OUTCOMES = 400_000
@@ -88,6 +89,17 @@ class ResampledLaw:
             log_w = log_p[:, None] - 0.5 * (y - count_weight * r[:, None]) ** 2 / variance
             weights = np.exp(log_w) * (step / math.sqrt(2.0 * math.pi * variance))
         return cls(sd, bound, weights, symmetric, -high if symmetric else -reach * sd, high, left_out)
+
+    def with_count_cells(self, count_weight: float) -> Self:
+        """Return the law with a count κr + N(0, σ²) beside the value that tells only which cell of .1σ it lies in."""
+        from scipy.special import ndtr
+
+        r = np.arange(self.weights.shape[0])
+        shift = r * (count_weight / self.sd)
+        ends = np.arange(-_TOLD_REACH, shift[-1] + _TOLD_REACH, _TOLD)[:, None] - shift
+        side = np.where(ends[1:] > 0.0, -1.0, 1.0)
+        inside = np.abs(np.asarray(ndtr(side * ends[1:]) - ndtr(side * ends[:-1])))
+        return replace(self, weights=self.weights * inside.T)
 
     def rounding(self) -> float:
         """Return an upper bound of the relative error of a mass and of the absolute error of a loss.

@@ -59,6 +59,8 @@ class Verdict:
         The bound by enumeration, where outputs are few.
     source : str
         ``"stand-in"`` or ``"released"``: which noise was drawn.
+    proven : float
+        What the exact laws of the worst neighbours prove, without drawing anything; 0 where they are not known.
     """
 
     mechanism: Mechanism
@@ -71,11 +73,13 @@ class Verdict:
     attacks: tuple[Attack, ...]
     exact: float | None
     source: str
+    proven: float = 0.0
 
     @property
     def passes(self) -> bool:
         """Whether the bounds do not cross; 1e-9 is the width of the searches for ε."""
-        return self.epsilon_lower <= self.epsilon_upper + 1e-9 * max(1.0, self.epsilon_lower)
+        lower = max(self.epsilon_lower, self.proven)
+        return lower <= self.epsilon_upper + 1e-9 * max(1.0, lower)
 
     @property
     def gap(self) -> float:
@@ -94,6 +98,7 @@ class Verdict:
             "runs": self.runs,
             "passes": self.passes,
             "gap": _finite(self.gap),
+            "epsilon_proven": _finite(self.proven),
             "source": self.source,
             "attacks": [{"name": one.name, "epsilon_lower": _finite(one.epsilon_lower)} for one in self.attacks],
         }
@@ -181,6 +186,7 @@ def audit_mechanism(
         tuple(attacks),
         exact,
         "released" if drawn_from.secure else "stand-in",
+        mechanism.attained(relation).epsilon_lower(delta),
     )
 
 

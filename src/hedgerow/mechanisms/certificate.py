@@ -15,6 +15,8 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
+from hedgerow.accounting.lower import GAP
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import VerificationError
 from hedgerow.facts.relation import Relation
@@ -24,6 +26,7 @@ from hedgerow.version import __version__
 _LARGEST = 1e300
 _MOST_DIGITS = 400
 _DECIMALS = 6
+_FURTHER = ("mu", "mu_why", "epsilon_lower", "epsilon_lower_why")
 _VENDORS = ("numpy", "scipy", "opendp")
 
 
@@ -38,6 +41,15 @@ def round_up(number: float, digits: int = _DECIMALS) -> float:
     scaled = math.ceil(number * 10**digits)
     rounded: float = scaled / 10**digits
     return rounded if rounded >= number else (scaled + 1) / float(10**digits)
+
+
+def round_down(number: float, digits: int = _DECIMALS) -> float:
+    """Return a number rounded down to `digits` decimals: what was proven, not more.
+
+    >>> round_down(0.9996541193)
+    0.999654
+    """
+    return -round_up(-number, digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,12 @@ class Certificate:
         What must hold for the price to hold; empty where it rests on the code and its libraries alone.
     versions : mapping
         What computed it.
+    mu : float or None
+        The least μ whose Gaussian curve lies above the whole curve, rounded up to 1e-6 (`accounting.gaussian_dp`).
+    epsilon_lower : float or None
+        A proven lower bound on the true ε at δ, within 0.005 of `epsilon`, rounded down to 1e-6.
+    mu_why, epsilon_lower_why : str or None
+        Why there is none. Records written before both were stated have neither a number nor a reason.
     """
 
     mechanism: Mechanism
@@ -79,6 +97,10 @@ class Certificate:
     bound: str
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
+    mu: float | None = None
+    mu_why: str | None = None
+    epsilon_lower: float | None = None
+    epsilon_lower_why: str | None = None
     __pydantic_config__: ClassVar[dict[str, bool]] = {"arbitrary_types_allowed": True}
 
     def __repr__(self) -> str:
@@ -97,18 +119,34 @@ class Certificate:
         Raises
         ------
         VerificationError
-            HG501: the stated (ε, δ), or a point of the stated curve, does not hold.
+            HG501: the stated (ε, δ), a point of the stated curve, μ or the lower bound does not hold.
         """
         curve = self.reprice()
         stated = [Point(self.epsilon, self.delta), *self.profile]
         wrong = [point for point in stated if not holds(curve, point)]
-        if wrong or self.bound != "upper":
+        unfounded = self.unfounded(curve)
+        if wrong or unfounded or self.bound != "upper":
             raise VerificationError(
                 "HG501",
                 rule="Every (ε, δ) on a certificate must hold for the mechanism that it records.",
-                finding=f"{len(wrong)} of {len(stated)} do not.",
+                finding=f"{len(wrong)} of {len(stated)} do not." if wrong else " ".join(unfounded),
                 remedy="Do not rely on this record: it was altered, or made by a faulty version.",
             )
+
+    def unfounded(self, curve: Profile) -> tuple[str, ...]:
+        """Return in sentences whether μ is too small, or the lower bound too large, for the mechanism of this curve."""
+        found = []
+        if self.mu is not None and self.mu < least_mu(self.mechanism.terms(self.relation), curve) * (1.0 - 1e-8):
+            found.append("Its μ is smaller than that of its mechanism.")
+        if self.epsilon_lower is not None:
+            proven = self.mechanism.attained(self.relation).epsilon_lower(self.delta)
+            if self.epsilon_lower > proven * (1.0 + 1e-8) + 1e-9:
+                found.append("Its lower bound on ε is larger than what its mechanism is proven to cost.")
+        return tuple(found)
+
+    def further(self) -> dict[str, Any]:
+        """Return μ and the lower bound with their reasons, as `further_bounds` does."""
+        return {name: getattr(self, name) for name in _FURTHER}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON data."""
@@ -120,6 +158,7 @@ class Certificate:
             "delta": self.delta,
             "profile": [{"epsilon": point.epsilon, "delta": point.delta} for point in self.profile],
             "bound": self.bound,
+            **as_stated(self.further()),
             "assumptions": list(self.assumptions),
             "versions": dict(self.versions),
         }
@@ -172,7 +211,63 @@ def certify(
         Point(round_up(epsilon * part), _round_up_delta(curve.delta_upper(round_up(epsilon * part))))
         for part in (0.25, 0.5, 0.75, 1.0)
     )
-    return Certificate(mechanism, relation, unit, epsilon, delta, points, "upper", tuple(assumptions), _versions())
+    stated = further_bounds(mechanism, relation, curve, delta)
+    return Certificate(
+        mechanism, relation, unit, epsilon, delta, points, "upper", tuple(assumptions), _versions(), **stated
+    )
+
+
+def further_bounds(mechanism: Mechanism, relation: Relation, curve: Profile, delta: float) -> dict[str, Any]:
+    """Return ``mu`` and ``epsilon_lower`` of a mechanism with this curve, each None with a reason where there is none.
+
+    >>> from hedgerow.mechanisms.mechanism import GaussianNoise
+    >>> one = GaussianNoise(1.0, 1.0)
+    >>> found = further_bounds(one, Relation.REPLACE_ONE, profile_of(one, Relation.REPLACE_ONE), 1e-6)
+    >>> found["mu"], found["epsilon_lower"], found["mu_why"]
+    (1.000001, 4.886554, None)
+    """
+    terms = mechanism.terms(relation)
+    no_mu, attained = why_no_mu(terms), mechanism.attained(relation)
+    lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
+    near = upper - lower <= GAP
+    proven = f" The pairs that are known prove ε ≥ {round_down(lower, 3):.3f}." if attained.pairs else ""
+    return {
+        "mu": None if no_mu else round_up(least_mu(terms, curve)),
+        "mu_why": no_mu,
+        "epsilon_lower": round_down(lower) if near else None,
+        "epsilon_lower_why": None if near else (attained.why or "Rounding hides the difference.") + proven,
+    }
+
+
+def bounds_in_words(bounds: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return `further_bounds` in a line each; none where a record states none.
+
+    >>> bounds_in_words({"mu": 1.0, "mu_why": None, "epsilon_lower": None, "epsilon_lower_why": "Nothing is known."})
+    ('μ ≤ 1: the curve lies below that of a Gaussian mechanism', 'no lower bound on ε: Nothing is known.')
+    """
+    mu, no_mu, lower, no_lower = (bounds[name] for name in _FURTHER)
+    lines = (
+        f"no μ: {no_mu}" if no_mu else None,
+        None if mu is None else f"μ ≤ {mu:.6g}: the curve lies below that of a Gaussian mechanism",
+        f"no lower bound on ε: {no_lower}" if no_lower else None,
+        None if lower is None else f"ε ≥ {lower:.6g} at the same δ, proven",
+    )
+    return tuple(line for line in lines if line is not None)
+
+
+def as_stated(bounds: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `further_bounds` as JSON has them: a reason where there is no number, nothing where there is neither.
+
+    >>> as_stated({"mu": None, "mu_why": "It has none.", "epsilon_lower": None, "epsilon_lower_why": None})
+    {'mu': None, 'mu_why': 'It has none.'}
+    """
+    stated: dict[str, Any] = {}
+    for name in _FURTHER[::2]:
+        why = bounds[f"{name}_why"]
+        # A record without both was written before there were any.
+        if bounds[name] is not None or why is not None:
+            stated |= {name: bounds[name]} | ({} if why is None else {f"{name}_why": why})
+    return stated
 
 
 def mechanism_from_record(record: object) -> Mechanism:

@@ -43,9 +43,11 @@ from hedgerow.resampling.histogram import Histogram
 
 MOST_NUMBERS = 10_000
 _MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
-# An audited record is a code of one digit a feature: missing, 0 or steps, as None, first or last.
+# An audited record is a code of one digit a feature: missing, an end of its grid, or a place between.
 _BRUTE = 5  # up to so many features every pair of such records is compared
 _MOST_AUDITED = 39  # digits of base 3 that fit 63 bits
+_MOST_PLACES = 256  # of a feature: finer ones would move less than 1e-5 more
+Pair = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +223,13 @@ class JointMoments(Additive):
 
         All records with features at the ends of their grids, or missing, are compared. Of many features, they are found
         by changing one feature after the other, from several pairs: all features at opposite ends, all missing in one
-        record, and those that the price takes to be worst.
+        record, and those that the price takes to be worst. If the price is higher, places between the ends are tried.
         """
         pairs: list[Neighbours] = []
         ends = _Ends(self)
         if relation is Relation.REPLACE_ONE:
-            first, second = ends.most_different()
-            pairs.append(Neighbours("same cell", Record(0, first), Record(0, second), self.layout.cells))
+            for name, (first, second) in ends.most_different().items():
+                pairs.append(Neighbours(name, Record(0, first), Record(0, second), self.layout.cells))
         if relation is Relation.ADD_REMOVE or self.layout.presence == "private":
             across = relation is Relation.REPLACE_ONE and self.layout.cells > 1
             pairs += across_or_one_sided(ends.largest(), self.layout.cells, across=across)
@@ -347,83 +349,112 @@ def _rounded(sums: NDArray[Any], coarse: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The records that an audit compares: every feature at an end of its grid, or missing where it may be."""
+    """The records that an audit compares: every feature at an end of its grid, or missing where it may be.
+
+    Where squares are heavy, a feature between the ends can move more: places of an even grid are tried too.
+    """
 
     joint: JointMoments
 
-    def digits(self) -> list[list[int]]:
-        """Return the digits that the code of a record may have, feature by feature: 0 missing, 1 first, 2 last."""
-        return [[1, 2, 0] if feature.missing else [1, 2] for feature in self.joint.layout.features]
+    @property
+    def base(self) -> int:
+        """The base of a code, as large as fits 63 bits. Digit 0 is missing, 1 the first place and 2 the last."""
+        return max(3, min(_MOST_PLACES, int(2.0 ** (62.0 / len(self.joint.layout.features)))))
+
+    def places(self, i: int) -> list[int | None]:
+        """Return the grid integer of each digit of a feature; those above 2 lie evenly between the ends."""
+        steps, between = self.joint.layout.features[i].steps, self.base - 2
+        return [None, 0, steps, *(round(steps * place / between) for place in range(1, between))]
 
     def code(self, digits: Sequence[int]) -> int:
         """Return the code of a record."""
         code = 0
         for digit in digits:
-            code = 3 * code + digit
+            code = self.base * code + digit
         return code
 
     def values(self, code: int) -> list[int | None]:
         """Return the grid integers of a code."""
         found: list[int | None] = []
-        for feature in reversed(self.joint.layout.features):
-            code, digit = divmod(code, 3)
-            found.append((None, 0, feature.steps)[digit])
+        for i in reversed(range(len(self.joint.layout.features))):
+            code, digit = divmod(code, self.base)
+            found.append(self.places(i)[digit])
         return found[::-1]
 
-    def most_different(self) -> tuple[int, int]:
-        """Return the codes of the two records that differ most."""
-        each, power = self.digits(), self.joint.noise_law.power
-        check(len(each) <= _MOST_AUDITED, f"An audit compares records of at most {_MOST_AUDITED} features.")
-        added = self.added()
-        if len(each) <= _BRUTE:
-            table = added(list(product(*each)))
+    def most_different(self) -> dict[str, tuple[int, int]]:
+        """Return the codes of two records that differ most, with features at the ends of their grids or anywhere."""
+        features, power = self.joint.layout.features, self.joint.noise_law.power
+        check(len(features) <= _MOST_AUDITED, f"An audit compares records of at most {_MOST_AUDITED} features.")
+        ends = [[1, 2, 0] if feature.missing else [1, 2] for feature in features]
+        within = [[*range(0 if feature.missing else 1, self.base)] for feature in features]
+        climb, weights = _Climb(self.added(), power), self.joint.weights()
+        pair: Pair
+        if len(features) <= _BRUTE:
+            records = list(product(*ends))
+            table = climb.added(records)
             costs = np.stack([(np.abs(table - one) ** power).sum(axis=1) for one in table])
-            first, second = divmod(int(costs.argmax()), len(table))
-            codes = [self.code(digits) for digits in product(*each)]
-            return codes[first], codes[second]
-        found = [self._climbed(added, [digits[start] for digits in each]) for start in (0, -1)]
-        states = self.joint.weights().worst(power)
-        found.append(self._climbed(added, [(1, 2, 0)[state] for state in states]))
-        _, first, second = max(found)
-        return first, second
+            first, second = divmod(int(costs.argmax()), len(records))
+            pair = records[first], records[second]
+        else:
+            starts = [[1] * len(ends), [digits[-1] for digits in ends]]
+            starts.append([(1, 2, 0)[state] for state in weights.worst(power)])
+            pair = max((climb.climbed((start, [2] * len(ends)), ends, both=True) for start in starts), key=climb.cost)
+        found = {"same cell": pair}
+        if climb.cost(pair) < weights.same(power) / ROUND_UP:
+            found["same cell, between the ends"] = climb.climbed(pair, within, both=False)
+        return {name: (self.code(first), self.code(second)) for name, (first, second) in found.items()}
 
-    def _climbed(self, added: Callable[[list[tuple[int, ...]]], Floats], start: list[int]) -> tuple[float, int, int]:
-        """Return the cost and the codes of two records that no change of one feature makes more different."""
-        pair, best, improved = [start, [2] * len(start)], 0.0, True
-        while improved:
-            improved = False
-            for i, digits in enumerate(self.digits()):
-                tried = [[(*one[:i], digit, *one[i + 1 :]) for digit in digits] for one in pair]
-                first, second = (added(records) for records in tried)
-                costs = (np.abs(first[:, None] - second) ** self.joint.noise_law.power).sum(axis=2)
-                if costs.max() > best * ROUND_UP:
-                    places = divmod(int(costs.argmax()), len(second))
-                    pair = [list(records[place]) for records, place in zip(tried, places, strict=True)]
-                    best, improved = float(costs.max()), True
-        return best, self.code(pair[0]), self.code(pair[1])
-
-    def added(self) -> Callable[[list[tuple[int, ...]]], Floats]:
+    def added(self) -> Callable[[Sequence[Sequence[int]]], Floats]:
         """Return a function of records, as digits, that tells what each adds in units of the noise."""
-        numbers, steps = self.joint._listed(), [feature.steps for feature in self.joint.layout.features]
-        monomials = self.joint.monomials()
-        powers = np.full((len(monomials), len(steps)), -1)  # −1: the feature is not in the monomial
+        numbers, monomials = self.joint._listed(), self.joint.monomials()
+        grids = np.array([self.places(i) for i in range(len(self.joint.layout.features))], dtype=np.float64)
+        powers = np.full((len(monomials), len(grids)), -1)  # −1: the feature is not in the monomial
         for row, monomial in enumerate(monomials):
             for i, power in monomial:
                 powers[row, i] = power
         widths = self.joint._widths()
         factors = np.array([[float(number.polynomial.get(one, 0)) for one in monomials] for number in numbers])
 
-        def tell(records: list[tuple[int, ...]]) -> Floats:
-            digits = np.array(records)[:, None, :]
-            values = np.where(digits == 2, np.array(steps, dtype=np.float64), 0.0) ** np.maximum(powers, 0)
-            each = np.where(powers < 0, 1.0, np.where(digits == 0, 0.0, values)).prod(axis=2)
-            return np.asarray(each @ factors.T / widths)
+        def tell(records: Sequence[Sequence[int]]) -> Floats:
+            values = grids[np.arange(len(grids)), np.array(records)][:, None, :]
+            present = np.where(np.isnan(values), 0.0, np.nan_to_num(values) ** np.maximum(powers, 0))
+            return np.asarray(np.where(powers < 0, 1.0, present).prod(axis=2) @ factors.T / widths)
 
         return tell
 
     def largest(self) -> int:
         """Return the code of the record that adds most: with all features present the sign of none matters."""
         return self.code([2] * len(self.joint.layout.features))
+
+
+@dataclass(frozen=True, slots=True)
+class _Climb:
+    """A search for two records that differ more, by changing one feature after the other."""
+
+    added: Callable[[Sequence[Sequence[int]]], Floats]
+    power: int
+
+    def cost(self, pair: Pair) -> float:
+        """Return Σ |movement/width|^p between two records."""
+        first, second = self.added(pair)
+        return float((np.abs(first - second) ** self.power).sum())
+
+    def climbed(self, pair: Pair, choices: Sequence[Sequence[int]], *, both: bool) -> Pair:
+        """Return two records that no change of one feature, in one of them or in both, makes more different."""
+        best, improved = self.cost(pair), True
+        while improved:
+            improved = False
+            for i, digits in enumerate(choices):
+                sides = [(digits, digits)] if both else [(digits, [pair[1][i]]), ([pair[0][i]], digits)]
+                for side in sides:
+                    tried = [[(*one[:i], to, *one[i + 1 :]) for to in of] for one, of in zip(pair, side, strict=True)]
+                    first, second = (self.added(records) for records in tried)
+                    costs = (np.abs(first[:, None] - second) ** self.power).sum(axis=2)
+                    if costs.max() > best * ROUND_UP:
+                        places = divmod(int(costs.argmax()), len(second))
+                        pair = tried[0][places[0]], tried[1][places[1]]
+                        best, improved = float(costs.max()), True
+        return pair
 
 
 def _check_coordinates(joint: JointMoments) -> None:

@@ -42,6 +42,7 @@ from pkgutil import iter_modules
 from typing import Any, Literal
 
 from hedgerow import mechanisms
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import CellTotals
@@ -123,6 +124,13 @@ class Composition(Mechanism):
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the terms of all parts."""
         return tuple(term for part in self.parts for term in part.terms(relation))
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return the pairs of the only part; nothing was released by none, and of several none is known."""
+        if len(self.parts) == 1:
+            return self.parts[0].attained(relation)
+        unknown = "The description does not tell whether one pair of records is the worst for all its parts."
+        return Attained((), unknown) if self.parts else Attained(((),))
 
 
 @cache

@@ -23,6 +23,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.exact_laws import OutcomePair
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import ROUND_UP, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import positive_number
@@ -144,6 +146,18 @@ class RandomisedRecords(Single):
         if relation is not Relation.REPLACE_ONE:
             return super(RandomisedRecords, self).worst_pairs(relation)
         return (Neighbours("another cell", Record(0, 0), Record(0, 1), 1),)
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return the bits of the two cells between which the record moves, in all views that have two."""
+        shown = sum(share for share, size in zip(self.shares, self.views, strict=True) if size > 1) / FINE
+        q = self.chance
+        # The bit of the first cell, then of the second, each 1 or 0: the record's own bit is fair.
+        first = [0.5 * other for _ in range(2) for other in (q, 1.0 - q)]
+        second = [one * 0.5 for one in (q, 1.0 - q) for _ in range(2)]
+        p, q_masses = ((*(shown * mass for mass in side), 1.0 - shown) for side in (first, second))
+        return Attained(
+            (((OutcomePair(p, q_masses), 1),),), "For δ > 0 its price is that of any mechanism of its pure ε."
+        )
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return the bits of the first view of `n` records, all in the cell of the one record, (n, 1, cells).

@@ -36,8 +36,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.exact_laws import BinomialPair, OutcomePair
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.profile import CappedProfile, Profile
 from hedgerow.accounting.terms import ROUND_UP, Resampled, Revealed, Term
 from hedgerow.errors import ParameterError, UncertifiedError
@@ -47,7 +49,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
 MOST_DRAWS = 2**24
-_ROUNDING = 1e-15
+_ROUNDING, _DOWN = 1e-15, 1.0 - 1e-12
 
 
 class _Drawn(Single):
@@ -118,6 +120,10 @@ class Resample(_Drawn):
             return super(Resample, self).terms(relation)
         return (Revealed(min(1.0, self.chance * ROUND_UP)),)
 
+    def attained(self, relation: Relation) -> Attained:
+        """Return whether the one record that may say 1 was drawn."""
+        return Attained((((OutcomePair((self.chance * _DOWN, 1.0 - self.chance), (0.0, 1.0)), 1),),))
+
     def successes(self, successes: int, generator: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Return `size` numbers of successes among the draws, where `successes` of the n records succeed."""
         index, count = np.array([0, 1]), np.array([self.n - successes, successes])
@@ -163,6 +169,13 @@ class SmoothedResample(_Drawn):
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the whole curve (HG401 under add-remove)."""
         return (Resampled(smoothed_curve(self, relation), self.pure * ROUND_UP),)
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return the number of successes where all records fail, against one success among them."""
+        n = self.n + 2 * self.fake
+        one, none = (self.fake + 1) / n, self.fake / n
+        pairs = (BinomialPair(self.draws, one, none), 1), (BinomialPair(self.draws, none, one), 1)
+        return Attained(tuple((pair,) for pair in pairs), "For δ > 0 its price is that of an attacker who sees more.")
 
     def repeated(self, times: int, relation: Relation) -> Profile:
         """Return the curve of `times` as many draws, folded on the lattice of one draw's loss."""

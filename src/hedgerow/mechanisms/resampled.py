@@ -33,9 +33,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.loss_grid import Curve
+from hedgerow.accounting.lower import Attained, ExactPair
 from hedgerow.accounting.profile import Profile
-from hedgerow.accounting.resampled import Pair, PairKind, priced_noise_sd, release_curve, require_scanned
-from hedgerow.accounting.terms import Resampled, Term
+from hedgerow.accounting.resampled import (
+    Pair,
+    PairKind,
+    exact_pairs,
+    priced_noise_sd,
+    release_curve,
+    require_scanned,
+)
+from hedgerow.accounting.terms import SMOOTHING, Resampled, Term
 from hedgerow.accounting.units import units_of_rows
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import MOST_ROWS, Relation
@@ -196,6 +204,19 @@ class ResampledGaussian(ResampledSums):
         """
         return (Resampled(resampled_curve(self, relation)),)
 
+    def attained(self, relation: Relation) -> Attained:
+        """Return the kinds of neighbour that are priced, with noise as wide as on the lattice, or a little wider."""
+        if relation is Relation.REPLACE_ONE and self.shape in ("vector", "one-of"):
+            return Attained((), "A bootstrap of vectors is priced by a bound that need not be reached.")
+        narrower = min(_on_lattice(coordinate) for coordinate in self.coordinates)
+        pairs = [
+            replace(pair, bound=pair.bound * narrower, count_weight=pair.count_weight * narrower)
+            for pair in resampled_pairs(self, relation)
+        ]
+        narrow = "A count beside the values is priced with a little less noise than it has."
+        exact = tuple(exact for pair in pairs for exact in exact_pairs(pair, self.n_resamples))
+        return Attained(exact, narrow if self.shape == "value-and-count" else "")
+
     def repeated(self, times: int, relation: Relation) -> Profile:
         """Return the curve of `times` as many replicates."""
         return resampled_curve(replace(self, n_resamples=self.n_resamples * times), relation)
@@ -287,6 +308,20 @@ class ResampledUnits(ResampledSums):
         """Return the whole curve of all replicates together."""
         return (Resampled(units_curve(self, relation)),)
 
+    def attained(self, relation: Relation) -> Attained:
+        """Return a unit with all its rows in one cell, or one in each, that comes or goes."""
+        if relation is Relation.REPLACE_ONE:
+            return Attained((), "Units that give way to others are priced by a bound that need not be reached.")
+        narrower = min(_on_lattice(coordinate) for coordinate in self.coordinates)
+        row = narrower * math.hypot(*_row_distances(self))
+        spread = min(self.max_rows, self.cells)
+        rows = {(self.max_rows, 1)} | ({(1, spread)} if spread == self.max_rows else set())
+        found: list[ExactPair] = []
+        for most, cells in sorted(rows):
+            one_sided = Pair(PairKind.ONE_SIDED, 1.0, row * most, self.rate)
+            found += exact_pairs(one_sided, self.n_resamples * cells)
+        return Attained(tuple(found), "Some other way to spread the rows of a unit over cells may cost more.")
+
 
 @lru_cache(maxsize=256)
 def resampled_curve(mechanism: ResampledGaussian, relation: Relation) -> Curve:
@@ -350,12 +385,23 @@ def units_curve(mechanism: ResampledUnits, relation: Relation) -> Curve:
     >>> 4.9 < curve.epsilon_upper(1e-6) < 6.0
     True
     """
-    distances = [
+    distances = _row_distances(mechanism)
+    sizes = mechanism.max_rows, mechanism.cells, mechanism.rate, mechanism.n_resamples
+    return units_of_rows(math.hypot(*distances), *sizes, relation=relation)
+
+
+def _row_distances(mechanism: ResampledUnits) -> list[float]:
+    """Return the reach of one row in sd of the continuous noise that costs at least as much, sum by sum."""
+    return [
         coordinate.distance / mechanism.max_rows / priced_noise_sd(1.0, lattice_steps=coordinate.noise.width)
         for coordinate in mechanism.coordinates
     ]
-    sizes = mechanism.max_rows, mechanism.cells, mechanism.rate, mechanism.n_resamples
-    return units_of_rows(math.hypot(*distances), *sizes, relation=relation)
+
+
+def _on_lattice(coordinate: ResampledCoordinate) -> float:
+    """Return the width of the noise that is priced over that of continuous noise that costs no more than it does."""
+    steps = coordinate.noise.width
+    return priced_noise_sd(1.0, lattice_steps=steps) / math.sqrt(1.0 + (SMOOTHING / steps) ** 2) * (1.0 - 1e-12)
 
 
 @lru_cache(maxsize=64)

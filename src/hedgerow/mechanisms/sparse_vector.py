@@ -47,6 +47,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import ROUND_UP, Pure, Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import positive_number
@@ -138,6 +139,10 @@ class SparseVector(Single):
         if relation is not self.relation:
             return super(SparseVector, self).terms(relation)
         return (Pure(self.pure() * ROUND_UP),)
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return none: the loss nears its bound as more and more questions are asked."""
+        return Attained((), "The worst run of questions has no end; `hedgerow audit` attacks a long one.")
 
     @property
     def size(self) -> int:

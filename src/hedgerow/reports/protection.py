@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hedgerow.accounting.profile import Profile, attack_hits_upper, attack_success_upper
 from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.certificate import Certificate, bounds_in_words
 from hedgerow.mechanisms.mechanism import JointMoments, Moments, parts_of
 
 FALSE_ALARMS = (0.01, 0.05, 0.1)
@@ -42,6 +42,8 @@ class Protection:
         Whole sentences.
     price : str
         ε and δ, with a word on each.
+    bounds : tuple of str
+        μ and the lower bound on ε, or why there is none.
     assumptions : tuple of str
         Those of the certificate first, then those of every release.
     not_covered : tuple of str
@@ -56,6 +58,7 @@ class Protection:
     against: str
     promise: str
     price: str
+    bounds: tuple[str, ...]
     attack: str
     assumptions: tuple[str, ...]
     not_covered: tuple[str, ...]
@@ -85,6 +88,7 @@ def protection_of(certificate: Certificate, curve: Profile) -> Protection:
         against=_OPPONENT[0].upper() + _OPPONENT[1:] + ".",
         promise=_promise(certificate, differ),
         price=price_in_words(certificate),
+        bounds=bounds_in_words(certificate.further()),
         attack=f"Someone who knows every other record and {asked}, both equally likely (50\N{NO-BREAK SPACE}%), "
         f"guesses right at most {at_most_percent(success)} of the time after reading the release.",
         assumptions=(*certificate.assumptions, _OUTSIDE, _DRAWN, *((_ONE_ROW,) if single else ())),

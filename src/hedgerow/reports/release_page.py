@@ -210,6 +210,7 @@ def protected_section(certificate: Certificate | None, curve: Profile | None, to
                     ("The promise", told.promise),
                     ("In plain words", told.attack),
                     ("Price", f"{told.price}. Smaller is stronger; both are upper bounds."),
+                    *(("Also", line) for line in told.bounds),
                 )
             ),
             Table(

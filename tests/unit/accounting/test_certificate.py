@@ -6,13 +6,25 @@ from hypothesis import strategies as st
 
 from hedgerow.accounting.calibrate import TOLERANCE, least_noise
 from hedgerow.accounting.compose import profile_of
+from hedgerow.accounting.lower import GAP
 from hedgerow.accounting.profile import GaussianProfile, attack_success_upper
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify, round_up
-from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise, GeometricCounts, LaplaceNoise
+from hedgerow.mechanisms.mechanism import (
+    Composition,
+    GaussianCounts,
+    GaussianNoise,
+    GeometricCounts,
+    LaplaceNoise,
+    RandomisedRecords,
+    Resample,
+    SparseVector,
+)
+from hedgerow.reports.verify.verification import verify_record
 
+FAR = Relation.REPLACE_ONE
 BOTH = Composition((GeometricCounts(2.0, 3), GaussianCounts(5.0, 2)))
 
 
@@ -37,6 +49,8 @@ def test_a_record_survives_json_and_verifies() -> None:
         lambda r: r.update(delta=1e-9),
         lambda r: r["profile"][1].update(delta=r["profile"][1]["delta"] / 2),
         lambda r: r.update(bound="estimate"),
+        lambda r: r.update(mu=r["mu"] - 2e-6),
+        lambda r: r.update(epsilon_lower=r["epsilon"] / 2),
     ],
 )
 def test_a_cheaper_claim_than_the_mechanism_allows_is_refused(tamper) -> None:
@@ -44,6 +58,47 @@ def test_a_cheaper_claim_than_the_mechanism_allows_is_refused(tamper) -> None:
     tamper(altered)
     with pytest.raises(VerificationError, match="HG501"):
         Certificate.from_dict(altered).verify()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta", "mu", "lower"),
+    [
+        (GaussianNoise(1.0, 1.0), 1e-6, True, True),
+        (GeometricCounts(2.0, 3), 0.02, True, True),
+        (BOTH, 1e-6, True, False),
+        (Composition(()), 0.0, True, True),
+        (Resample(100, 1), 0.02, False, True),
+        (RandomisedRecords(2**30, (3,), (2**32,)), 1e-6, True, True),
+        (RandomisedRecords(2**30, (3,), (2**32,)), 0.02, True, False),
+        (SparseVector(FAR, 1, False, 1, 4.0, 8.0), 0.0, True, False),
+    ],
+)
+def test_a_bound_is_stated_or_its_absence_explained_and_verify_computes_it_anew(mechanism, delta, mu, lower) -> None:
+    certificate = certify(mechanism, FAR, unit="row", delta=delta)
+    assert (certificate.mu is None, certificate.epsilon_lower is None) == (not mu, not lower)
+    assert (bool(certificate.mu_why), bool(certificate.epsilon_lower_why)) == (not mu, not lower)
+    if certificate.epsilon_lower is not None:
+        assert certificate.epsilon - GAP - 2e-6 <= certificate.epsilon_lower <= certificate.epsilon
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    certificate.verify()
+
+
+@pytest.mark.parametrize("narrow", [GeometricCounts(2.0 * 0.95, 3), GaussianCounts(5.0 * 0.95, 2)])
+def test_bounds_of_other_noise_are_refused(narrow) -> None:
+    """Sabotage: μ of noise 5 % wider than what is recorded, and the lower bound of noise 5 % narrower."""
+    wide = {"geometric": GeometricCounts(2.0, 3), "discrete-gaussian": GaussianCounts(5.0, 2)}[narrow.type]
+    records = [certify(one, FAR, unit="row", delta=1e-6).to_dict() for one in (narrow, wide)]
+    for honest, other, key in ((records[0], records[1], "mu"), (records[1], records[0], "epsilon_lower")):
+        with pytest.raises(VerificationError, match="HG501"):
+            Certificate.from_dict({**honest, key: other[key]}).verify()
+        assert not verify_record({**honest, key: other[key]}).holds and verify_record(honest).holds
+
+
+def test_a_record_written_before_there_were_bounds_is_read_as_it_was() -> None:
+    old = {key: value for key, value in record().items() if "mu" not in key and "epsilon_lower" not in key}
+    again = Certificate.from_dict(old)
+    again.verify()
+    assert again.to_dict() == old and verify_record(old).holds
 
 
 def test_the_other_relation_has_another_price() -> None:

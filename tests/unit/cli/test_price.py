@@ -32,7 +32,7 @@ def priced(*arguments: str) -> dict[str, Any]:
 )
 def test_a_gaussian_at_rho_one_half_has_the_published_prices(delta: str, epsilon: float) -> None:
     record = priced("--mechanism", "gaussian", "--relation", "replace-one", "--rho", "0.5", "--delta", delta)
-    assert list(record) == ["mechanism", "relation", "delta", "epsilon_upper", "noise_sd"]
+    assert list(record) == ["mechanism", "relation", "delta", "epsilon_upper", "noise_sd", "mu", "epsilon_lower"]
     assert record["mechanism"] == {"type": "gaussian", "noise_sd": 1.0, "sensitivity": 1.0}
     assert abs(record["epsilon_upper"] - epsilon) < 6e-4 and record["noise_sd"] == 1.0
 

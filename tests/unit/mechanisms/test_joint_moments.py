@@ -332,15 +332,33 @@ def test_the_worst_pairs_cost_what_is_priced(law: Law) -> None:
     joints.append(joint_moments(law, layout(*range(3, 9), missing=True), weights, 1.0, FAR))
     assert set(joints[-1].weights().worst(law.power)) == {0, 1, 2}
     for joint in joints:
-        found = 0.0
-        for pair in joint.worst_pairs(FAR):
-            moved = np.zeros((pair.cells, len(joint.names)))
-            for sign, record in ((1.0, pair.first), (-1.0, pair.second)):
-                if record is not None:
-                    added, widths = joint.contribution(record)
-                    moved[record.cell] += sign * added / widths
-            found = max(found, float((np.abs(moved) ** joint.noise_law.power).sum()))
-        assert found ** (1 / joint.noise_law.power) == pytest.approx(price(joint, FAR), rel=1e-9)
+        assert worst_cost(joint) == pytest.approx(price(joint, FAR), rel=1e-9)
+
+
+def worst_cost(joint: JointMoments) -> float:
+    """The largest cost of the pairs that an audit attacks, in units of the price."""
+    found = 0.0
+    for pair in joint.worst_pairs(FAR):
+        moved = np.zeros((pair.cells, len(joint.names)))
+        for sign, record in ((1.0, pair.first), (-1.0, pair.second)):
+            if record is not None:
+                added, widths = joint.contribution(record)
+                moved[record.cell] += sign * added / widths
+        found = max(found, float((np.abs(moved) ** joint.noise_law.power).sum()))
+    return found ** (1 / joint.noise_law.power)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("missing", [False, True])
+def test_where_squares_are_heavy_a_worst_pair_lies_between_the_ends(law: Law, missing: bool) -> None:
+    """The price of one feature is exact for any weight of its square: corners alone fall short of it."""
+    weights = JointWeights(1, {(0,): 0.1} if missing else {}, {(0,): 1.0, (0, 0): 0.75 if law == LAPLACE else 2.5})
+    joint = joint_moments(law, layout(2**20, missing=missing), weights, 1.0, FAR)
+    ends, within = joint.worst_pairs(FAR)
+    assert (ends.name, within.name) == ("same cell", "same cell, between the ends")
+    assert 1.0 - 1e-4 < worst_cost(joint) <= price(joint, FAR) * (1 + 1e-12)
+    added = [joint.contribution(one)[0] for one in (ends.first, ends.second) if one is not None]
+    assert (np.abs((added[0] - added[1]) / joint._widths()) ** law.power).sum() ** (1 / law.power) < 0.97
 
 
 @pytest.mark.parametrize("law", LAWS)

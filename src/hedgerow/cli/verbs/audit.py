@@ -121,6 +121,8 @@ def _say_verdict(found: Verdict) -> None:
     say(f"  ε ≤ {found.epsilon_upper:.6g} claimed")
     said = "by enumeration" if found.exact == found.epsilon_lower else f"by {found.runs:,} runs on each neighbour"
     say(f"  ε ≥ {found.epsilon_lower:.6g} certified {said}, confidence {100 * found.confidence:.6g} %")
+    if found.proven > 0.0:
+        say(f"  ε ≥ {found.proven:.6g} proven from the exact laws of the worst neighbours")
     say("  passes: the bounds do not cross" if found.passes else "  FAILS: the bounds cross")
 
 

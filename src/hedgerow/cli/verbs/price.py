@@ -37,7 +37,7 @@ def price(
 
     One of --rho, --mu, --noise-sd gives the noise and asks for ε; --epsilon asks for the least noise that meets it.
     """
-    from hedgerow.mechanisms.certificate import round_up
+    from hedgerow.mechanisms.certificate import bounds_in_words, round_up
     from hedgerow.mechanisms.mechanism import priced
     from hedgerow.release.forecast.price import price_of
 
@@ -66,6 +66,8 @@ def price(
         return
     say(f"{found.mechanism.type}, {found.relation}")
     say(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
+    for line in bounds_in_words(found.further_bounds()):
+        say(f"  {line}")
     unit = "counts" if mechanism == "geometric" else "the range U − L"
     say(f"  noise sd {found.noise_sd:.6g}, in units of {unit}")
     if rows is not None:

@@ -54,6 +54,7 @@ def _page(found: Verification) -> str:
             *_titled("What this record says is NOT PROTECTED", found.not_protected),
             f"{'stated':<8}  {_point(found.stated)}",
             *(f"{'curve':<8}  {_point(point)}" for point in found.profile),
+            *(f"{'also':<8}  {line}" for line in told.bounds),
             f"{1 * found.stated.holds + holding} of {1 + len(found.profile)} stated prices hold for the recorded "
             f"mechanism: {certificate.mechanism.type}.",
             "",

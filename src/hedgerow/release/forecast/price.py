@@ -30,6 +30,7 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_numbe
 from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
+from hedgerow.mechanisms.certificate import as_stated, further_bounds
 from hedgerow.mechanisms.description import Quote
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
 from hedgerow.mechanisms.mechanism import Mechanism, Single, as_record, priced
@@ -62,6 +63,17 @@ class Price:
     epsilon_upper: float
     noise_sd: float
 
+    def further_bounds(self) -> dict[str, Any]:
+        """Return ``mu`` and ``epsilon_lower``, each None with a reason where there is none, as a certificate has them.
+
+        >>> price_of("laplace", relation="replace-one", epsilon=1.0).further_bounds()["mu"]
+        1.030065
+        """
+        from hedgerow.accounting.compose import profile_of
+
+        curve = profile_of(self.mechanism, self.relation)
+        return further_bounds(self.mechanism, self.relation, curve, self.delta)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; an infinite ε is null."""
         return {
@@ -70,6 +82,7 @@ class Price:
             "delta": self.delta,
             "epsilon_upper": self.epsilon_upper if math.isfinite(self.epsilon_upper) else None,
             "noise_sd": self.noise_sd,
+            **as_stated(self.further_bounds()),
         }
 
 

@@ -17,7 +17,15 @@ from hedgerow.accounting.profile import Profile
 from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
 from hedgerow.facts.columns import MAX_STEPS
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
-from hedgerow.mechanisms.certificate import Certificate, Point, check_numbers, holds, record_of, unreadable_record
+from hedgerow.mechanisms.certificate import (
+    Certificate,
+    Point,
+    as_stated,
+    check_numbers,
+    holds,
+    record_of,
+    unreadable_record,
+)
 from hedgerow.mechanisms.mechanism import (
     Moments,
     as_record,
@@ -143,6 +151,7 @@ class Verification:
             "not_protected": list(self.not_protected),
             "stated": self.stated.to_dict(),
             "profile": [point.to_dict() for point in self.profile],
+            **as_stated(certificate.further()),
             "consistent": self.consistent,
             "contradictions": list(self.contradictions),
             "mechanism": as_record(certificate.mechanism),
@@ -205,13 +214,14 @@ def verify_record(record: object) -> Verification:
         curve = certificate.reprice()
         checked = [_checked(curve, point) for point in points]
         told = protection_of(certificate, curve)
+        unfounded = certificate.unfounded(curve)
     except (ArithmeticError, MemoryError):
         raise unreadable_record("Its mechanism has parameters beyond anything that can be priced.") from None
     return Verification(
         certificate=certificate,
         stated=checked[0],
         profile=tuple(checked[1:]),
-        contradictions=contradictions(record, certificate),
+        contradictions=(*contradictions(record, certificate), *unfounded),
         protection=told,
     )
 
