@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
-from hedgerow.accounting.lower import GAP
+from hedgerow.accounting.lower import GAP, Attained
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import VerificationError
 from hedgerow.facts.relation import Relation
@@ -198,8 +198,11 @@ def certify(
     delta: float,
     profile: Profile | None = None,
     assumptions: Sequence[str] = (),
+    narrowed: str | None = None,
 ) -> Certificate:
     """Price a mechanism at δ and write the record.
+
+    `narrowed` says why records may not differ as much as the description admits, so that no lower bound is known.
 
     >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
@@ -211,13 +214,15 @@ def certify(
         Point(round_up(epsilon * part), _round_up_delta(curve.delta_upper(round_up(epsilon * part))))
         for part in (0.25, 0.5, 0.75, 1.0)
     )
-    stated = further_bounds(mechanism, relation, curve, delta)
+    stated = further_bounds(mechanism, relation, curve, delta, narrowed=narrowed)
     return Certificate(
         mechanism, relation, unit, epsilon, delta, points, "upper", tuple(assumptions), _versions(), **stated
     )
 
 
-def further_bounds(mechanism: Mechanism, relation: Relation, curve: Profile, delta: float) -> dict[str, Any]:
+def further_bounds(
+    mechanism: Mechanism, relation: Relation, curve: Profile, delta: float, *, narrowed: str | None = None
+) -> dict[str, Any]:
     """Return ``mu`` and ``epsilon_lower`` of a mechanism with this curve, each None with a reason where there is none.
 
     >>> from hedgerow.mechanisms.mechanism import GaussianNoise
@@ -227,7 +232,7 @@ def further_bounds(mechanism: Mechanism, relation: Relation, curve: Profile, del
     (1.000001, 4.886554, None)
     """
     terms = mechanism.terms(relation)
-    no_mu, attained = why_no_mu(terms), mechanism.attained(relation)
+    no_mu, attained = why_no_mu(terms), Attained((), narrowed) if narrowed else mechanism.attained(relation)
     lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
     near = upper - lower <= GAP
     proven = f" The pairs that are known prove ε ≥ {round_down(lower, 3):.3f}." if attained.pairs else ""

@@ -56,6 +56,7 @@ def certificate_of(plan: Plan) -> Certificate:
         delta=plan.request.budget.delta if plan.calibrated else 0.0,
         profile=profile,
         assumptions=plan.assumptions(),
+        narrowed=plan.narrowed(),
     )
 
 

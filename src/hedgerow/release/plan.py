@@ -139,6 +139,18 @@ class Plan:
         if any(item.statistic.has_code and not isinstance(item.design, JointStatistic) for item in self.items):
             yield "the functions of columns that define features keep nothing from one record to the next"
 
+    def narrowed(self) -> str | None:
+        """Return why records may not differ as much as the mechanism allows; None where columns vary freely."""
+        if self.request.where is not None:
+            return "Records that `where` leaves out may be the worst ones."
+        groups = {category.column for category in self.request.by}
+        if any(groups.intersection(statistic.columns) for statistic in self.request.statistics):
+            return "A column of `by` is released too: within a cell its values do not vary freely."
+        joint = (item.design.release.design.values for item in self.items if isinstance(item.design, JointStatistic))
+        if any(len({value.column for value in values}) < len(values) for values in joint):
+            return "A column is released in two forms, which do not vary freely."
+        return None
+
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about the release as a whole, from public facts."""
         left_out = any(not category.other for category in self.request.groups)

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -356,3 +357,22 @@ def test_a_count_that_drowns_is_cut_at_what_is_possible() -> None:
 def test_what_is_said_of_single_estimates_is_printed_with_the_release() -> None:
     release = hg.open(pa.table({"age": [30.0, 50.0] * 50}), relation="replace-one").count(epsilon=1.0)
     assert release[0].note and str(release).count(release[0].note) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "stated"),
+    [
+        ([hg.mean("age", bounds=(0, 100), step=1)], {}, True),
+        ([hg.mean("age", bounds=(0, 100), step=1)], {"by": {"sex": [0, 1]}}, True),
+        ([hg.mean("age", bounds=(0, 100), step=1)], {"where": "age >= 50"}, False),
+        ([hg.mean("sex", bounds=(0, 1), step=1)], {"by": {"sex": [0, 1]}}, False),
+    ],
+)
+def test_a_lower_bound_is_stated_only_where_the_worst_records_are_possible(
+    asked: list[Any], options: dict[str, Any], stated: bool
+) -> None:
+    people = pa.table({"age": [30.0, 50.0] * 500, "sex": [0, 1, 1, 0] * 250})
+    certificate = hg.open(people, relation="replace-one").release(asked, epsilon=1.0, **options).certificate
+    assert certificate is not None and certificate.mu is not None
+    assert (certificate.epsilon_lower is not None) == stated == (certificate.epsilon_lower_why is None)
+    certificate.verify()
