@@ -357,7 +357,12 @@ class Estimate(Operators):
         return _computed(_joint_of(self).applied(name), text, [self])
 
     def _moved(self, scale: float, shift: float, text: str) -> Estimate:
-        errors = (self.sampling_error, self.bootstrap_error, self.privacy_error)
+        estimate, errors = (
+            scale * self.estimate + shift,
+            (self.sampling_error, self.bootstrap_error, self.privacy_error),
+        )
+        if not math.isfinite(estimate):
+            raise OverflowError("the result is too large for a number")
         sampling, bootstrap, privacy = (None if error is None else abs(scale) * error for error in errors)
         joint = self.joint
         if joint is not None:
@@ -368,7 +373,7 @@ class Estimate(Operators):
             statistic=text,
             column=None,
             cell={},
-            estimate=scale * self.estimate + shift,
+            estimate=estimate,
             sampling_error=sampling,
             bootstrap_error=bootstrap,
             privacy_error=privacy,
@@ -488,9 +493,9 @@ def _joint_of(estimate: Estimate) -> Joint:
     raise ParameterError(
         "HG130",
         rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
-        finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other numbers is not known.",
-        remedy="Release all of them in one call, without naming an estimator; with numbers any estimate can be added "
-        "to or multiplied.",
+        finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other estimates is not known.",
+        remedy="Means, sums, counts, ratios, variances and smooth functions of means can be released together in one "
+        "call. With a number, any estimate can be added or multiplied.",
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.given import kind_of
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.terms import QUOTED, unquoted
 from hedgerow.release.find import found
@@ -52,6 +53,8 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]]) -> Estimate:
         HG136: the text is no expression, with the place of the fault; HG137: there is no such estimate; HG130: how
         estimates go together is not known, as for those of two releases of the same people.
     """
+    if not isinstance(text, str):
+        raise _unreadable("", 0, f"Found {kind_of(text)}.")
     value = _Reader(text, tuple(releases)).whole()
     if value.is_computed:
         return replace(value, statistic=" ".join(text.split()))
@@ -175,7 +178,10 @@ class _Reader:
     def _at(self, place: int, compute: Callable[[], T]) -> T:
         """Return what is computed; a refusal says at which character of the text."""
         try:
-            return compute()
+            value = compute()
+            if isinstance(value, float) and not math.isfinite(value):
+                raise OverflowError
+            return value
         except ParameterError as refused:
             finding = f"At character {place + 1} of the expression: {refused.finding}"
             raise ParameterError(

@@ -112,7 +112,8 @@ def combine(releases: Sequence[Release]) -> Release:
     certified = [release.certificate for release in listed if release.certificate is not None]
     certificate = composed_certificate(certified) if len(certified) == len(listed) else None
     reasons = {"combined": "releases of the same statistics, pooled by inverse variance"}
-    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons)
+    # What single releases hold beside their estimates is not that of the pooled ones.
+    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons, joint=(), answers={})
 
 
 def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from hedgerow.errors import VerificationError
+from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.relation import Target
 from hedgerow.inference.estimate import Estimate, RecordedBasis
 from hedgerow.inference.joint.arithmetic import JointValue
@@ -98,6 +98,28 @@ class Release(Result):
             identity=identity,
             joint=joint_records(plan, estimates),
         )
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Release:
+        """Return the release whose record is in a file, to compute with it; see `release_from_record`.
+
+        Raises
+        ------
+        ParameterError
+            HG503: the file cannot be read.
+        VerificationError
+            HG502: it is no record of a release.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, ValueError):
+            raise ParameterError(
+                "HG503",
+                rule="A release is read from the file that it wrote.",
+                finding=f"{str(path)!r} cannot be read as UTF-8 text.",
+                remedy="Name the release.json of the release.",
+            ) from None
+        return release_from_record(text)
 
     @overload
     def __getitem__(self, index: int) -> Estimate: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -106,6 +107,8 @@ def test_cells_are_named_whole_and_in_any_order() -> None:
         ("ratio if 1 else 2", "HG136", "At character 7 "),
         ("ratio / (1 - 1)", "HG136", "At character 7 .*not defined"),
         ("log(0 - 1) * ratio", "HG136", "At character 1 .*not defined"),
+        ("1e300 * 1e300 * ratio", "HG136", "At character 7 .*not defined"),
+        ("1e300 * ratio * 1e300", "HG136", "At character 15 .*not defined"),
         ("9e999 * ratio", "HG136", "At character 1 .*too large"),
         ("(" * 500 + "ratio" + ")" * 500, "HG136", "within one another"),
         ("ratio + " * 300 + "ratio", "HG136", "more than 2,000"),
@@ -119,6 +122,17 @@ def test_cells_are_named_whole_and_in_any_order() -> None:
 def test_what_cannot_be_read_is_refused_at_its_place(text: str, code: str, said: str) -> None:
     with pytest.raises(hg.ParameterError, match=f"^{code}: .*{said}"):
         WHOLE.ask(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["log(ratio - 1000000)", "sqrt(0 - 1 - ratio)", "exp(1000 * exp(700 + ratio))", "1 / (ratio - ratio)"]
+)
+def test_what_is_defined_nowhere_is_not_reliable_and_can_be_written(text: str) -> None:
+    made = WHOLE.ask(text)
+    assert not made.reliable and math.isfinite(made.estimate) and made.standard_error is None
+    interval = made.confidence_interval()
+    assert interval.low <= made.estimate <= interval.high
+    json.dumps(made.to_dict(), allow_nan=False)
 
 
 def test_terms_of_several_releases_say_which() -> None:

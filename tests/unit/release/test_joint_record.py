@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,16 @@ def test_one_computes_with_a_record_as_with_its_release(relation: str, target: s
     assert (ratio - ratio).standard_error == 0.0
     with pytest.raises(hg.ParameterError, match="HG130"):
         release[4] - again[4]
+
+
+def test_a_record_is_read_from_its_file(tmp_path: Path) -> None:
+    release = released()
+    release.to_json(tmp_path / "release.json")
+    assert hg.Release.from_json(tmp_path / "release.json").to_dict() == release.to_dict()
+    (tmp_path / "wrong.json").write_bytes(b"\xff")
+    for path, code in (("none.json", "HG503"), ("wrong.json", "HG503")):
+        with pytest.raises(hg.ParameterError, match=code):
+            hg.Release.from_json(tmp_path / path)
 
 
 def test_a_function_of_ones_own_is_computed_with_by_its_tangent() -> None:

@@ -134,22 +134,29 @@ def _divisors(node: Node) -> list[Node]:
 
 
 def _range(node: Node) -> Range:
-    """Return what is possible for an expression if each of its terms can be anything possible."""
+    """Return what is possible for an expression if each of its terms can be anything possible.
+
+    Where nothing is, as for the logarithm of what is negative, or beyond the numbers of a computer, it is everything.
+    """
     if isinstance(node, Term):
         return node.function.low, node.function.high
-    if isinstance(node, Applied):
-        low, high = _range(node.argument)
-        with np.errstate(all="ignore"):
-            ends = [float(_FUNCTIONS[node.name](max(end, _LEAST[node.name]))) for end in (low, high)]
-        return ends[0], ends[1]
-    if not isinstance(node, Operation):
+    if isinstance(node, float):
         return node, node
+    with np.errstate(all="ignore"):
+        ends = _ends(node)
+    low, high = min(ends), max(ends)
+    return (low, high) if low < math.inf and high > -math.inf else (-math.inf, math.inf)
+
+
+def _ends(node: Operation | Applied) -> list[float]:
+    everything = [-math.inf, math.inf]
+    if isinstance(node, Applied):
+        return [float(_FUNCTIONS[node.name](max(end, _LEAST[node.name]))) for end in _range(node.argument)]
     left, right = _range(node.left), _range(node.right)
     if node.symbol == "/" and right[0] <= 0.0 <= right[1]:
-        return -math.inf, math.inf
-    with np.errstate(all="ignore"):
-        ends = [float(_combined(node.symbol, np.float64(one), np.float64(other))) for one in left for other in right]
-    return (-math.inf, math.inf) if any(math.isnan(end) for end in ends) else (min(ends), max(ends))
+        return everything
+    ends = [float(_combined(node.symbol, np.float64(one), np.float64(other))) for one in left for other in right]
+    return everything if any(math.isnan(end) for end in ends) else ends
 
 
 @dataclass(frozen=True)
