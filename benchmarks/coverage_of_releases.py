@@ -19,15 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hg
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.score import Quadratic
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_estimates
-from hedgerow.release.plan import make_plan
+from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 Z = 1.959963984540054
 
@@ -123,7 +125,7 @@ def simulate(setting: Setting, statistic: str, runs: int, rng: np.random.Generat
     ratios = []
     for _ in range(runs):
         histogram = draw_sample(setting, rng)
-        estimates = draw_estimates(plan, {plan.items[0].design.query: histogram}, noise)
+        estimates = draw_estimates(plan, answers(plan, histogram), noise)
         for share, estimate in zip(shares, estimates, strict=True):
             interval = estimate.confidence_interval(0.95)
             size = share * (1 - setting.missing) * setting.n
@@ -135,16 +137,23 @@ def simulate(setting: Setting, statistic: str, runs: int, rng: np.random.Generat
     return Result(covered, total, float(np.mean(ratios)))
 
 
+def answers(plan: Plan, histogram: Histogram) -> dict[Query | SumsQuery, Histogram | GridSums]:
+    """Return what an engine answers the one question of a plan, on records of which the histogram is known."""
+    (item,) = plan.items
+    query = item.design.query
+    return {query: grid_sums(query, histogram) if isinstance(query, SumsQuery) else histogram}
+
+
 def oracle_width(estimate: hg.Estimate, setting: Setting, statistic: str, size: float) -> float:
     """Return 2·z·√(sampling variance + noise variance), both known exactly."""
     law, basis = setting.law, estimate.basis
     if isinstance(basis, BootstrapBasis):
         noise = Quadratic(basis.replicates.privacy_variance * (size**2 if statistic == "mean" else 1.0))
     else:
-        noise = basis.cell.noise
+        noise = basis.read.exact.row(0).cell.noise
     if statistic == "mean":
         sampling = law.variance / size
-        privacy = (noise.constant + noise.square * (law.mean - 0.5) ** 2) / size**2
+        privacy = float(noise.at(np.array(law.mean - 0.5))) / size**2
     else:
         second = law.variance + law.mean**2
         sampling = size * second

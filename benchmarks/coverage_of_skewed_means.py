@@ -20,11 +20,11 @@ import hedgerow as hg
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.score import ScoreArrays
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 Floats = NDArray[np.float64]
 STEPS = 100
@@ -72,7 +72,7 @@ class Setting:
     delta: float
     statistic: str = "mean"
 
-    def design(self) -> tuple[MomentsDesign, object]:
+    def design(self) -> tuple[JointStatistic, object]:
         """Return the plan's own design and mechanism."""
         made = {"mean": hg.mean, "sum": hg.sum}[self.statistic]
         adding = self.relation == "add-remove"
@@ -81,7 +81,7 @@ class Setting:
         request = parse_request(asked, epsilon=self.epsilon, delta=self.delta, missing=missing)
         facts = PublicFacts(Relation(self.relation), "row", Target.POPULATION, None if adding else self.n)
         item = make_plan(request, facts).items[0]
-        if not isinstance(item.design, MomentsDesign):
+        if not isinstance(item.design, JointStatistic):
             raise TypeError(f"{item.design} reads no moments")
         return item.design, item.mechanism
 
@@ -114,7 +114,8 @@ def simulate(setting: Setting, runs: int, read: Callable[[ScoreArrays], ScoreArr
     cell, index = np.nonzero(drawn)
     histogram = Histogram.from_triplets(cell, index, drawn[cell, index], cells=runs)
     design, mechanism = setting.design()
-    basis = read(design.estimates(design.table(histogram, mechanism, SimulatedNoise(rng))).basis)
+    sums = grid_sums(design.query, histogram)
+    basis = read(design.estimates(design.table(sums, mechanism, SimulatedNoise(rng))).basis.read.exact)
     low, high = basis.interval(0.95)
     mean = float(probability @ np.arange(STEPS + 1)) / STEPS
     truth = mean if setting.statistic == "mean" else setting.n * mean

@@ -20,7 +20,7 @@ from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_releases import GROUP_SHARES, Setting, draw_sample, settings, simulate
+from coverage_of_releases import GROUP_SHARES, Setting, answers, draw_sample, settings, simulate
 
 RUNS = 2000
 SEED = 20261120
@@ -98,7 +98,7 @@ def test_an_interval_that_ignores_privacy_noise_is_caught() -> None:
     noise, covered, total = SimulatedNoise(rng), 0, 0
     for _ in range(RUNS):
         histogram = draw_sample(setting, rng)
-        for estimate in draw_estimates(plan, {plan.items[0].design.query: histogram}, noise):
+        for estimate in draw_estimates(plan, answers(plan, histogram), noise):
             if estimate.sampling_error is not None:
                 covered += abs(estimate.estimate - setting.law.mean) <= 1.96 * estimate.sampling_error
                 total += 1
@@ -120,7 +120,7 @@ def test_a_plug_in_ratio_interval_loses_coverage_where_the_score_interval_keeps_
             np.array([40 - drawn[0], drawn[0], 40 - drawn[1], drawn[1]]),
             cells=2,
         )
-        for estimate in draw_estimates(plan, {plan.items[0].design.query: histogram}, noise):
+        for estimate in draw_estimates(plan, answers(plan, histogram), noise):
             interval = estimate.confidence_interval(0.95)
             kept += interval.low <= 0.9 <= interval.high
             total += 1

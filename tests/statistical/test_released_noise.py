@@ -162,14 +162,14 @@ def test_totals(noise: str) -> None:
 
 @pytest.mark.parametrize("options", [{"delta": 0.0}, {}, {"noise": "averaged-laplace", "n_draws": 2}], ids=str)
 def test_moments(options: dict[str, Any]) -> None:
-    """Each coordinate of a mean's moments (count, total, second moment) of 34,000 empty cells, as drawn for release."""
+    """Each number of a mean's joint moments of 34,000 empty cells, as drawn for release."""
     opened = survey()
     plan = opened.plan([hg.mean("x", bounds=(0, 10), step=1)], by=by(34, 1000), epsilon=0.5, **options)
     (table,) = draw_tables(plan, read_histograms(plan, opened.source), SecureNoise())
-    assert table is not None and table.features == ("count", "total", "square")
-    lattices = plan.items[0].mechanism.noise.coordinates()
+    numbers = plan.items[0].mechanism.numbers.listed()
+    assert table is not None and len(numbers) == 3 and all(number.coarse == 0 for number in numbers)
     assert_drawn_as_priced(
-        np.concatenate([in_widths(table.column(name), one) for name, one in lattices.items()]), plan.mechanism
+        np.concatenate([in_widths(table.column(number.name), number.noise) for number in numbers]), plan.mechanism
     )
 
 

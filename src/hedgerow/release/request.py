@@ -47,6 +47,8 @@ class Request:
         Whether the caller declares the cell of every record public.
     draws : int or None
         How many Laplace numbers make the noise on each number, where averaged Laplace noise is asked for.
+    table : bool
+        Whether it is a table, whose cells are added up to totals.
     """
 
     statistics: tuple[Statistic, ...]
@@ -61,6 +63,7 @@ class Request:
     notes: tuple[str, ...] = ()
     membership: bool = False
     draws: int | None = None
+    table: bool = False
 
     @property
     def where(self) -> str | None:
@@ -112,7 +115,7 @@ class Request:
         """Return the options as plain JSON data, by which a repeated request is recognised."""
         # A request that the old names could express is written as it always was.
         usual = {"moments": "gaussian"}.get(self.estimator, "auto")
-        named = self.estimator in ("moments", "bootstrap") and self.noise not in ("auto", usual)
+        named = self.estimator in ("moments", "bootstrap") and self.noise != usual
         return {
             "by": [category.public_record() for category in self.groups],
             **({} if self.where is None else {"where": self.where}),
@@ -144,12 +147,15 @@ class Context:
         How many cells there may be.
     membership : bool
         Whether the caller declares the cell of every record public.
+    table : bool
+        Whether it is a table, whose cells are added up to totals.
     """
 
     facts: Facts | None = None
     units: bool = False
     most_cells: int = MOST_CELLS
     membership: bool = False
+    table: bool = False
 
 
 @takes(PlanOptions, estimator="auto", noise="auto")
@@ -189,6 +195,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         tuple(resolver.notes),
         about.membership,
         _draws(options.get("n_draws"), noise, resampled, units=about.units),
+        about.table,
     )
 
 

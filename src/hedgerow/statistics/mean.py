@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import entry_on_grid
-from hedgerow.statistics.statistic import NeedsBounds, OnGrid
+from hedgerow.statistics.statistic import NeedsBounds, OnGrid, Places
+
+if TYPE_CHECKING:
+    from hedgerow.inference.joint.functions import SmoothFunction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -16,6 +19,12 @@ class Mean(OnGrid):
     """The mean of a clamped column over the records present."""
 
     kind: ClassVar[str] = "mean"
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return Σx / N as a function of totals."""
+        from hedgerow.inference.joint import functions
+
+        return functions.Mean(self.axis(0, places))
 
 
 @overload

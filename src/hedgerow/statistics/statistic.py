@@ -96,6 +96,26 @@ class Statistic:
         parts = tuple(ValueOnGrid(column, grid) for column, grid in self.grids)
         return None if not parts else parts[0] if len(parts) == 1 else JointGrid(parts)
 
+    @property
+    def powers(self) -> Powers:
+        """The features of which it is a function by joint moments; none: it is not read from them.
+
+        Each feature is the product of the columns of `grids`, scaled to [−1, 1], to these powers.
+        """
+        return ()
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return it as a function of the totals (N, Σ of each feature), given the place of each feature's total."""
+        raise NotImplementedError
+
+    def axis(self, column: int, places: Places) -> Axis:
+        """Return how the mean of a column of `grids` is read from totals."""
+        from hedgerow.inference.joint.functions import Axis
+
+        grid = self.grids[column][1]
+        alone = tuple(int(one == column) for one in range(len(self.grids)))
+        return Axis(places[alone], grid.centre, grid.half_range)
+
     def possible(self, records: float) -> float | None:
         """Return the length of the range of possible values for so many records; None if it is not known."""
         raise NotImplementedError
@@ -139,6 +159,11 @@ class OnGrid(Statistic):
     def grids(self) -> tuple[NamedGrid, ...]:
         """The one column."""
         return ((self.column, self.grid),)
+
+    @property
+    def powers(self) -> Powers:
+        """The column."""
+        return ((1,),)
 
     def possible(self, records: float) -> float | None:
         """Return the length of the bounds."""
@@ -219,26 +244,6 @@ class Smooth(Statistic):
     def has_code(self) -> bool:
         """Whether functions of columns define its features."""
         return any(one.function is not None for one in self.features)
-
-    @property
-    def powers(self) -> Powers:
-        """The features of which it is a function by joint moments; none: its error comes from replicates alone.
-
-        Each feature is the product of the columns of `grids`, scaled to [−1, 1], to these powers.
-        """
-        return ()
-
-    def of_moments(self, places: Places) -> SmoothFunction:
-        """Return it as a function of the totals (N, Σ of each feature), given the place of each feature's total."""
-        raise NotImplementedError
-
-    def axis(self, column: int, places: Places) -> Axis:
-        """Return how the mean of a column of `grids` is read from totals."""
-        from hedgerow.inference.joint.functions import Axis
-
-        grid = self.grids[column][1]
-        alone = tuple(int(one == column) for one in range(len(self.grids)))
-        return Axis(places[alone], grid.centre, grid.half_range)
 
     @property
     def column(self) -> str:

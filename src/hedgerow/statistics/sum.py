@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import entry_on_grid
-from hedgerow.statistics.statistic import NeedsBounds, OnGrid
+from hedgerow.statistics.statistic import NeedsBounds, OnGrid, Places
+
+if TYPE_CHECKING:
+    from hedgerow.inference.joint.functions import SmoothFunction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -17,6 +20,12 @@ class Sum(OnGrid):
 
     kind: ClassVar[str] = "sum"
     is_total: ClassVar[bool] = True
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return Σx as a function of totals."""
+        from hedgerow.inference.joint import functions
+
+        return functions.Total(self.axis(0, places))
 
     def possible(self, records: float) -> float | None:
         """Return the length of the range of sums of at most `records` values."""

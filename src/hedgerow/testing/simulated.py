@@ -24,6 +24,7 @@ from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, GaussianNoise, L
 from hedgerow.release.execute import Answer, draw_estimates, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.survey import Survey
@@ -95,6 +96,24 @@ def release(
 ) -> Release:
     """Return a release as `Survey.release` does, but with seeded noise: marked simulated, without a certificate."""
     return Study.of(survey, statistics, **options).draw(SimulatedNoise(rng))
+
+
+def grid_sums(query: SumsQuery, histogram: Histogram) -> GridSums:
+    """Return what an engine answers a query of one value on records of which the histogram is known.
+
+    >>> from hedgerow.engines.query import ValueOnGrid
+    >>> from hedgerow.facts.columns import Grid
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> counted = Histogram.from_triplets(np.array([0, 0]), np.array([30, -1]), np.array([5, 2]), cells=1)
+    >>> found = grid_sums(SumsQuery((age,), (((0, 1),),), needed=frozenset({0})), counted)
+    >>> found.sums[((0, 1),)].tolist(), found.missing.tolist()
+    ([150], [2])
+    """
+    sums = {
+        one: histogram.cell_sums(histogram.index ** sum(power for _, power in one)).astype(object)
+        for one in {(), *query.monomials}
+    }
+    return GridSums(sums, histogram.missing, histogram.outside)
 
 
 def sample(

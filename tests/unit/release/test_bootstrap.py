@@ -266,7 +266,7 @@ def test_a_bootstrap_composes_with_other_releases() -> None:
     release = opened().release(asked, by={"sex": [0, 1]}, epsilon=1.0, n_resamples=30)
     assert release.certificate is not None and isinstance(release.certificate.mechanism, Composition)
     kinds = {part.type for part in release.certificate.mechanism.parts}
-    assert "resampled-gaussian" in kinds and "moments-gaussian" in kinds
+    assert "resampled-gaussian" in kinds and "joint-moments" in kinds
     alone = profile_of(release.certificate.mechanism.parts[1], Relation.REPLACE_ONE).epsilon_upper(1e-6)
     assert alone < release.certificate.epsilon <= 1.0
 

@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
-from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.request import requested
 from hedgerow.release.spend import price_together
 from hedgerow.statistics.quantile import Quantile
@@ -42,7 +42,7 @@ def opened(facts: Any = FACTS, **options: Any) -> hg.Survey:
 def test_bounds_step_and_categories_come_from_the_facts() -> None:
     plan = opened().plan([hg.mean("age")], by=["sex"], epsilon=1.0)
     (item,) = plan.items
-    assert isinstance(item.design, MomentsDesign)
+    assert isinstance(item.design, JointStatistic)
     assert item.design.statistic.grid.as_bounds() == (18, 95) and item.design.statistic.grid.steps == 77
     assert plan.request.by[0].values == (0, 1) and plan.cells == 2
     assert plan.assumptions() == ()
@@ -122,8 +122,8 @@ def test_the_rest_makes_a_cell_where_the_facts_say_so() -> None:
 def test_each_statistic_has_the_policy_of_its_column() -> None:
     plan = opened().plan([hg.mean("age"), hg.mean("income"), hg.count()], epsilon=1.0)
     first, second, _ = (item.design for item in plan.items)
-    assert isinstance(first, MomentsDesign) and isinstance(second, MomentsDesign)
-    assert (first.presence_is_public, second.presence_is_public) == (False, True)
+    assert isinstance(first, JointStatistic) and isinstance(second, JointStatistic)
+    assert [one.release.design.layout.presence for one in (first, second)] == ["private", "public"]
     assert plan.request.missing == "drop for age, error-if-declared-complete for income"
     assert opened().plan([hg.mean("age"), hg.mean("income")], missing="drop", epsilon=1.0).request.missing == "drop"
 
@@ -155,14 +155,14 @@ def test_the_budget_bounds_a_single_release_and_its_delta_is_the_default() -> No
     assert survey.budget is not None and (survey.budget.total, survey.budget.spent) == (Budget(2.0, 1e-7), None)
     assert survey.plan([hg.mean("age")], epsilon=1.0).delta == 1e-7
     assert len(survey.mean("age", epsilon=2.0)) == 1
-    for options in ({"epsilon": 2.1}, {"epsilon": 2.0, "delta": 1e-5}):
+    for options in ({"epsilon": 2.1}, {"epsilon": 2.0, "delta": 1e-5, "noise": "gaussian"}):
         with pytest.raises(hg.BudgetExceeded, match="HG706") as caught:
             survey.mean("age", **options)
         assert caught.value.requested > caught.value.remaining == 2.0
 
 
 def test_prices_together_are_composed_and_not_added() -> None:
-    plans = [opened().plan([hg.mean("age")], epsilon=0.5) for _ in range(4)]
+    plans = [opened().plan([hg.mean("age")], epsilon=0.5, noise="gaussian") for _ in range(4)]
     together = price_together(plans, 1e-7)
     assert plans[0].epsilon < together < 4 * plans[0].epsilon
     assert price_together([], 1e-7) == 0.0

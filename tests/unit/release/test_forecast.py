@@ -88,7 +88,7 @@ def test_half_widths_are_within_15_per_cent_of_simulated_ones(name: str) -> None
 
 def test_the_comparison_would_see_a_forgotten_noise_or_a_forgotten_sample() -> None:
     """Sabotage: the interval of the sampling error alone, and that of the noise alone, are both outside the 15 %."""
-    plan, width, _ = simulated(AGE, 1000, epsilon=0.5)
+    plan, width, _ = simulated(AGE, 1000, epsilon=0.2)
     (expected,) = plan.forecast(GUESS)
     assert expected.sampling_error is not None and expected.privacy_error is not None
     assert not 0.85 < 1.96 * expected.sampling_error / width < 1.15

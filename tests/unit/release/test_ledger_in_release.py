@@ -80,7 +80,7 @@ def test_a_failure_after_the_reservation_stays_spent(path: Path, monkeypatch: py
         raise RuntimeError("CANARY")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(survey.source), "histogram", broken)
+        patch.setattr(type(survey.source), "sums", broken)
         with pytest.raises(hg.SpentError, match="HG601"):
             survey.release([AGE], epsilon=0.5, request_id="lost")
     with Ledger.open(path) as ledger:

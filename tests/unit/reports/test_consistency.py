@@ -120,7 +120,7 @@ def wider_noise(part: Record) -> bool:
     for one in (part.get("noise") or {}).values():
         if one is not None:
             one["width"] *= 100
-    for one in part.get("coordinates", []):
+    for one in (*part.get("coordinates", []), *part.get("blocks", [])):
         one["noise"]["width"] *= 100
     for kind in part.get("kinds", [])[1:]:
         kind["total"]["width"] *= 100

@@ -32,11 +32,21 @@ from hedgerow.inference.joint.functions import (
     Numbers,
     Ratio,
     SmoothFunction,
+    Total,
     gradient,
     value_of,
 )
-from hedgerow.inference.joint.totals import SideBySide, influence_range
-from hedgerow.inference.moments import RELIABLE_SDS, MeanErrors, NoisyMoments, mean_errors, mean_interval_basis
+from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range
+from hedgerow.inference.moments import (
+    RELIABLE_SDS,
+    MeanErrors,
+    NoisyMoments,
+    mean_errors,
+    mean_interval_basis,
+    mean_skewness,
+    sum_skewness,
+    sum_variance,
+)
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.inference.score import Quadratic, ScoreArrays, correction
 from hedgerow.mechanisms.laws import averaged_law
@@ -143,8 +153,8 @@ class JointEstimates:
 def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
     """Return the estimates of a smooth function of the totals in each row.
 
-    The sampling variance is kept between 0 and what bounded records allow. Means are read as everywhere else, by
-    `inference.moments`.
+    The sampling variance is kept between 0 and what bounded records allow. Means and sums are read as everywhere else,
+    by `inference.moments`.
 
     >>> from hedgerow.inference.joint.functions import Axis
     >>> from hedgerow.inference.joint.totals import JointTotals
@@ -158,8 +168,10 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
         return _root_of(function, estimate(function.variance, cells))
     tangent, defined = _tangent(function, cells)
     known = defined & _counted(cells)
-    if isinstance(function, Mean) and function.x.base == 0 and len(cells.blocks) == 1:
+    if isinstance(function, Mean) and len(cells.blocks) == 1:
         return _as_mean(function, cells, tangent)
+    if isinstance(function, Total) and function.x.place and len(cells.blocks) == 1:
+        return _as_sum(function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
     value = np.where(np.isfinite(value), value, plain)
@@ -195,30 +207,75 @@ def joint_covariance(estimates: Sequence[JointEstimates]) -> tuple[Floats, Float
 
 
 def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent) -> JointEstimates:
-    """Return means as they are read everywhere else; the noises of total and count may be correlated."""
-    block, place, half = cells.blocks[0], function.x.place, function.x.half
-    mixing = block.mixing[[0, place, block.place_of_product(place, place)]]
+    """Return means as they are read everywhere else."""
+    block, half = cells.blocks[0], function.x.half
+    moments, errors, covariance = _moments_of(function.x, block, tangent)
+    basis = mean_interval_basis(moments, errors, (function.x.centre, half), noise_law=block.law, method="moments")
+    basis = replace(basis, noise=replace(basis.noise, linear=-2.0 * half * covariance))
+    value, known = function.x.centre + half * errors.mean, moments.reliable
+    parts = half * errors.sampling_error, half * errors.privacy_error
+    return JointEstimates(function, cells, value, *parts, known, known, tangent, basis)
+
+
+def _moments_of(axis: Axis, block: JointTotals, tangent: Tangent) -> tuple[NoisyMoments, MeanErrors, float]:
+    """Return a column's moments with the errors of its mean, and the covariance of the noises of total and count."""
+    place, half = axis.place, axis.half
+    mixing = block.mixing[[axis.base, place, block.place_of_product(place, place)]]
     covariance = mixing @ mixing.T
     count_sd, total_sd, square_sd = sds = np.sqrt(np.diag(covariance)).tolist()
-    total, product = block.sums[:, place - 1], block.products[:, place - 1, place - 1]
-    moments = NoisyMoments(block.count, total, product, count_sd, total_sd, square_sd, 0.0)
+    count, total = block.totals[:, axis.base], block.totals[:, place]
+    square = None if block.census else block.products[:, place - 1, place - 1]
+    moments = NoisyMoments(count, total, square, count_sd, total_sd, square_sd, 0.0)
     errors = mean_errors(moments)
     if np.abs(covariance - np.diag(np.square(sds))).max() > 1e-9 * covariance.max():
-        n = block.positive_count
+        n = np.maximum(count, 1.0)
         variance = np.clip(tangent.raw * n / half**2, 0.0, 1.0 - errors.mean**2)
         upper = variance + 0.5 * tangent.spread_noise * n / half**2
         errors = MeanErrors(errors.mean, variance, upper, np.sqrt(variance / n), np.sqrt(tangent.noise) / half)
-    basis = mean_interval_basis(moments, errors, (function.x.centre, half), noise_law=block.law, method="moments")
+    return moments, errors, float(covariance[0, 1])
+
+
+def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstimates:
+    """Return sums as they are read everywhere else: n means where n is public, else sums about zero."""
+    block, axis = cells.blocks[0], function.x
+    ends = axis.centre - axis.half, axis.centre + axis.half
+    value, records = axis.total(block.totals), block.totals[:, axis.base]
+    freedom: Floats | float = np.inf
+    if block.mixing[axis.base].any():
+        unit = max(map(abs, ends))
+        # Σx and Σx² in units of it, from (N, Σf, Σf²).
+        rows = np.array([[axis.centre, axis.half, 0.0], np.square([axis.centre, 0.0, axis.half])])
+        rows[1, 1] = 2.0 * axis.centre * axis.half
+        rows = rows / np.array([[unit], [unit**2]])
+        square_place = block.place_of_product(axis.place, axis.place)
+        sds = np.linalg.norm(rows @ block.mixing[[axis.base, axis.place, square_place]], axis=1).tolist()
+        product = block.products[:, axis.place - 1, axis.place - 1]
+        total, square = rows @ np.stack([records, block.totals[:, axis.place], product])
+        moments = NoisyMoments(records, total, None if block.census else square, 0.0, sds[0], sds[1], 0.0)
+        variance, upper = sum_variance(moments, block.n)
+        skew = sum_skewness(moments, variance, block.n, *(end / unit for end in ends))
+        noise = sds[0]
+    else:
+        moments, errors, _ = _moments_of(axis, block, _tangent(Mean(axis), cells)[0])
+        unit, variance, upper = axis.half, records * errors.variance, records * errors.variance_upper
+        skew, noise = mean_skewness(errors, upper > 0.0, 1.0), float(moments.total_sd)
+        freedom = freedom if block.census else records - 1.0
+    basis = ScoreArrays(
+        value,
+        sampling=Quadratic(upper * unit**2),
+        noise=Quadratic((unit * noise) ** 2),
+        low=function.low,
+        high=function.high,
+        freedom=freedom,
+        noise_law=block.law,
+        method="moments",
+        skew=unit * skew[0],
+        skew_unsure=unit * skew[1],
+    )
+    errors_of = unit * np.sqrt(variance), np.full_like(value, unit * noise)
+    known = np.ones(len(value), dtype=bool)
     return JointEstimates(
-        function,
-        cells,
-        function.x.centre + half * errors.mean,
-        half * errors.sampling_error,
-        half * errors.privacy_error,
-        moments.reliable,
-        moments.reliable,
-        tangent,
-        replace(basis, noise=replace(basis.noise, linear=-2.0 * half * float(covariance[0, 1]))),
+        function, cells, np.clip(value, function.low, function.high), *errors_of, known, known, tangent, basis
     )
 
 

@@ -149,6 +149,12 @@ class Total(Smooth):
 
     homogeneous = False
 
+    def of_records(self, least: float, most: float) -> Total:
+        """Return it with the limits that so many records, none more and none fewer, set to it."""
+        ends = self.x.centre - self.x.half, self.x.centre + self.x.half
+        sums = [end * records if end else 0.0 for end in ends for records in (least, most)]
+        return replace(self, limits=(min(sums), max(sums)))
+
     def _limits(self) -> tuple[float, float]:
         return self.limits
 

@@ -9,7 +9,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
@@ -39,9 +39,13 @@ _MOST_DEGREE, _FEW = 8, 4
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
-    smooth = isinstance(statistic, Smooth) and bool(statistic.powers) and facts.limit is None
-    replicated = request.n_resamples is not None or request.interval is not None
-    return smooth and request.estimator in ("auto", "moments") and not replicated and not request.membership
+    if not statistic.powers or facts.limit is not None or request.table:
+        return False
+    if statistic.family == "function" and (request.n_resamples is not None or request.interval is not None):
+        return False
+    # Without a second moment a vector of moments is a plain release.
+    plain = request.estimator == PLAIN and facts.census and statistic.family == "moments"
+    return plain or request.estimator in ("auto", "moments")
 
 
 def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatistic]:
@@ -62,10 +66,10 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
             columns = tuple(sorted(statistic.columns)) if missing is Missing.DROP else ()
             groups.setdefault((missing, columns), []).append(place)
     groups = dict(_divided(groups, request.statistics))
-    alone = all(is_joint(one, request, facts) for one in request.statistics)
+    alone = all(is_joint(one, request, facts) or _is_public(one, request, facts) for one in request.statistics)
     found: dict[int, JointStatistic] = {}
     for (missing, _), places in groups.items():
-        asked = [one for place in places if isinstance(one := request.statistics[place], Smooth)]
+        asked = [request.statistics[place] for place in places]
         budget = (
             request.budget
             if alone and len(groups) == 1
@@ -84,7 +88,7 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
 def _divided(groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]) -> Iterator[tuple[_Group, list[int]]]:
     """Yield groups whose products are of a degree that integers can hold: those of the same columns at least."""
     for (missing, columns), places in groups.items():
-        if degree_of([one for place in places if isinstance(one := statistics[place], Smooth)]) <= _MOST_DEGREE:
+        if degree_of([statistics[place] for place in places]) <= _MOST_DEGREE:
             yield (missing, columns), places
             continue
         parts: dict[tuple[str, ...], list[int]] = {}
@@ -93,11 +97,18 @@ def _divided(groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]
         yield from (((missing, part), own) for part, own in parts.items())
 
 
+def _is_public(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
+    """Whether the answer is public: the number of records of all cells together, where the relation shows it."""
+    return statistic.is_count and facts.relation is Relation.REPLACE_ONE and not request.by and facts.limit is None
+
+
 def _laws_of_joint(request: Request, releases: int) -> tuple[Law, ...]:
     """Return the laws that so many joint releases may take; 0: beside others, with which Gaussian noise composes best.
 
     Of a few numbers in all Laplace noise is less.
     """
+    if request.draws is not None:
+        return (AveragedLaplace(request.draws),)
     if request.noise == "laplace" or request.budget.delta == 0.0:
         return (LAPLACE,)
     if releases == 0 or request.noise != "auto":
@@ -162,7 +173,7 @@ def choose_design(
         return unit_design(statistic, request, facts, share=share, missing=missing)
     if missing is Missing.MIDPOINT:
         statistic = statistic.with_midpoint()
-    if statistic.is_count and facts.relation is Relation.REPLACE_ONE and not request.by:
+    if _is_public(statistic, request, facts):
         return None
     if request.estimator == "bootstrap" or statistic.family == "function":
         if request.estimator in ("moments", PLAIN):

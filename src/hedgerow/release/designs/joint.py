@@ -23,7 +23,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import SmoothFunction, gradient
+from hedgerow.inference.joint.functions import SmoothFunction, Total, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
@@ -32,11 +32,11 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import HIDDEN, PublicFacts, complete, covers
+from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers
 from hedgerow.release.designs.joint_choice import Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.statistics.statistic import Powers, Smooth
+from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
 
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
 # A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
@@ -86,6 +86,12 @@ class JointDesign:
         known = self.facts.relation is Relation.REPLACE_ONE and not self.by and self.missing is not Missing.DROP
         features = tuple(JointFeature(value.size - 1) for value in self.values)
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+
+    @property
+    def records(self) -> tuple[float, float]:
+        """The least and the most records that a cell can have."""
+        n = math.inf if self._known_n is None else float(self._known_n)
+        return (n if self.layout.presence == "public" else 0.0), n
 
     @property
     def asked(self) -> Asked:
@@ -218,7 +224,7 @@ class JointStatistic:
 
     Attributes
     ----------
-    statistic : Smooth
+    statistic : Statistic
     release : JointRelease
     place : int
         Which of the release's functions it is.
@@ -226,7 +232,7 @@ class JointStatistic:
         Why this method, in a sentence.
     """
 
-    statistic: Smooth
+    statistic: Statistic
     release: JointRelease
     place: int
     reason: str
@@ -260,31 +266,38 @@ class JointStatistic:
         """Return one estimate per cell."""
         design = self.release.design
         read = estimate(design.functions[self.place], self.release.read(table).side)
-        words = covers(self.statistic, design.facts)
-        subject = Subject(self.statistic.name, self.statistic.column, self.method, words, UNSURE, self._rounded())
+        asked = self.statistic
+        if isinstance(asked, OnGrid):
+            # Steps far below the noise are not worth a word; where they are coarser a remark says so.
+            asked = replace(asked, grid=replace(asked.grid, declared=True))
+        words = covers(asked, design.facts)
+        subject = Subject(self.statistic.name, self.statistic.column, self.method, words, UNSURE, self._remark())
         clear = read.reliable & np.isfinite(read.standard_error)
         errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
         kind = Cells if design.facts.census else _Sampled
         return kind.plain(subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
 
     def noise_sd(self, mechanism: JointMoments) -> float:
-        """Return the standard deviation of the noise on the sum of the statistic's first column, in its unit."""
-        design = self.release.design
+        """Return the noise on the sum of the first column about its midpoint, of a sum on what is released; an sd."""
+        design, function = self.release.design, self.release.design.functions[self.place]
         column, grid = self.statistic.grids[0]
         at = next(i for i, value in enumerate(design.values) if value.column == column)
-        reading = mechanism.reading([((at, 1),)], n=design.facts.n)
-        return math.sqrt(float(reading.covariance[0, 0])) * grid.half_range
+        about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
+        known = design.facts.n if mechanism.layout.presence == "public" else None
+        noise = mechanism.reading([(), ((at, 1),)], n=known).covariance
+        return math.sqrt(float(about @ noise @ about))
 
-    def _rounded(self) -> str | None:
-        """Return a remark where values on a declared grid are rounded to a coarser one."""
+    def _remark(self) -> str | None:
+        """Return a remark where a missing value counts as the midpoint, or a declared grid was too fine."""
         grids = {value.column: value.grid for value in self.release.design.values if isinstance(value, ValueOnGrid)}
         coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
         steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
-        return f"Values are rounded to steps between the bounds: {steps}." if coarse else None
+        rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
+        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), rounded])) or None
 
 
 def joint_release(
-    statistics: Sequence[Smooth],
+    statistics: Sequence[Statistic],
     by: tuple[Category, ...],
     facts: PublicFacts,
     missing: Missing,
@@ -309,7 +322,7 @@ def joint_release(
     raise AssertionError("unreachable")
 
 
-def degree_of(statistics: Sequence[Smooth]) -> int:
+def degree_of(statistics: Sequence[Statistic]) -> int:
     """Return an upper bound on the degree of the monomials that a joint release sums; 0 where it sums columns alone.
 
     >>> from hedgerow.statistics.variance import variance
@@ -325,7 +338,7 @@ def degree_of(statistics: Sequence[Smooth]) -> int:
 
 
 def joint_design(
-    statistics: Sequence[Smooth],
+    statistics: Sequence[Statistic],
     by: tuple[Category, ...],
     facts: PublicFacts,
     missing: Missing,
@@ -336,6 +349,8 @@ def joint_design(
 
     Columns are on grids of so many bits less than usual, `coarser`.
     """
+    if missing is Missing.MIDPOINT:
+        statistics = [one.with_midpoint() for one in statistics]
     degree = degree_of(statistics)
     bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
     keys = dict.fromkeys(_key(*named) for statistic in statistics for named in statistic.grids)
@@ -345,10 +360,10 @@ def joint_design(
     named = [_whole(power, one, places) for one in statistics for power in one.powers]
     powers = tuple(sorted(dict.fromkeys(named), key=lambda power: (sum(power), tuple(-p for p in power))))
     at = {power: place for place, power in enumerate(powers, start=1)}
-    functions = tuple(
-        one.of_moments({power: at[_whole(power, one, places)] for power in one.powers}) for one in statistics
-    )
-    return JointDesign(values, functions, by, facts, missing, powers if degree else ())
+    functions = [one.of_moments({power: at[_whole(power, one, places)] for power in one.powers}) for one in statistics]
+    design = JointDesign(values, (), by, facts, missing, powers if degree else ())
+    limited = (one.of_records(*design.records) if isinstance(one, Total) else one for one in functions)
+    return replace(design, functions=tuple(limited))
 
 
 _Key = tuple[str, Fraction, Fraction, int]
@@ -365,7 +380,7 @@ def _joint_grid(key: _Key, bits: int, *, kept: bool) -> Grid:
     return Grid(lower, upper, steps, steps == declared)
 
 
-def _whole(power: tuple[int, ...], statistic: Smooth, places: Mapping[_Key, int]) -> tuple[int, ...]:
+def _whole(power: tuple[int, ...], statistic: Statistic, places: Mapping[_Key, int]) -> tuple[int, ...]:
     """Return the powers of a statistic's columns among all columns of the release."""
     found = [0] * len(places)
     for (column, grid), degree in zip(statistic.grids, power, strict=True):

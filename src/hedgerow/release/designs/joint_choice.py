@@ -36,7 +36,7 @@ from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.joint_numbers import JointLayout
 from hedgerow.mechanisms.joint_weights import JointWeights, Of
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Laplace, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.resampling.grid_sums import Monomial
 
@@ -207,7 +207,7 @@ def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequ
     ('Laplace noise, centred moments', 'Laplace noise, partition blocks')
     """
     allowed = laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN))
-    precision = {law: (gaussian_mu(budget) if law == GAUSSIAN else budget.epsilon) * _AIM for law in allowed}
+    precision = {law: _precision(law, budget) * _AIM for law in allowed}
     found = []
     for law in allowed:
         for candidate in _candidates(asked, law):
@@ -230,6 +230,13 @@ def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequ
         None if second is None else second.candidate.name,
         () if second is None else _errors(second.squares),
     )
+
+
+def _precision(law: Law, budget: Budget) -> float:
+    """Return μ, or ε for as many draws as make up the noise (`joint_moments`)."""
+    if isinstance(law, Laplace):
+        return budget.epsilon / math.sqrt(law.draws)
+    return gaussian_mu(budget)
 
 
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
@@ -322,6 +329,9 @@ def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Floats, Floats, Flo
         for column, function in enumerate(asked.functions):
             gradient = function(expected[first])
             slopes[row, column, first] = gradient
+            if asked.known:
+                # The number of records is what it is: a total is n times a mean.
+                gradient = np.concatenate([[-gradient[1:] @ expected[first[1:]] / asked.n], gradient[1:]])
             used = [] if asked.census else np.flatnonzero(gradient).tolist()
             for a, b in product(used, used):
                 of_variance[row, column, place[asked.moment(min(a, b), max(a, b))]] += gradient[a] * gradient[b]

@@ -279,9 +279,17 @@ def _joint(
     joint = design.release.design
     grids = [(value.column, value.grid) for value in joint.values if isinstance(value, ValueOnGrid)]
     pairs, _ = _laws(grids, guesses)
-    told = correlations(guesses)
-    said = _laws(design.statistic.grids, guesses, told)[1]
-    return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
+    told, statistic = correlations(guesses), design.statistic
+    if statistic.family != "moments":
+        said = _laws(statistic.grids, guesses, told)[1]
+        return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
+    (column, grid), made = statistic.grids[0], list[tuple[Reading, str, float | None]]()
+    guess = guesses.get(column, Guess())
+    for mean, sd in guess.moments(column, grid):
+        own = pairs | {column: (mean, sd)}
+        read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
+        made.append((read, _said(guess, mean, sd), mean * records if statistic.is_total else mean))
+    return made
 
 
 def _laws(

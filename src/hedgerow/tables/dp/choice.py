@@ -84,7 +84,7 @@ def choose(
         )
     units = not isinstance(protection.unit, str)
     membership = sensitivity == "public-membership"
-    context = Context(most_cells=MOST_UNIT_CELLS if units else MOST_CELLS, membership=membership)
+    context = Context(most_cells=MOST_UNIT_CELLS if units else MOST_CELLS, membership=membership, table=True)
 
     def plan_with(noise: str, estimator: str = "auto") -> Plan:
         return planned(asked, protection, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
