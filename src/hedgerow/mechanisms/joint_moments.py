@@ -407,18 +407,19 @@ class _Ends:
     def added(self) -> Callable[[Sequence[Sequence[int]]], Floats]:
         """Return a function of records, as digits, that tells what each adds in units of the noise."""
         numbers, monomials = self.joint._listed(), self.joint.monomials()
-        grids = np.array([self.places(i) for i in range(len(self.joint.layout.features))], dtype=np.float64)
-        powers = np.full((len(monomials), len(grids)), -1)  # −1: the feature is not in the monomial
-        for row, monomial in enumerate(monomials):
-            for i, power in monomial:
-                powers[row, i] = power
+        powers = np.array([[dict(one).get(i, -1) for one in monomials] for i in range(len(self.joint.layout.features))])
+        # Of each feature t^e by digit and e; in the last place 1, for monomials without it.
+        grids = [np.array(self.places(i)[1:], dtype=np.float64)[:, None] for i in range(len(powers))]
+        tables = [np.hstack([grid ** np.arange(powers.max() + 1), np.ones_like(grid)]) for grid in grids]
+        tables = [np.vstack([np.append(np.zeros(powers.max() + 1), 1.0), table]) for table in tables]
+        factors = np.array([[float(number.polynomial.get(one, 0)) for number in numbers] for one in monomials])
         widths = self.joint._widths()
-        factors = np.array([[float(number.polynomial.get(one, 0)) for one in monomials] for number in numbers])
 
         def tell(records: Sequence[Sequence[int]]) -> Floats:
-            values = grids[np.arange(len(grids)), np.array(records)][:, None, :]
-            present = np.where(np.isnan(values), 0.0, np.nan_to_num(values) ** np.maximum(powers, 0))
-            return np.asarray(np.where(powers < 0, 1.0, present).prod(axis=2) @ factors.T / widths)
+            each = np.ones((len(records), len(monomials)))
+            for digits, table, power in zip(np.array(records).T, tables, powers, strict=True):
+                each *= table[digits][:, power]
+            return np.asarray(each @ factors / widths)
 
         return tell
 
