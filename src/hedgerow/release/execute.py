@@ -12,6 +12,7 @@ from typing import Any
 
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import Source, count_units
+from hedgerow.engines.together import sums_together
 from hedgerow.errors import SpentError
 from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
@@ -72,13 +73,17 @@ def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> list[Estimat
 
 
 def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answer]:
-    """Ask each different question once."""
+    """Ask each different question once, and all questions about sums together."""
+    queries = dict.fromkeys(item.design.query for item in plan.items if item.design is not None)
     answers: dict[Query | SumsQuery, Answer] = {}
-    for item in plan.items:
-        if item.design is not None and (query := item.design.query) not in answers:
-            answer = source.sums(query) if isinstance(query, SumsQuery) else source.histogram(query)
-            _unchanged(plan, answer, source)
-            answers[query] = answer
+    for query in queries:
+        if query in answers:
+            continue
+        if isinstance(query, SumsQuery):
+            answers.update(sums_together(source, [one for one in queries if isinstance(one, SumsQuery)]).items())
+        else:
+            answers[query] = source.histogram(query)
+        _unchanged(plan, answers[query], source)
     return answers
 
 

@@ -1,0 +1,106 @@
+"""One call scans a source once: answers are those of questions asked alone, and the log of DuckDB shows one scan."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hedgerow as hg
+from hedgerow.engines import together
+from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid
+from hedgerow.engines.source import Source, open_source
+from hedgerow.engines.together import sums_together
+from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.resampling.grid_sums import GridSums
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+from ten_means import BOUNDS, COLUMNS, query_log, sources  # found by the line before
+
+FINE, COARSE = Grid.from_bounds("a", (0, 10), 1), Grid.from_bounds("a", (0, 10), 5)
+VALUES = (ValueOnGrid("a", FINE), ValueOnGrid("a", COARSE), ValueOnGrid("b", FINE), Indicator("c", 1))
+BY = (Category.declared("g", [0, 1]),)
+PEOPLE = {
+    "a": [0.0, 3.0, None, 10.0, 7.0, float("nan"), 2.0, 9.0],
+    "b": [5.0, None, None, 1.0, 8.0, 4.0, 6.0, 10.0],
+    "c": [1, 0, 1, None, 1, 0, None, 1],
+    "g": [0, 1, 0, 1, 2, 0, 1, None],
+    "person": [1, 1, 2, 3, 3, 4, 5, 5],
+}
+
+
+def same(one: GridSums, other: GridSums) -> bool:
+    return (
+        {name: found.tolist() for name, found in one.sums.items()}
+        == {name: found.tolist() for name, found in other.sums.items()}
+        and one.missing.tolist() == other.missing.tolist()
+        and one.outside == other.outside
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> SumsQuery:
+    values = tuple(draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=3, unique=True)))
+    places = st.integers(0, len(values) - 1)
+    monomial = st.dictionaries(places, st.integers(0, 2), max_size=2).map(lambda powers: tuple(sorted(powers.items())))
+    monomials = tuple(draw(st.lists(monomial, max_size=3, unique=True)))
+    policy = draw(st.sampled_from([Missing.DROP, Missing.MIDPOINT]))
+    by = draw(st.sampled_from([(), BY]))
+    return SumsQuery(values, monomials, by, draw(st.frozensets(places)), None, policy)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(st.lists(questions(), min_size=1, max_size=4))
+def test_answers_are_those_of_questions_asked_alone(asked: list[SumsQuery]) -> None:
+    people = open_source(pyarrow.table(PEOPLE))
+    found = sums_together(people, asked)
+    assert list(found) == list(dict.fromkeys(found)) and set(found) == set(asked)
+    assert all(same(found[query], people.sums(query)) for query in asked)
+
+
+def test_sabotage_what_a_question_needs_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = open_source(pyarrow.table(PEOPLE))
+    asked = [SumsQuery(VALUES[2:], (((0, 1),),), BY, needed=frozenset(needed)) for needed in ([0, 1], [0])]
+    assert all(same(answer, people.sums(query)) for query, answer in sums_together(people, asked).items())
+    among = together._among
+    monkeypatch.setattr(together, "_among", lambda query, *rest: among(replace(query, needed=frozenset()), *rest))
+    assert not all(same(answer, people.sums(query)) for query, answer in sums_together(people, asked).items())
+
+
+def test_units_of_several_rows_are_asked_alone() -> None:
+    people = open_source(pyarrow.table(PEOPLE))
+    asked = [
+        SumsQuery((value,), (((0, 1),), ((1, 1),)), needed=frozenset([0]), unit=UnitLimit("person", 2))
+        for value in VALUES[1:3]
+    ]
+    assert all(same(answer, people.sums(query)) for query, answer in sums_together(people, asked).items())
+
+
+def one_by_one(source: Source, queries: list[SumsQuery]) -> dict[SumsQuery, GridSums]:
+    return {query: source.sums(query) for query in queries}
+
+
+@pytest.mark.parametrize(("kind", "scans"), [("parquet", [1]), ("duckdb", [1]), ("csv", [1, 1])])
+@pytest.mark.parametrize("missing", ["drop", "error-if-declared-complete"])
+def test_ten_statistics_of_ten_columns_are_one_scan(
+    kind: str, scans: list[int], missing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CSV file is scanned as its columns are loaded, and they are scanned in memory."""
+    survey = hg.open(sources(tmp_path, 300)[kind], relation="replace-one")
+    assert survey.n == 300
+    asked = [hg.variance(name, bounds=BOUNDS) for name in COLUMNS]
+    with query_log() as log:
+        survey.release(asked, epsilon=1.0, missing=missing)
+    assert log.scans == scans
+    assert all(name in log.statements[0] for name in (COLUMNS if kind != "csv" else ["c0", "c9"]))
+    if missing == "drop":
+        # The sabotage: as it was before, and the log shows it.
+        monkeypatch.setattr("hedgerow.release.execute.sums_together", one_by_one)
+        with query_log() as log:
+            survey.release(asked, epsilon=1.0, missing=missing)
+        assert log.scans == scans * 10
