@@ -373,6 +373,7 @@ class Estimate(Operators):
             statistic=text,
             column=None,
             cell={},
+            labels={},
             estimate=estimate,
             sampling_error=sampling,
             bootstrap_error=bootstrap,

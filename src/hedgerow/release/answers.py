@@ -80,7 +80,7 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
                 *(None, True, None),
                 covers(item.statistic, plan.facts),
                 basis,
-            )
+            ).labelled(plan.request.labels)
 
 
 def _moments(release: JointRelease, cells: int) -> JointTotals:

@@ -26,20 +26,21 @@ def found(
         Its columns as texts, a column and a value, or a number: what stands in the brackets of a term. None of them:
         whatever they are.
     cell : mapping
-        {column: category}, all columns of the cell; categories are compared by what they print as.
+        {column: category}, all columns of the cell; categories are compared by what they print as, or by their labels.
 
     Raises
     ------
     ParameterError
         HG137: there is none, or several.
     """
-    where = {column: str(value) for column, value in cell.items()}
+    where = _texts(cell)
     named = [
         one
         for one in estimates
         if one.asked_as[0] == name and (not about or _text(about) in (_text(one.asked_as[1]), one.column))
     ]
-    fitting = [one for one in named if {column: str(value) for column, value in one.cell.items()} == where]
+    fitting = [one for one in named if _texts(one.cell) == where]
+    fitting = fitting or [one for one in named if _texts({**one.cell, **one.labels}) == where]
     if len(fitting) == 1:
         return fitting[0]
     wanted = term_text(name, about, cell)
@@ -50,6 +51,10 @@ def found(
         finding=f"{kind} {wanted}.",
         remedy=f"There {_listed(fitting or named or estimates)}.",
     )
+
+
+def _texts(cell: Mapping[str, object]) -> dict[str, str]:
+    return {column: str(value) for column, value in cell.items()}
 
 
 def _text(about: Sequence[tuple[str, ...]]) -> str:

@@ -89,6 +89,14 @@ def test_cells_are_named_whole_and_in_any_order() -> None:
     assert all(release.ask(one.term()) is one for release in (WHOLE, CELLS) for one in release)
 
 
+def test_categories_are_named_by_their_labels_too() -> None:
+    release = released(RATIO, by={"sex": {0: "men", 1: "1 or more"}, "age": hg.bands(0, 40, 100)})
+    older = "[40, 100]"
+    made = release.ask(f'ratio(| sex=men, age="{older}") / 2')
+    assert made.estimate == release.estimate("ratio", sex=0, age=older).estimate / 2
+    assert "labels" not in made.to_dict() and release.ask(f'ratio(| sex="1 or more", age="{older}")') == release[3]
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
