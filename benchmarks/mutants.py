@@ -1,4 +1,4 @@
-"""39 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""43 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -23,6 +23,7 @@ __all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "reproduction", "pyproject.toml", "README.md")
 NOISE = "tests/statistical/test_released_noise.py"
+CATEGORIES = "tests/unit/mechanisms/test_stable_categories.py"
 WEIGHTS = "tests/unit/mechanisms/test_joint_weights.py"
 MOMENTS = "tests/unit/mechanisms/test_joint_moments.py"
 FUNCTIONS = "tests/statistical/test_joint_moments.py tests/unit/inference/test_joint_arithmetic.py"
@@ -312,6 +313,41 @@ MUTANTS = (
         "    means = rate * count\n",
         "    means = 0.98 * rate * count\n",
         "tests/statistical/test_resampling.py tests/unit/resampling",
+    ),
+    Mutant(
+        "categories are shown one record below their threshold",
+        "mechanisms/stable_categories.py",
+        "np.where(noisy >= self.threshold,",
+        "np.where(noisy >= self.threshold - 1,",
+        CATEGORIES,
+    ),
+    Mutant(
+        "the value of a single record is priced as if the threshold were one higher",
+        "mechanisms/stable_categories.py",
+        "math.exp((1 - self.threshold) / self.scale)",
+        "math.exp(-self.threshold / self.scale)",
+        CATEGORIES,
+    ),
+    Mutant(
+        "the noise of categories is 5 % too narrow",
+        "mechanisms/stable_categories.py",
+        "source.two_sided_geometric(self.scale, counts.size)",
+        "source.two_sided_geometric(0.95 * self.scale, counts.size)",
+        CATEGORIES,
+    ),
+    Mutant(
+        "a replaced record is priced as one that moves a single category",
+        "mechanisms/stable_categories.py",
+        "return 2 if relation is Relation.REPLACE_ONE else 1",
+        "return 1",
+        CATEGORIES,
+    ),
+    Mutant(
+        "bounds are found by counts without noise",
+        "find/search.py",
+        "noisy = drawn.values[:, 0].astype(np.int64)",
+        "noisy = counts[:, 0]",
+        "tests/unit/find/test_find.py",
     ),
 )
 

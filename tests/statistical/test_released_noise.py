@@ -37,6 +37,7 @@ from hedgerow.mechanisms.mechanism import (
     ResampledUnits,
     Single,
     SparseVector,
+    StableCategories,
 )
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
 from hedgerow.mechanisms.sparse_vector import Answers, SparseVectorRuns, sparse_vector
@@ -253,6 +254,12 @@ def test_the_count_table_of_a_calibration() -> None:
     noise = np.concatenate(drawn)
     assert noise.size > 80_000
     assert_drawn_as_priced(noise, described.parts[0])
+
+
+def test_counts_of_categories_that_occur() -> None:
+    mechanism, often = StableCategories.of_scale(2.0, 1e-6), 10_000  # far above the threshold: every count is shown
+    shown = mechanism.select(np.full(100_000, often), SecureNoise())
+    assert_drawn_as_priced((shown - often).astype(np.float64), GeometricCounts(mechanism.scale, 100_000))
 
 
 def test_answers_of_a_sparse_vector() -> None:

@@ -118,9 +118,11 @@ class BoundsSearch:
 
     def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
         """Return the bounds, and the noisy count of each cell between the ends of the grid."""
-        histogram = source.histogram(self.grid.query(self.column))
-        counts = histogram.cell_sums() + histogram.missing
-        noisy = counts + noise.two_sided_geometric(self.mechanism.scale, counts.size)
+        query = self.grid.query(self.column)
+        histogram = source.histogram(query)
+        counts = (histogram.cell_sums() + histogram.missing)[:, None]
+        drawn = self.mechanism.noisy(counts, noise, cells=query.labels, features=("count",))
+        noisy = drawn.values[:, 0].astype(np.int64)
         bounds = narrowest_bounds(noisy, self.mechanism.scale, self.grid, self.share)
         return {
             "kind": Bounds.kind,

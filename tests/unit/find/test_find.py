@@ -22,6 +22,7 @@ from hedgerow.find.search import BoundsSearch, CategoriesSearch
 from hedgerow.ledger.store import Ledger
 from hedgerow.reports.found_page import found_html
 from hedgerow.reports.verify.verification import verify_record
+from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
 RNG = np.random.default_rng(11)
@@ -144,6 +145,18 @@ def test_one_record_moves_two_noisy_counts_by_one():
     assert sorted(np.subtract(first, second)[np.not_equal(first, second)].tolist()) == [-1, 1]
 
 
+def test_the_noisy_counts_of_cells_have_the_noise_that_is_priced():
+    class Nobody:
+        def histogram(self, query):
+            return Histogram.from_triplets(*np.zeros((3, 0), dtype=np.int64), cells=query.cells)
+
+    search = BoundsSearch.of("income", Relation.ADD_REMOVE, epsilon=0.2)
+    drawn = [search.draw(Nobody(), SimulatedNoise(seed))["noisy_counts"] for seed in range(60)]
+    alpha = np.exp(-1.0 / search.mechanism.scale)  # E|Z| = 2α/(1 − α²)
+    assert np.mean(np.abs(drawn)) == pytest.approx(2.0 * alpha / (1.0 - alpha**2), rel=0.025)
+    assert search.mechanism.scale == pytest.approx(5.0, rel=1e-3)
+
+
 def test_a_category_of_a_hundred_records_is_found_and_one_of_few_is_not():
     search = CategoriesSearch.of("job", Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
     frame = pd.DataFrame({"job": ["often"] * 100 + ["seldom"] * 10 + [f"single {i}" for i in range(200)]})
@@ -208,3 +221,15 @@ def test_facts_are_added_and_nothing_that_is_there_is_lost():
     for given in (text, "columns = 3\n", "[columns.a]\nbounds = [0, 2]\n", "columns = { a = {} }\n", "= no toml"):
         with pytest.raises(hg.ParameterError, match="HG119"):
             with_column(given, "a b" if given == text else "a", {"bounds": [0, 1]})
+
+
+EVIL = [b"", b"nan", b"1e999", b"-1e308", b"nor\xff", b"a\0b", b"x" * 10_000, b'"a\nb"', "\uffff6".encode()]
+
+
+@pytest.mark.parametrize("last", EVIL, ids=lambda text: repr(text[:8]))
+def test_no_value_of_a_record_changes_how_a_search_ends(tmp_path, last):
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"id,x\n" + b"".join(b"%d,%d\n" % (row, row % 3) for row in range(300)) + b"301," + last + b"\n")
+    for verb in ("bounds", "categories"):
+        ran = run("find", verb, path, "x", "--relation", "add-remove", "--epsilon", 2)
+        assert ran.exit_code == 0 and ran.stderr == ""

@@ -156,7 +156,7 @@ def _column(names: list[str], facts: str | None) -> str:
         "HG116",
         rule="A search names its source, or facts that name one, and then one column.",
         finding=f"Found {len(names)} name{'s' * (len(names) != 1)}.",
-        remedy="For example: hedgerow find bounds survey.csv income --relation replace-one --epsilon 0.1",
+        remedy="See: hedgerow find bounds --help.",
     )
 
 
