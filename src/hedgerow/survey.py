@@ -245,6 +245,9 @@ class Survey:
         epsilon, delta : float
             The TOTAL price of the call. δ defaults to that of the facts' budget, else 1e-6; δ = 0 asks for a pure
             mechanism.
+        rho, mu : float, optional
+            The total in place of `epsilon`: Gaussian noise whose composition has exactly this μ, or μ = √(2ρ). The
+            certificate states the ε that it costs at δ, which is what a ledger reserves.
         estimator : {"auto", "moments", "bootstrap"}
             ``"auto"`` takes second moments for the errors of sums, means and smooth functions of means, replicates for
             `hg.bootstrap` and quantiles; counts and proportions need neither.

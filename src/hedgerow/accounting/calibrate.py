@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hedgerow.accounting.compose import Priced, profile_of
+from hedgerow.accounting.gaussian_dp import least_mu
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 
 TOLERANCE = 1e-3
+_MU_TOLERANCE = 1e-5  # relative: the μ of Gaussian noise is a closed form, and lattice widths are finer
 M = TypeVar("M", bound=Priced)
 M_co = TypeVar("M_co", bound=Priced, covariant=True)
 
@@ -34,7 +36,7 @@ class Calibrated(Generic[M_co]):
 
 
 def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget) -> Calibrated[M]:
-    """Return the mechanism of least noise whose price at δ lies in [ε − tolerance, ε].
+    """Return the mechanism of least noise whose price at δ lies in [ε − tolerance, ε]; or whose μ is the budget's.
 
     Raises
     ------
@@ -50,18 +52,31 @@ def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget)
     """
     # Noise widths are whole numbers of lattice steps, so the price is a staircase of relative height below 1e-6.
     tolerance = min(TOLERANCE, TOLERANCE * budget.epsilon)
+    limit, cost = budget.epsilon, None if budget.mu is None else _mu_under(relation)
+    if budget.mu is not None:
+        limit, tolerance = budget.mu, _MU_TOLERANCE * budget.mu
     try:
-        return most_precise(build, lambda built: profile_of(built, relation), budget.delta, budget.epsilon, tolerance)
+        return most_precise(build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost)
     except UncertifiedError as unmet:
         if isinstance(unmet.__cause__, HedgerowError):
             raise unmet.__cause__ from None
         raise
 
 
+def _mu_under(relation: Relation) -> Callable[[Priced, Profile], float]:
+    return lambda mechanism, profile: least_mu(mechanism.terms(relation), profile)
+
+
 def most_precise(
-    build: Callable[[float], M], price: Callable[[M], Profile], delta: float, limit: float, tolerance: float
+    build: Callable[[float], M],
+    price: Callable[[M], Profile],
+    delta: float,
+    within: tuple[float, float],
+    cost_of: Callable[[M, Profile], float] | None = None,
 ) -> Calibrated[M]:
-    """Return build(x) for the largest x found whose ε at δ is at most the limit, and at least limit − tolerance.
+    """Return build(x) for the largest x found whose cost is at most the limit, and at least limit − tolerance.
+
+    `within` is (limit, tolerance); the cost is ε at δ, unless another is given.
 
     What is refused as uncertified, or as noise that cannot be drawn, costs more than every limit.
 
@@ -82,10 +97,10 @@ def most_precise(
             return math.inf
         epsilon = profile.epsilon_upper(delta)
         held[precision] = Calibrated(mechanism, profile, precision, epsilon)
-        return epsilon
+        return epsilon if cost_of is None else cost_of(mechanism, profile)
 
     try:
-        return held[_largest_within(cost, limit, tolerance)]
+        return held[_largest_within(cost, *within)]
     except UncertifiedError as unmet:
         raise unmet from (refusals[0] if refusals else None)
 

@@ -45,6 +45,8 @@ Where = Annotated[
     typer.Option(metavar="CONDITION", help='Use only records where it is true, e.g. "age >= 25 and sex in [0, 1]".'),
 ]
 Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
+RhoBudget = Annotated[float | None, typer.Option("--rho", metavar="R", help="ρ of the whole call, for --epsilon.")]
+MuBudget = Annotated[float | None, typer.Option("--mu", metavar="M", help="μ of the whole call, for --epsilon.")]
 Delta = Annotated[float | None, typer.Option(metavar="D", help="δ; 0 for a pure guarantee. [default: 1e-6]")]
 Shares = Annotated[
     str | None,
@@ -121,6 +123,8 @@ _OPTIONS: dict[str, Any] = {
     "other": Other,
     "where": Where,
     "epsilon": Epsilon,
+    "rho": RhoBudget,
+    "mu": MuBudget,
     "delta": Delta,
     "share": Shares,
     "estimator": Estimator,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hedgerow.errors import HedgerowWarning, ParameterError
 from hedgerow.facts.given import real, shown
@@ -66,7 +66,7 @@ def warn_about_delta(delta: float, n: int | None, *, frames: int = 2) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """An (ε, δ) budget: the TOTAL of a call.
+    """An (ε, δ) budget: the TOTAL of a call. With `mu` the noise is to meet μ, and (ε, δ) is what that costs at δ.
 
     Raises
     ------
@@ -81,6 +81,7 @@ class Budget:
 
     epsilon: float
     delta: float = DEFAULT_DELTA
+    mu: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         epsilon = positive_number("epsilon", self.epsilon)

@@ -142,4 +142,6 @@ def gaussian_mu(budget: Budget) -> float:
     >>> round(gaussian_mu(Budget(1.0, 1e-6)), 3)
     0.237
     """
+    if budget.mu is not None:
+        return budget.mu
     return least_noise(lambda mu: GaussianNoise(1.0, mu), Relation.REPLACE_ONE, budget).precision

@@ -33,6 +33,8 @@ class SharedOptions(TypedDict, total=False):
     """Keywords of both a release and a table; see `Survey.release`."""
 
     epsilon: float | None
+    rho: float | None
+    mu: float | None
     delta: float | None
     noise: str | None
     n_draws: int | None

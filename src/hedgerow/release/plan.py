@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
 from hedgerow.engines.query import CellLabels
+from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, ResampledSums, Single
 from hedgerow.release.designs.choice import choose_design, joint_designs, laws_of_counts
 from hedgerow.release.designs.design import (
     END_PAIR,
@@ -68,6 +69,11 @@ class Plan:
     def delta(self) -> float:
         """The δ of the price."""
         return 0.0 if self.calibrated is None else self.request.budget.delta
+
+    @property
+    def mu(self) -> float | None:
+        """The μ of a budget in ρ or μ; None for one in ε."""
+        return None if self.calibrated is None else self.request.budget.mu
 
     @property
     def cells(self) -> int:
@@ -210,6 +216,13 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
         parts = tuple(build_parts(precision).values())
         return parts[0] if len(parts) == 1 else Composition(parts)
 
+    if request.budget.mu is not None and any(isinstance(part, ResampledSums) for part in build_parts(1.0).values()):
+        raise ParameterError(
+            "HG141",
+            rule="A budget in ρ or μ is for noise that has a μ.",
+            finding="A statistic of this release is bootstrapped: a record may be drawn many times, which no μ bounds.",
+            remedy="Give epsilon in place of rho or mu.",
+        )
     calibrated = least_noise(build, facts.relation, request.budget) if released else None
     mechanisms = build_parts(calibrated.precision) if calibrated else {}
     items = tuple(

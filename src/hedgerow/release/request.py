@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import FactsError, ParameterError, UncertifiedError
-from hedgerow.facts.budget import DEFAULT_DELTA, Budget
+from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
@@ -24,6 +25,7 @@ from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
 MOST_RESAMPLES = 10_000
 # A cell is a line of the result: with more the result would not fit into memory, after the price was paid.
 MOST_CELLS = 100_000
+_IN_MU, _MU_RANGE = ("rho", "mu"), (1e-3, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class Request:
             **({"derived": self.derived} if self.derived else {}),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
+            **({} if self.budget.mu is None else {"mu": self.budget.mu}),
             "method": self.method,
             "missing": [str(policy) for policy in self.policies],
             "shares": list(self.shares),
@@ -167,20 +170,20 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     ParameterError
         HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the estimator, HG111 for
         groups, HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of
-        resamples, HG131 for `where`, HG185 to HG188 for the noise.
+        resamples, HG131 for `where`, HG141 for ρ and μ, HG185 to HG188 for the noise.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
     about = Context() if context is None else context
     listed = _statistics(statistics)
-    budget = parse_budget(options.get("epsilon"), options.get("delta"), about.facts)
+    budget = parse_budget(options, about.facts)
     estimator = _estimator(options.get("estimator"))
     missing = options.get("missing")
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if about.facts is None else Resolver(about.facts)
     resolved = tuple(resolver.statistic(one) for one in listed)
     resampled = about.units or estimator == "bootstrap" or any(one.family == "function" for one in resolved)
-    noise = parse_noise(options.get("noise"))
+    noise = gaussian_in_mu(parse_noise(options.get("noise")), options)
     groups = _groups(options.get("by"), options.get("other"), resolver, about.most_cells)
     return Request(
         resolved,
@@ -199,16 +202,57 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     )
 
 
-def parse_budget(epsilon: object, delta: object, facts: Facts | None) -> Budget:
-    """Return the total price of a call; δ that of the facts where the call gives none (HG101, HG102)."""
-    if epsilon is None:
+def parse_budget(options: Mapping[str, Any], facts: Facts | None) -> Budget:
+    """Return the total price of a call; δ that of the facts where the call gives none (HG101, HG102, HG141)."""
+    given = [name for name in ("epsilon", *_IN_MU) if options.get(name) is not None]
+    if not given:
         raise ParameterError(
             "HG101",
             rule="`epsilon` is the total price of the call.",
             finding="`epsilon` is missing and has no default.",
             remedy="Try epsilon=1.0.",
         )
-    return Budget(epsilon, usual_delta(facts) if delta is None else delta)  # type: ignore[arg-type]  # Budget checks both
+    if len(given) > 1:
+        raise _in_mu(
+            "One budget is given for the call: epsilon, rho or mu.", f"Found {' and '.join(given)}.", "Leave one out."
+        )
+    delta = usual_delta(facts) if options.get("delta") is None else options["delta"]
+    if given == ["epsilon"]:
+        return Budget(options["epsilon"], delta)
+    mu = (Mu(options["mu"]) if given == ["mu"] else Rho(options["rho"]).to_mu()).mu
+    stated = Budget(1.0, delta).delta
+    if stated == 0.0:
+        raise _in_mu(
+            "Gaussian noise has an ε at δ above 0 only.",
+            "A budget in ρ or μ was given with delta=0.",
+            "Leave delta out.",
+        )
+    least, most = _MU_RANGE
+    if not least <= mu <= most:
+        raise ParameterError(
+            "HG101",
+            rule=f"μ must lie between {least:g} and {most:g}: outside, noise or protection is meaningless.",
+            finding=f"Found μ = {mu:.6g}.",
+            remedy="Values between 0.05 and 1 are usual; ρ is μ²/2.",
+        )
+    return Budget(max(GaussianProfile(mu).epsilon_upper(stated), 1e-3), stated, mu)
+
+
+def gaussian_in_mu(noise: str, options: Mapping[str, Any]) -> str:
+    """Return the law of the noise: Gaussian where the budget is in ρ or μ (HG141 where another is asked for)."""
+    if all(options.get(name) is None for name in _IN_MU):
+        return noise
+    if noise not in ("auto", "gaussian"):
+        raise _in_mu(
+            "A budget in ρ or μ is met by Gaussian noise.",
+            f'noise="{noise}" was given.',
+            "Leave `noise` out, or give epsilon in place of rho or mu.",
+        )
+    return "gaussian"
+
+
+def _in_mu(rule: str, finding: str, remedy: str) -> ParameterError:
+    return ParameterError("HG141", rule=rule, finding=finding, remedy=remedy)
 
 
 def usual_delta(facts: Facts | None) -> float:

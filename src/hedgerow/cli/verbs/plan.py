@@ -237,7 +237,8 @@ def _price(found: Plan) -> str:
     from hedgerow.mechanisms.certificate import round_up
 
     facts = found.facts
-    price = f"ε ≤ {round_up(found.epsilon):.6g} at δ = {found.delta:.3g}, {facts.relation}, unit {facts.unit}"
+    mu = "" if found.mu is None else f"μ ≤ {found.mu:.6g}, that is "
+    price = f"{mu}ε ≤ {round_up(found.epsilon):.6g} at δ = {found.delta:.3g}, {facts.relation}, unit {facts.unit}"
     return f"Price: {price}. Nothing was read or spent."
 
 
@@ -282,6 +283,7 @@ def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dic
 
     about = {"name": one.name or None, **found.facts.record(), "missing": found.request.missing, "cells": found.cells}
     price = {"epsilon": found.request.budget.epsilon, "epsilon_upper": round_up(found.epsilon), "delta": found.delta}
+    price |= {} if found.mu is None else {"mu": found.mu}
     rest = {"mechanism": as_record(found.mechanism), "assumptions": list(found.assumptions())}
     return about | price | {"from_target": aimed} | rest | expected.to_dict()
 

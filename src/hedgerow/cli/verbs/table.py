@@ -43,6 +43,8 @@ def table(
     other: options.Other = None,
     where: options.Where = None,
     epsilon: options.Epsilon = None,
+    rho: options.RhoBudget = None,
+    mu: options.MuBudget = None,
     delta: options.Delta = None,
     guarantee: Annotated[
         str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not differential privacy.")
@@ -95,6 +97,8 @@ def table(
         "other": other,
         "where": where,
         "epsilon": epsilon,
+        "rho": rho,
+        "mu": mu,
         "delta": delta,
         "missing": missing,
     }

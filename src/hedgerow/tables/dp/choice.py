@@ -27,7 +27,7 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.plan import Plan, planned
-from hedgerow.release.request import Context, parse_noise
+from hedgerow.release.request import Context, gaussian_in_mu, parse_noise
 from hedgerow.statistics.statistic import Asked
 
 # A cell is a few numbers of a few arrays here, not an object of its own.
@@ -74,7 +74,7 @@ def choose(
     UncertifiedError
         HG410 public membership where something else stays private; HG411 per-cell sensitivities.
     """
-    law = check_names(sensitivity, noise, options.get("by"))
+    law = gaussian_in_mu(check_names(sensitivity, noise, options.get("by")), options)
     if sensitivity == "per-cell":
         raise UncertifiedError(
             "HG411",

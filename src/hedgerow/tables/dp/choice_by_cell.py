@@ -36,7 +36,7 @@ from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.designs.choice import laws_of_counts
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
 from hedgerow.release.plan import Plan
-from hedgerow.release.request import Context, Request, parse_request
+from hedgerow.release.request import Context, Request, gaussian_in_mu, parse_request
 from hedgerow.statistics.statistic import Asked, Statistic
 from hedgerow.tables.dp.choice import Choice, check_names
 
@@ -164,7 +164,7 @@ def choose_by_cell(
         HG152 bounds that do not fit; HG155 what bounds by cell do not serve; HG117 Gaussian noise at δ = 0; HG150 no
         group, HG151 an unknown option or noise; all that `parse_request` raises.
     """
-    named = check_names(sensitivity, noise, options.get("by"))
+    named = gaussian_in_mu(check_names(sensitivity, noise, options.get("by")), options)
     _check_served(protection, sensitivity, named)
     context = Context(facts=facts, most_cells=MOST_BOUNDED_CELLS)
     estimator = "moments" if named == "gaussian" else "auto"

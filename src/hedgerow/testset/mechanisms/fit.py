@@ -86,7 +86,7 @@ def fit(build: Callable[[float], Single], conditions: Conditions, *, checked: bo
 
     limit = budget.epsilon - max(3e-6, 0.1 * tolerance)
     for _ in range(_SHAVINGS):
-        found = most_precise(lambda precision: build(precision / fewer), looks, budget.delta, limit, tolerance)
+        found = most_precise(lambda precision: build(precision / fewer), looks, budget.delta, (limit, tolerance))
         over = excess(found.mechanism, conditions) if checked else 0.0
         if over <= 0.0:
             return found.mechanism
