@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from operator import and_, ge, gt, le, lt, or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -51,10 +52,10 @@ if TYPE_CHECKING:
 # Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
 _CHAIN = 8
 _ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
-UNIT = "unit"
-"""Name of the column of units in the frame that `count` takes."""
+UNIT = "unit"  # the column of units in the frame that `count` takes
 Q = TypeVar("Q", Query, SumsQuery, ColumnQuery)
 A = TypeVar("A", Histogram, GridSums, ValueCounts)
+B = TypeVar("B", Histogram, GridSums)
 Read: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], A]
 
 
@@ -193,13 +194,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
 
 
 def _role_columns(query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], cell: Cell) -> list[nw.Expr]:
-    """Return ``value_0``, …, ``group_0``, … as expressions of the cells of a source.
-
-    Parameters
-    ----------
-    cell : callable
-        (name of a column, whether a number is needed) → the expression of its cells, doubles or texts.
-    """
+    """Return ``value_0``, …, ``group_0``, …: `cell` takes a column and whether its cells are needed as numbers."""
 
     def role(column: str, numeric: bool) -> nw.Expr:
         return _computed(column.expression, cell) if isinstance(column, DerivedColumn) else cell(column, numeric)
@@ -209,24 +204,20 @@ def _role_columns(query: Query | SumsQuery | ColumnQuery, columns: dict[str, str
             return _true(category.condition, columns, role)
         return role(category.column, bool(category.edges))
 
-    roles = [
-        role(value.column, not isinstance(value, Indicator)).alias(value_column(place))
-        for place, value in enumerate(query.values)
-    ]
+    values = [role(value.column, not isinstance(value, Indicator)) for value in query.values]
+    roles = [value.alias(value_column(place)) for place, value in enumerate(values)]
     return roles + [group(category).alias(group_column(place)) for place, category in enumerate(query.by)]
 
 
 def _computed(expression: Arithmetic, cell: Cell) -> nw.Expr:
-    """Return a derived column: IEEE double arithmetic, one operation at a time, missing where anything in it is.
+    """Return a derived column, one IEEE double operation at a time, missing where anything in it is.
 
-    What is no finite number becomes null in a divisor, and so does zero: x / ∞ would be 0, and some engines end with an
-    error at x / 0. Anywhere else ∞ and NaN stay what they are, and count as missing.
+    A divisor is null if it is zero, where some engines raise, or ∞: x / ∞ would be 0. Elsewhere ∞ and NaN are missing.
     """
     import narwhals.stable.v2 as nw
 
     if isinstance(expression, str):
-        value = cell(expression, True)
-        return nw.when(_present(value)).then(value)
+        return nw.when(_present(cell(expression, True))).then(cell(expression, True))
     if isinstance(expression, float):
         return nw.lit(expression, nw.Float64)
     left, right = _computed(expression.left, cell), _computed(expression.right, cell)
@@ -242,8 +233,7 @@ def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
     import narwhals.stable.v2 as nw
 
     if isinstance(condition, Junction):
-        parts = [_true(part, columns, role) for part in condition.parts]
-        return reduce(and_ if condition.every else or_, parts)
+        return reduce(and_ if condition.every else or_, (_true(part, columns, role) for part in condition.parts))
     constants = compared(condition, kind_of_column(condition.column, columns))
     wanted, numeric = [nw.lit(one) for one in constants], isinstance(constants[0], float)
     value = role(condition.column, numeric)
@@ -287,15 +277,7 @@ def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[An
 def roles_of_texts(
     relation: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str], name: Callable[[str, bool], str]
 ) -> nw.LazyFrame[Any]:
-    """Return the same columns of a file of texts.
-
-    Parameters
-    ----------
-    relation : DuckDB relation
-        Of each needed column its trimmed texts, and the numbers that they are; null where there is none.
-    name : callable
-        (name of a column of the file, whether its numbers are meant) → name of the column of the relation.
-    """
+    """Return the same columns of a file of texts; `name`: (column, whether as numbers) → column of the relation."""
     import narwhals.stable.v2 as nw
 
     roles = _role_columns(query, columns, lambda column, numeric: nw.col(name(column, numeric)))
@@ -325,14 +307,16 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     """
     if not query.columns():
         return _count_records(frame)
-    digits, level, named = _digits(frame, query, columns)
+    chosen = _selected(frame, query)
+    digits, level, named = _digits(chosen, query, columns)
     index = _code("index", [part.size for part in query.parts] or [query.row_size])
     if query.unit is not None:
         return _count_units(digits.select(index.alias("index"), level.alias("level"), *named), query, key)
     # One integer for both: a GROUP BY of one key is the fastest that every engine has.
     width = query.size + 1
     places, records = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
-    return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+    found = Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+    return _with_others(found, frame, chosen)
 
 
 def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key: bytes | None) -> ValueCounts:
@@ -344,6 +328,21 @@ def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key
     there, key_of = (~value.is_null(), value) if kind.startswith("text") else (_present(value), value + 0.0)
     keys = _lazy(frame).filter(there).select(key_of.alias("key"))
     return read_values(keys.group_by("key").agg(nw.len().alias("records")), kind)
+
+
+def _selected(frame: object, query: Query | SumsQuery) -> object:
+    """Return the selected records alone, so that nothing is computed of the others; the frame itself where all are."""
+    import narwhals.stable.v2 as nw
+
+    places = [place for place, category in enumerate(query.by) if isinstance(category, Selection)]
+    return _lazy(frame).filter(*(nw.col(group_column(place)) for place in places)) if places else frame
+
+
+def _with_others(found: B, frame: object, chosen: object) -> B:
+    """Return an answer with the records that were not selected among those outside."""
+    if chosen is frame:
+        return found
+    return replace(found, outside=found.outside + _count_records(frame).total() - found.total())
 
 
 def _count_records(frame: object) -> Histogram:
@@ -381,7 +380,8 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
     """
     import narwhals.stable.v2 as nw
 
-    digits, level, named = _digits(frame, query, columns)
+    chosen = _selected(frame, query)
+    digits, level, named = _digits(chosen, query, columns)
     indices = [nw.col(f"index_{place}") for place in range(len(query.values))]
     if query.missing is Missing.MIDPOINT:
         indices = [
@@ -402,7 +402,7 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
         there = nw.col("counts") & (index >= 0)
         terms.append(nw.when(there).then(index).otherwise(zeros).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
-    return added_up(rows.select("level", *terms), query)
+    return _with_others(added_up(rows.select("level", *terms), query), frame, chosen)
 
 
 def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) -> GridSums:
@@ -561,7 +561,7 @@ def _level(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Ex
 
     rest = nw.lit(len(category.values) if category.other else -1, nw.Int64)
     if isinstance(category, Selection):
-        return nw.when(group).then(nw.lit(0, nw.Int64)).otherwise(nw.lit(-1, nw.Int64))
+        return group.cast(nw.Int64) - 1  # it is true: of other records nothing is asked
     if category.edges:
         return _band(group, category.edges, rest)
     wanted = comparables(category, kind_of_column(category.column, columns))
