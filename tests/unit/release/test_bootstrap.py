@@ -21,6 +21,7 @@ from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.release.result import release_from_record
+from hedgerow.reports.verify.verification import verify_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
 
@@ -281,6 +282,19 @@ def test_combined_releases_pool_the_noise_and_add_up_the_price() -> None:
         assert pooled.sampling_error == pytest.approx(single.sampling_error, rel=0.45)
     assert together.certificate is not None and 0.9 < together.certificate.epsilon < 2.0
     together.certificate.verify()
+
+
+def test_a_record_of_pooled_releases_is_verified() -> None:
+    survey = hg.open(pa.table({"x": [0.2, 0.8] * 500}), relation="add-remove")
+    asked = {"by": {"x": [0.2, 0.8]}, "epsilon": 0.01}  # two equal noises in a row are as good as impossible
+    for statistic in (hg.count(), hg.variance("x", bounds=(0, 1))):
+        record = json.loads(hg.combine([survey.release(statistic, **asked) for _ in range(2)]).to_json())
+        assert "joint" not in record and verify_record(record).holds
+    # As many numbers as two releases of one number make have no price of their own.
+    counts = hg.combine([survey.count(**asked) for _ in range(2)])
+    more = json.loads(counts.to_json())
+    more["estimates"] *= 2
+    assert "some have no price" in verify_record(more).contradictions[0]
 
 
 def test_what_does_not_estimate_the_same_thing_is_not_combined() -> None:

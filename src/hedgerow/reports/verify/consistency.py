@@ -158,6 +158,7 @@ class _Numbers:
         self._certificate = certificate
         self._entries: Sequence[Entry] = record["estimates"]
         self._joint: Sequence[Entry] = record.get("joint", ())
+        self._pools = "combined" in record["release"].get("methods", ())
         self._census = record["release"]["target"] == str(Target.FILE)
         self._missing = str(record["release"]["missing"])
         n = record["release"]["n"]
@@ -177,6 +178,9 @@ class _Numbers:
             if declared_complete(column) not in self._certificate.assumptions:
                 yield "Values are taken as complete, as declared, and the certificate does not say so."
         parts = parts_of(self._certificate.mechanism)
+        if self._pools:
+            yield from self._pooled(parts)
+            return
         yield from self._of_joint([part for part in parts if isinstance(part, JointMoments)])
         read = {place for one in self._joint for place in one["estimates"]}
         left = [entry for place, entry in enumerate(self._entries) if place not in read]
@@ -192,6 +196,15 @@ class _Numbers:
             yield from self._of_part(part, group)
         left = yield from self._public(left)
         if left:
+            yield "It has more numbers than its mechanism makes: some have no price."
+
+    def _pooled(self, parts: Sequence[Single]) -> Iterator[str]:
+        """Yield where numbers pooled from several releases are more than these releases made of each."""
+        public = [entry for entry in self._entries if entry["method"] == "public"]
+        yield from self._public(list(public))
+        # Any number of statistics is read from joint moments at one price.
+        made = [math.inf if isinstance(part, JointMoments) else float(part.released_cells or 0) for part in parts]
+        if len(parts) < 2 or 2 * (len(self._entries) - len(public)) > sum(made):
             yield "It has more numbers than its mechanism makes: some have no price."
 
     def _of_joint(self, parts: Sequence[JointMoments]) -> Iterator[str]:
