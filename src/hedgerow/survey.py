@@ -61,7 +61,7 @@ def open(
     """Open a source for private releases. Reads names and types only, no value.
 
     Do not filter a frame before opening it: under replace-one the number of records is stated exactly, so filtering
-    first publishes how many records pass the filter. Give all records, and select a part by `by`.
+    first publishes how many records pass the filter. Give all records, and select a part by `where`.
     In a CSV file LF, CR LF and CR alone end a line outside quotation marks; a blank line is no record, unless there is
     one column, where it is a missing value. A `HedgerowWarning` lists types that were inferred from values.
 
@@ -241,7 +241,7 @@ class Survey:
             `hg.mean`, `hg.sum`, `hg.proportion`, `hg.count`, `hg.bootstrap` and its siblings.
         by : {column: [category, …]} or [column, …], optional
             Release each cell of the product, and nothing else; categories are declared here or in the facts. Empty
-            cells are released too.
+            cells are released too. ``{0: "men", 1: "women"}`` labels categories; `hg.bands` makes bands of numbers.
         epsilon, delta : float
             The TOTAL price of the call. δ defaults to that of the facts' budget, else 1e-6; δ = 0 asks for a pure
             mechanism.

@@ -391,7 +391,7 @@ def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
         rule="A derived column is made of columns and numbers by + - * / and brackets.",
         finding=_told(text, finding),
         remedy='For example hg.column("income / household", bounds=(0, 100_000)).',
-        shell='For example "income / household:0:100000".',
+        shell='For example --mean "(income / household):0:100000".',
     )
 
 

@@ -48,6 +48,8 @@ path = @PATH@
 #   bounds      the lowest and the highest value that are possible; needed for means and sums
 #   step        how finely values count, e.g. 1 for whole numbers; divides high - low exactly
 #   categories  every value that makes a group; other = true makes one more of the rest
+#   bands       cut points that make groups of a number; labels = [ ] names groups or bands in every output
+#   expression  arithmetic on other columns, for a column that is computed
 #   missing     "drop", "midpoint" or "error-if-declared-complete"
 #   source      where all this is known from; a fact without one is flagged on every certificate
 """
