@@ -20,7 +20,7 @@ from hedgerow.accounting.lower import GAP, Attained
 from hedgerow.accounting.profile import Profile
 from hedgerow.errors import VerificationError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Mechanism, as_record, from_record
+from hedgerow.mechanisms.mechanism import Mechanism, as_record, from_record, parts_of
 from hedgerow.version import __version__
 
 _LARGEST = 1e300
@@ -202,7 +202,8 @@ def certify(
 ) -> Certificate:
     """Price a mechanism at δ and write the record.
 
-    `narrowed` says why records may not differ as much as the description admits, so that no lower bound is known.
+    `narrowed` says why records may not differ as much as the description admits, so that no lower bound is known; it is
+    empty where they may, also in all parts of a composition at once.
 
     >>> from hedgerow.mechanisms.mechanism import GeometricCounts
     >>> certify(GeometricCounts(3.0, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
@@ -232,6 +233,8 @@ def further_bounds(
     (1.000001, 4.886554, None)
     """
     terms = mechanism.terms(relation)
+    if narrowed is None and len(parts_of(mechanism)) > 1:
+        narrowed = "It was not shown that one pair of records is the worst for all parts."
     no_mu, attained = why_no_mu(terms), Attained((), narrowed) if narrowed else mechanism.attained(relation)
     lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
     near = upper - lower <= GAP

@@ -42,7 +42,8 @@ from pkgutil import iter_modules
 from typing import Any, Literal
 
 from hedgerow import mechanisms
-from hedgerow.accounting.lower import Attained
+from hedgerow.accounting.exact_laws import ExactLaw
+from hedgerow.accounting.lower import Attained, ExactPair, epsilon_lower
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.cell_totals import CellTotals
@@ -50,6 +51,7 @@ from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCo
 from hedgerow.mechanisms.description import LATER, Mechanism, Neighbours, Record, Single
 from hedgerow.mechanisms.histogram_rounds import HistogramRounds
 from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.moments import (
     AveragedLaplaceMoments,
     Moments,
@@ -114,6 +116,9 @@ __all__ = [
 ]
 
 
+_TYPICAL_DELTA = 1e-6  # at which the pairs of a part are compared; any choice is a lower bound
+
+
 @dataclass(frozen=True, slots=True)
 class Composition(Mechanism):
     """Several mechanisms run on the same records, each with noise of its own."""
@@ -126,11 +131,20 @@ class Composition(Mechanism):
         return tuple(term for part in self.parts for term in part.terms(relation))
 
     def attained(self, relation: Relation) -> Attained:
-        """Return the pairs of the only part; nothing was released by none, and of several none is known."""
+        """Return two records that are the worst for each part: possible where the parts read columns of their own.
+
+        Noise that is symmetric costs the same in both orders, so they need not be told apart.
+        """
         if len(self.parts) == 1:
             return self.parts[0].attained(relation)
-        unknown = "The description does not tell whether one pair of records is the worst for all its parts."
-        return Attained((), unknown) if self.parts else Attained(((),))
+        together: list[tuple[ExactLaw, int]] = []
+        for part in self.parts:
+            found = part.attained(relation)
+            if not isinstance(part, Additive) or not found.pairs:
+                return Attained((), f"No pair of records is known to be the worst of a part, {part.type}.")
+            worst: ExactPair = max(found.pairs, key=lambda pair: epsilon_lower(pair, _TYPICAL_DELTA))
+            together += worst
+        return Attained((tuple(together),), "What is worst for each part need not be worst for all of them together.")
 
 
 @cache

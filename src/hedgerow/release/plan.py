@@ -145,17 +145,27 @@ class Plan:
         if any(item.statistic.has_code and not isinstance(item.design, JointStatistic) for item in self.items):
             yield "the functions of columns that define features keep nothing from one record to the next"
 
-    def narrowed(self) -> str | None:
-        """Return why records may not differ as much as the mechanism allows; None where columns vary freely."""
+    def narrowed(self) -> str:
+        """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
         if self.request.where is not None:
             return "Records that `where` leaves out may be the worst ones."
+        if self.request.derived:
+            return "A column is computed from others: its values may not vary freely."
         groups = {category.column for category in self.request.by}
         if any(groups.intersection(statistic.columns) for statistic in self.request.statistics):
             return "A column of `by` is released too: within a cell its values do not vary freely."
         joint = (item.design.release.design.values for item in self.items if isinstance(item.design, JointStatistic))
         if any(len({value.column for value in values}) < len(values) for values in joint):
             return "A column is released in two forms, which do not vary freely."
-        return None
+        # What is drawn apart must be able to differ at once: in columns of its own, and in the same cells.
+        released = {id(drawn_of(item.design)): set[str]() for item in self.items if item.design is not None}
+        for item in self.items:
+            if item.design is not None:
+                released[id(drawn_of(item.design))] |= set(item.statistic.columns)
+        columns = [column for own in released.values() for column in own]
+        if len(set(columns)) < len(columns) or (len(released) > 1 and groups and self.facts.n is not None):
+            return "It was not shown that one pair of records is the worst for all parts."
+        return ""
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about the release as a whole, from public facts."""

@@ -25,6 +25,7 @@ from hedgerow.mechanisms.laws import Gaussian as GaussianLaw
 from hedgerow.mechanisms.mechanism import (
     Composition,
     GaussianCounts,
+    GeometricCounts,
     ResampledCoordinate,
     ResampledGaussian,
     ResampledUnits,
@@ -257,7 +258,11 @@ def test_a_smoothed_resample_against_scipy(n: int, fake: int, draws: int, delta:
     assert truth - 1e-6 <= found <= truth + 1e-8
 
 
-def test_several_statistics_have_no_pair_of_their_own_and_unknown_ones_none() -> None:
-    two = Composition((GaussianCounts(4.0, 2), GaussianCounts(4.0, 2)))
-    assert two.attained(Relation.REPLACE_ONE).pairs == () and two.attained(Relation.REPLACE_ONE).why
+def test_parts_with_symmetric_noise_have_a_worst_pair_together_and_others_none() -> None:
+    two = Composition((GaussianCounts(40.0, 2), GeometricCounts(9.0, 2)))
+    upper = profile_of(two, Relation.REPLACE_ONE).epsilon_upper(1e-6)
+    assert upper - GAP <= two.attained(Relation.REPLACE_ONE).epsilon_lower(1e-6) <= upper
+    beside = Composition((GaussianCounts(4.0, 2), OTHERS[2]))
+    assert beside.attained(Relation.REPLACE_ONE).pairs == () and beside.attained(Relation.REPLACE_ONE).why
+    assert Composition(()).attained(Relation.REPLACE_ONE).epsilon_lower(0.0) == 0.0
     assert GaussianLaw().exact(1.0, 99.0) == DiscreteNormalPair(99.0, 1)

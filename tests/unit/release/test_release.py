@@ -359,6 +359,9 @@ def test_what_is_said_of_single_estimates_is_printed_with_the_release() -> None:
     assert release[0].note and str(release).count(release[0].note) == 1
 
 
+BOX = {"age": (0, 100, 1), "sex": (0, 1, 1)}
+
+
 @pytest.mark.parametrize(
     ("asked", "options", "stated"),
     [
@@ -366,6 +369,10 @@ def test_what_is_said_of_single_estimates_is_printed_with_the_release() -> None:
         ([hg.mean("age", bounds=(0, 100), step=1)], {"by": {"sex": [0, 1]}}, True),
         ([hg.mean("age", bounds=(0, 100), step=1)], {"where": "age >= 50"}, False),
         ([hg.mean("sex", bounds=(0, 1), step=1)], {"by": {"sex": [0, 1]}}, False),
+        ([hg.mean(hg.column("age / 2", bounds=(0, 50), step=1))], {}, False),
+        ([hg.correlation("age", "sex", bounds=BOX)], {}, True),
+        ([hg.mean("age", bounds=(0, 100), step=1), hg.proportion("sex", value=1)], {"noise": "gaussian"}, True),
+        ([hg.variance("age", bounds=(0, 100), step=1), hg.mean("age", bounds=(0, 50))], {"noise": "gaussian"}, False),
     ],
 )
 def test_a_lower_bound_is_stated_only_where_the_worst_records_are_possible(

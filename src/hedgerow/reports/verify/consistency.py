@@ -55,6 +55,7 @@ def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Cert
 NOT_CHECKED = (
     "Whether a row is what the unit says (a person, a household), and whether the unit was another one: a text that "
     "was changed wherever it stands looks as if it had been written so.",
+    "Whether two records can be the worst for all parts of a release at once, on which a lower bound on its ε rests.",
     "Whether the assumptions are true, and whether more were made than the mechanism and the record itself show.",
     "Whether this mechanism is the one that ran, on these data, with noise that nobody saw; or whether a number, its "
     "errors and its mechanism were all changed together.",
