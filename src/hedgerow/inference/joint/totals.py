@@ -305,7 +305,7 @@ class SideBySide:
 
     def skewness(self, slopes: Floats, sampling: Floats) -> tuple[Floats, Floats]:
         """Return μ₃/v of what records add to g'T, and how far it may lie off (`inference.score.skewness_range`)."""
-        middle, unsure, whole = (np.zeros(len(slopes)) for _ in range(3))
+        middle, either, unsure, whole = (np.zeros(len(slopes)) for _ in range(4))
         spreads = self._spreads(slopes) if len(self.blocks) > 1 else [(np.zeros(len(slopes)),) * 2]
         for block, place, (square, _) in zip(self.blocks, self.places, spreads, strict=True):
             sums = slice(place.start + 1, place.stop)
@@ -316,10 +316,13 @@ class SideBySide:
             # A block whose variance the noise hides counts all the same.
             part = part + _UNSEEN * np.sqrt(square)
             middle += part * skew
+            either += part * np.abs(skew)
             unsure += part * doubt
             whole += part
         sampled = (whole > 0.0) & (sampling > 0.0)
         divisor = np.where(sampled, whole, 1.0)
+        # What is left where blocks cancel is chance, and goes with the error of the estimate.
+        middle = middle * np.abs(middle) / np.where(either > 0.0, either, 1.0)
         return np.where(sampled, middle / divisor, 0.0), np.where(sampled, unsure / divisor, 0.0)
 
 
