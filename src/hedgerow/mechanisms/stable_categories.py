@@ -33,6 +33,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.exact_laws import LaplacePair, OutcomePair
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import ROUND_UP, DiscreteLaplace, Revealed, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
@@ -46,6 +48,7 @@ HIDDEN = 0
 """What an output holds in the place of a value that is not shown."""
 _CERTAIN = 40.0  # stands for an infinite change of the log-density
 _MOST = 2**53
+_DOWN = 1.0 - 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,16 @@ class StableCategories(Single):
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return all that is told with chance p, and counts that move by 1."""
         return Revealed(self.alone), DiscreteLaplace(self.scale, self.touched(relation))
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return values that many others share, whose counts move by 1, and a value that the record alone has.
+
+        The more records share a value, the nearer the law of what is shown is to that of its noisy count: the former
+        pair is the limit, which data sets come as near as one likes.
+        """
+        shared = LaplacePair(1, self.scale, 1.0), self.touched(relation)
+        own = OutcomePair((self.alone * _DOWN, 1.0 - self.alone), (0.0, 1.0)), 1
+        return Attained(((shared,), (own,)), "The price lets a record move shared counts and show a value of its own.")
 
     def select(self, counts: NDArray[np.int64], source: NoiseSource) -> NDArray[np.int64]:
         """Return the noisy counts of values that occur, `HIDDEN` for those below the threshold.

@@ -273,16 +273,18 @@ def _over_total(epsilon: float, total: Budget) -> BudgetExceeded:
     )
 
 
-def price_together(plans: Sequence[Plan], delta: float) -> float:
+def price_together(plans: Sequence[Plan], delta: float, further: Sequence[Certificate] = ()) -> float:
     """Return an upper bound on ε at δ of all the releases together: their privacy-loss distributions are composed.
 
-    Infinite where no ε holds at this δ, as for Gaussian noise at δ = 0.
+    Infinite where no ε holds at this δ, as for Gaussian noise at δ = 0. `further` are certificates of other releases.
     """
-    parts = [part for plan in plans for part in parts_of(plan.mechanism)]
+    mechanisms = [*(one.mechanism for one in further), *(plan.mechanism for plan in plans)]
+    parts = [part for mechanism in mechanisms for part in parts_of(mechanism)]
     if not parts:
         return 0.0
     together = parts[0] if len(parts) == 1 else Composition(tuple(parts))
-    return round_up(profile_of(together, plans[0].facts.relation).epsilon_upper(delta))
+    relation = plans[0].facts.relation if plans else further[0].relation
+    return round_up(profile_of(together, relation).epsilon_upper(delta))
 
 
 def whatever_fails_is_spent(run: Callable[[], T]) -> T:

@@ -212,6 +212,21 @@ def test_the_command_line_finds_prints_and_writes(tmp_path):
     assert missing.exit_code == 2 and "HG119" in missing.stderr
 
 
+def test_a_plan_counts_what_is_found_first(tmp_path):
+    facts = tmp_path / "hedgerow.toml"
+    facts.write_text('relation = "replace-one"\n[budget]\nepsilon = 1.0\n')
+    first = ("--find-bounds", "income:0.3", "--find-categories", "job:0.2")
+    alone = run("plan", "--facts", facts, *first)
+    assert alone.exit_code == 0 and "income" in alone.stdout and "Declared ones cost nothing." in alone.stdout
+    asked = ("--n", 4_000, "--mean", "income:0:200000", "--epsilon", 0.4, "--json")
+    record, without = (json.loads(run("plan", "--facts", facts, *more, *asked).stdout) for more in (first, ()))
+    assert [one["find"] for one in record["finds"]] == ["bounds", "categories"] and "finds" not in without
+    together = record["budget"]["price_together"]
+    assert 0.88 < together <= 0.9 and without["budget"]["price_together"] < 0.45
+    assert not json.loads(run("plan", "--facts", facts, *first, *first, *asked).stdout)["budget"]["enough"]
+    assert run("plan", "--facts", facts, "--find-bounds", "income").exit_code == 2
+
+
 def test_facts_are_added_and_nothing_that_is_there_is_lost():
     text = '# ours\n["columns"."a b"]\nstep = 1\n'
     assert with_column("", "age", {"bounds": [0, 1]}) == column_lines("age", {"bounds": [0, 1]})

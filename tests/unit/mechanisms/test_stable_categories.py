@@ -65,6 +65,18 @@ def test_delta_is_exact_at_the_price_and_an_upper_bound_below_it(mechanism, rela
         assert exact <= priced + 1e-12 and priced <= exact + mechanism.alone + 1e-3 * exact
 
 
+@pytest.mark.parametrize("relation", [NEAR, FAR])
+def test_the_lower_bound_of_the_price_holds_and_is_near(relation):
+    mechanism = StableCategories.of_scale(4.0, 1e-6)
+    curve, attained = profile_of(mechanism, relation), mechanism.attained(relation)
+    for delta in (1e-6, 1e-3, 0.1):
+        lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
+        assert lower <= upper and upper - lower < 1e-3
+    assert (
+        attained.epsilon_lower(0.5 * mechanism.alone) > 600.0 and curve.epsilon_upper(0.5 * mechanism.alone) == math.inf
+    )
+
+
 def test_a_threshold_one_too_low_and_noise_too_narrow_exceed_the_price():
     mechanism = StableCategories(1.3, 5)
     claimed = profile_of(mechanism, FAR)

@@ -18,7 +18,8 @@ from hedgerow.errors import FactsError, ParameterError
 
 if TYPE_CHECKING:
     from hedgerow.facts.budget import Budget
-    from hedgerow.facts.declared import Facts
+    from hedgerow.facts.declared import Facts, Protection
+    from hedgerow.mechanisms.certificate import Certificate
     from hedgerow.release.forecast.forecast import ErrorTarget, Expected, Forecast
     from hedgerow.release.plan import Plan
     from hedgerow.release.request import Requested
@@ -59,6 +60,16 @@ def plan(
         list[str] | None,
         typer.Option(metavar="COL:VALUE", help="As --target-se, with the error divided by the guessed value."),
     ] = None,
+    find_bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL:E", help="Count in the price of finding a column's bounds, at this ε."),
+    ] = None,
+    find_categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL:E", help="Count in the price of finding a column's categories, at this ε and --delta."
+        ),
+    ] = None,
     ledger: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Ledger that says what was spent before. [default: the facts' ledger]"),
@@ -72,14 +83,16 @@ def plan(
     from hedgerow.facts.declared import Facts, protection_of
     from hedgerow.facts.facts_nearby import naming_facts_nearby
     from hedgerow.inference.estimate import parse_level
+    from hedgerow.release.plan import planned
 
     level, guesses = parse_level(level), parse_guess(guess or ())
     declared = None if facts is None else Facts.read(facts)
     made: list[tuple[Requested, Plan, Forecast]] = []
     with naming_facts_nearby(facts, source):
         protection = protection_of(declared, relation=relation, target=target)
-        wanted = options.requests_of(asked, declared, request) or _nothing()
-        planner = _planner(source, declared, protection, n, table)
+        steps = _steps(find_bounds or [], find_categories or [], protection, declared, asked.options.get("delta"))
+        wanted = options.requests_of(asked, declared, request) or (() if steps else _nothing())
+        planner = _planner(source, declared, protection, n, table) if wanted else planned
         targets = _targets(target_se or [], target_rse or [], len(wanted), asked.options.get("epsilon"))
         for one in wanted:
             given = dict(one.options)
@@ -88,7 +101,47 @@ def plan(
             found = planner(one.statistics, **given)
             made.append((one, found, found.forecast(guesses, n=n, level=level)))
     kept = ledger if ledger is not None or declared is None else declared.ledger_path
-    _tell(made, _balance(made, declared.budget if declared is not None else None, kept), bool(targets), as_json)
+    balance = _balance(made, steps, declared.budget if declared is not None else None, kept)
+    _tell(made, steps, balance, aimed=bool(targets), as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A search that comes before the releases, with its price."""
+
+    kind: str
+    column: str
+    certificate: Certificate
+
+    def sentence(self) -> str:
+        price = f"ε ≤ {self.certificate.epsilon:.6g} at δ = {self.certificate.delta:.3g}"
+        return f"First: find the {self.kind} of {self.column}, {price}. Declared ones cost nothing."
+
+    def record(self) -> dict[str, Any]:
+        cost = self.certificate
+        return {"find": self.kind, "column": self.column, "epsilon_upper": cost.epsilon, "delta": cost.delta}
+
+
+def _steps(
+    bounds: list[str], categories: list[str], protection: Protection, facts: Facts | None, delta: float | None
+) -> list[_Step]:
+    from hedgerow.find.search import BoundsSearch, CategoriesSearch, Search, certificate_of_search, checked_unit
+    from hedgerow.release.designs.design import PublicFacts
+    from hedgerow.release.request import usual_delta
+
+    relation = protection.relation
+    searches: list[Search] = []
+    for text in bounds:
+        column, epsilon = parse_target("--find-bounds", text)
+        searches.append(BoundsSearch.of(column, relation, epsilon=epsilon))
+    for text in categories:
+        column, epsilon = parse_target("--find-categories", text)
+        usual = usual_delta(facts) if delta is None else delta
+        searches.append(CategoriesSearch.of(column, relation, epsilon=epsilon, delta=usual))
+    if searches and facts is not None:
+        facts.allow([f"find_{one.found.kind}" for one in searches])
+    public = PublicFacts(relation, checked_unit(protection.unit) if searches else "row", protection.target, None)
+    return [_Step(one.found.kind, one.column, certificate_of_search(one, public)) for one in searches]
 
 
 def _planner(source: str | None, facts: Facts | None, protection: Any, n: int | None, table: str | None) -> Planner:
@@ -173,33 +226,45 @@ class _Balance:
         return stated | {"spent": self.spent, "enough": self.after <= self.total.epsilon}
 
 
-def _balance(made: list[tuple[Requested, Plan, Forecast]], total: Budget | None, kept: str | None) -> _Balance | None:
+def _balance(
+    made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step], total: Budget | None, kept: str | None
+) -> _Balance | None:
     """Return the balance by the ledger where there is one, else by the facts' budget alone; None without either."""
     from hedgerow.ledger.store import Ledger
     from hedgerow.release.combine import composed_certificate
     from hedgerow.release.execute import certificate_of
     from hedgerow.release.spend import price_together
 
-    plans = [one for _, one, _ in made]
+    plans, found = [one for _, one, _ in made], [one.certificate for one in steps]
     if kept is not None and (Path(kept).exists() or total is None):
-        paid = [certificate_of(one) for one in plans if one.calibrated is not None]
+        paid = [*found, *(certificate_of(one) for one in plans if one.calibrated is not None)]
         with Ledger.open(kept) as ledger:
             spent, budget = ledger.spent(), ledger.budget
             after = ledger.would_spend(composed_certificate(paid)) if paid else spent
-        return _Balance(budget, price_together(plans, budget.delta), spent, after)
+        return _Balance(budget, price_together(plans, budget.delta, found), spent, after)
     if total is None:
         return None
-    price = price_together(plans, total.delta)
+    price = price_together(plans, total.delta, found)
     return _Balance(total, price, None, price)
 
 
-def _tell(made: list[tuple[Requested, Plan, Forecast]], balance: _Balance | None, aimed: bool, as_json: bool) -> None:
+def _tell(
+    made: list[tuple[Requested, Plan, Forecast]],
+    steps: list[_Step],
+    balance: _Balance | None,
+    *,
+    aimed: bool,
+    as_json: bool,
+) -> None:
     if as_json:
+        finds = {"finds": [step.record() for step in steps]} if steps else {}
         budget = None if balance is None else balance.record()
-        say_json({"plans": [_record(*one, aimed) for one in made], "budget": budget})
+        say_json({**finds, "plans": [_record(*one, aimed) for one in made], "budget": budget})
         return
+    for step in steps:
+        say(step.sentence())
     for place, (one, found, expected) in enumerate(made):
-        head = ([""] if place else []) + ([f"{one.name}:"] if one.name else [])
+        head = ([""] if place or steps else []) + ([f"{one.name}:"] if one.name else [])
         head += [f"The target needs ε = {found.request.budget.epsilon:.6g}."] if aimed else []
         say("\n".join([*head, forecast_table(found, expected)]))
     if balance is not None:
