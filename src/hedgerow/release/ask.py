@@ -16,12 +16,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import kind_of
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.inference.terms import QUOTED, unquoted
 from hedgerow.release.find import found
 
@@ -37,7 +39,7 @@ Value = Estimate | float
 T = TypeVar("T")
 
 
-def ask(text: str, releases: Sequence[Sequence[Estimate]]) -> Estimate:
+def ask(text: str, releases: Sequence[Sequence[Estimate]], *, independent: bool = False) -> Estimate:
     """Return the estimate of an expression of the estimates of one or several releases.
 
     Parameters
@@ -46,6 +48,9 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]]) -> Estimate:
         For example ``log(mean(pay | sex=1) / mean(pay | sex=0))``.
     releases : sequence of sequences of Estimate
         ``r1``, ``r2``, … in a term; of one release a term needs no number.
+    independent : bool
+        Whether each release is of people who are in no other one. Numbers of one release are of the same people: those
+        that were not drawn together are refused all the same.
 
     Raises
     ------
@@ -55,7 +60,7 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]]) -> Estimate:
     """
     if not isinstance(text, str):
         raise _unreadable("", 0, f"Found {kind_of(text)}.")
-    value = _Reader(text, tuple(releases)).whole()
+    value = _Reader(text, tuple(releases), independent).whole()
     if value.is_computed:
         return replace(value, statistic=" ".join(text.split()))
     return value
@@ -67,8 +72,10 @@ class _Reader:
 
     text: str
     releases: tuple[Sequence[Estimate], ...]
+    independent: bool = False
     at: int = 0
     depth: int = 0
+    drawn: dict[int, tuple[JointTotals, ...]] = field(default_factory=dict)
 
     def whole(self) -> Estimate:
         if len(self.text) > _LONGEST:
@@ -129,7 +136,23 @@ class _Reader:
         if not 1 <= number <= len(self.releases):
             several = "is one release" if len(self.releases) == 1 else f"are {len(self.releases)} releases"
             raise _unreadable(self.text, start, f"there is no r{number}, since there {several}")
-        return self._at(start, lambda: found(self.releases[number - 1], unquoted(name.group()), about, cell))
+        return self._at(
+            start, lambda: self._of(number, found(self.releases[number - 1], unquoted(name.group()), about, cell))
+        )
+
+    def _of(self, number: int, estimate: Estimate) -> Estimate:
+        """Return an estimate of one of the releases; of different people than the others are, if that was said."""
+        if not self.independent or not isinstance(estimate.joint, JointValue):
+            return estimate
+        drawn = self.drawn.setdefault(number, estimate.joint.releases)
+        if [*map(id, drawn)] != [*map(id, estimate.joint.releases)]:
+            raise ParameterError(
+                "HG130",
+                rule="Estimates of the same people are combined where they were drawn together.",
+                finding=f"Release r{number} holds two of these apart.",
+                remedy="Release both in one call that declares their columns complete.",
+            )
+        return estimate.of_others()
 
     def _brackets(self) -> tuple[list[tuple[str, ...]], dict[str, str]]:
         about: list[tuple[str, ...]] = []

@@ -145,14 +145,29 @@ def test_what_is_defined_nowhere_is_not_reliable_and_can_be_written(text: str) -
 
 def test_terms_of_several_releases_say_which() -> None:
     again = released(RATIO, rng=2)
-    others = [[one.of_others() for one in release] for release in (WHOLE, again)]
-    made = ask("r1.ratio(pay, age) - r2.ratio(pay, age)", others)
+    made = ask("r1.ratio(pay, age) - r2.ratio(pay, age)", [WHOLE, again], independent=True)
     assert made.estimate == pytest.approx(R.estimate - again[0].estimate)
     assert made.statistic == "r1.ratio(pay, age) - r2.ratio(pay, age)"
     with pytest.raises(hg.ParameterError, match="HG130"):
         ask("r1.ratio - r2.ratio", [WHOLE, again])
     with pytest.raises(hg.ParameterError, match="a term says which"):
-        ask("ratio - r2.ratio", others)
+        ask("ratio - r2.ratio", [WHOLE, again], independent=True)
+
+
+def test_numbers_of_one_release_are_of_the_same_people_whatever_is_said() -> None:
+    """Otherwise the covariance of two numbers that were drawn apart would be taken for 0."""
+    apart, other = released(VARIANCE, rng=3), released(RATIO, rng=4)
+    both = [R, W, apart[0]]
+    for independent in (False, True):
+        with pytest.raises(hg.ParameterError, match="HG130"):
+            ask("ratio - variance", [both], independent=independent)
+    with pytest.raises(hg.ParameterError, match="holds two of these apart"):
+        ask("r1.ratio - r2.ratio + r1.variance", [both, other], independent=True)
+    made = ask("(r1.ratio + r1.ratio) / 2 - r2.ratio", [both, other], independent=True)
+    assert made.standard_error == pytest.approx(
+        math.hypot(R.standard_error or 0, other[0].standard_error or 0), rel=0.05
+    )
+    assert ask("ratio - ratio", [both], independent=True).standard_error == 0.0
 
 
 @given(st.text(max_size=40))

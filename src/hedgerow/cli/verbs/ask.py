@@ -44,8 +44,7 @@ def ask(
             remedy="For example: hedgerow ask release.json 'ratio(tax, income) * 100'.",
         )
     releases = [release_from_record(json.dumps(read_record(path))) for path in paths]
-    estimates = [[one.of_others() if independent else one for one in release] for release in releases]
-    answer = answer_of(expression, estimates)
+    answer = answer_of(expression, releases, independent=independent)
     if as_json:
         say_json({"expression": expression, **answer.to_dict(level)})
         return

@@ -334,7 +334,7 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
             raise ParameterError(
                 "HG130",
                 rule="Estimates are combined where their joint sampling law is known.",
-                finding="These are of two releases, which may hold the same people.",
+                finding="These were not drawn together, and may be of the same people.",
                 remedy="Release both statistics in one call; or say that the people are different: a.of_others() - b.",
                 shell="Release both statistics in one call; or say with --independent that the people are different.",
             )
