@@ -206,10 +206,24 @@ OWN = hg.bootstrap(
 V = hg.mean("v", bounds=(0, 10), step=1)
 PERSON = {"column": "x", "max_rows": 2}
 
+PER_X = hg.column("v / (x - 5) * x", bounds=(0, 10), step=1)
+
+
+def condition(values: list[Any]) -> str:
+    constant = {bool: str(values[1]).lower()}.get(type(values[1]), repr(values[1]))
+    return f"not x != {constant} or x in [{constant}] or not (x > {constant} and v >= 1)"
+
+
 ENTRIES = [
     Entry("mean, sum, proportion", lambda s, _: s.release(NUMBER, epsilon=1, delta=0), ("number",)),
     Entry("proportion", lambda s, values: s.release([hg.proportion("x", value=values[1])], epsilon=1, delta=0)),
     Entry("by", lambda s, values: s.release([V, hg.count()], by={"x": values}, epsilon=1, delta=0)),
+    Entry("where", lambda s, values: s.release([V, hg.count()], where=condition(values), epsilon=1, delta=0)),
+    Entry(
+        "computed, in bands",
+        lambda s, _: s.release([hg.mean(PER_X)], by={"x": hg.bands(0, 5, 1e15)}, where="x < 9", epsilon=1, delta=0),
+        ("number",),
+    ),
     Entry("unit", lambda s, _: s.release([V], epsilon=1, n_resamples=3), ("number", "text"), PERSON),
 ]
 MORE = [
