@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hg
@@ -170,6 +170,7 @@ def test_numbers_of_one_release_are_of_the_same_people_whatever_is_said() -> Non
     assert ask("ratio - ratio", [both], independent=True).standard_error == 0.0
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=40))
 def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
     try:
@@ -178,6 +179,37 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
         assert refused.code in ("HG130", "HG136", "HG137")
 
 
+def _either(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    pair = st.tuples(st.sampled_from("+-*/"), parts, parts)
+    return pair | st.tuples(st.sampled_from(["log", "exp", "sqrt", "neg"]), parts)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.recursive(st.sampled_from(["ratio", "own", "n", 2.0, 0.25, 3]), _either, max_leaves=6))
+def test_what_was_computed_names_the_expression_that_computes_it(tree: Any) -> None:
+    def computed(node: Any) -> Any:
+        if not isinstance(node, tuple):
+            return {"ratio": R, "own": W, "n": WHOLE[2]}.get(node, node)
+        name, *parts = node[0], *map(computed, node[1:])
+        if name in "+-*/":
+            left, right = parts
+            return {"+": left + right, "-": left - right, "*": left * right}[name] if name != "/" else left / right
+        if name == "neg":
+            return -parts[0]
+        return parts[0].applied(name) if isinstance(parts[0], Estimate) else getattr(math, name)(parts[0])
+
+    try:
+        made = computed(tree)
+    except (ArithmeticError, ValueError):
+        return
+    if isinstance(made, Estimate):
+        again = WHOLE.ask(made.term())
+        assert again.estimate == pytest.approx(made.estimate, rel=1e-9, abs=1e-12)
+        assert again.privacy_error == pytest.approx(made.privacy_error or 0.0, rel=1e-9) or not made.reliable
+        assert again.reliable == made.reliable and made.confidence_interval().low <= made.confidence_interval().high
+
+
+@settings(deadline=None, max_examples=50)
 @given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
 def test_any_name_and_any_category_can_be_quoted(column: str, value: str) -> None:
     cell = {column: value.strip() or "x"}
