@@ -280,7 +280,7 @@ def forecast_table(found: Plan, forecast: Forecast) -> str:
     >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
     >>> found = survey.plan([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
     >>> print(forecast_table(found, found.forecast({"age": {"mean": 40, "sd": 10}})).splitlines()[0])
-    Price: ε ≤ 0.999458 at δ = 1e-06, replace-one, unit row. Nothing was read or spent.
+    Price: ε ≤ 0.999701 at δ = 1e-06, replace-one, unit row. Nothing was read or spent.
     """
     from hedgerow.facts.printed import for_terminal
 
