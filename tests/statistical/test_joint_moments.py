@@ -32,6 +32,7 @@ COVERED = [
     Setting("correlation", "normal", 50, 1.0),
     Setting("correlation", "binary", 500, 3.0),
     Setting("groups", "lognormal", 500, 1.0),
+    Setting("groups", "heap", 200, 10.0),
     Setting("groups", "normal", 50, 1.0, "gaussian"),
     Setting("paired", "rare", 500, 3.0),
 ]
