@@ -27,6 +27,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.description import LATER, Floats
@@ -232,8 +233,7 @@ class JointNumbers:
         size = np.linalg.norm(weighted, axis=0)
         size[size == 0.0] = 1.0
         weighted /= size
-        inverse = np.linalg.pinv(weighted, rcond=1e-12)
-        determined = np.abs(inverse @ weighted - np.eye(len(known))).max(axis=1) < 1e-6
+        inverse, determined = _inverse(weighted)
         inverse *= precision / size[:, None]
         if n is not None:
             determined[given] = True
@@ -307,6 +307,28 @@ class JointNumbers:
             found.append({self._powers(i, power): coefficient for power, coefficient in signed})
         labelled = [(f"{i}/{k}", polynomial) for k, polynomial in enumerate(found)]
         return [*labelled, (f"{i}/missing", {(): m**degree, one: -(m**degree)})] if one else labelled
+
+
+def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the pseudo-inverse, and which unknowns it determines; each set of rows with unknowns in common by itself.
+
+    Many numbers tell a moment each, and such a matrix is nearly diagonal.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows, columns = np.nonzero(matrix)
+    size = sum(matrix.shape)
+    links = coo_array((np.ones(len(rows)), (rows, columns + len(matrix))), shape=(size, size))
+    found, labels = connected_components(links, directed=False)
+    inverse, determined = np.zeros(matrix.T.shape), np.zeros(matrix.shape[1], dtype=bool)
+    for label in range(found):
+        those, which = (np.flatnonzero(part == label) for part in np.split(labels, [len(matrix)]))
+        if len(those) and len(which):
+            part = matrix[np.ix_(those, which)]
+            inverse[np.ix_(which, those)] = own = np.linalg.pinv(part, rcond=1e-12)
+            determined[which] = np.abs(own @ part - np.eye(len(which))).max(axis=1) < 1e-6
+    return inverse, determined
 
 
 @lru_cache(maxsize=256)

@@ -114,7 +114,8 @@ class Statistic:
 
         grid = self.grids[column][1]
         alone = tuple(int(one == column) for one in range(len(self.grids)))
-        return Axis(places[alone], grid.centre, grid.half_range)
+        # () is the place of the number of records that have its columns, where it is not that of all records.
+        return Axis(places[alone], grid.centre, grid.half_range, places.get((), 0))
 
     def possible(self, records: float) -> float | None:
         """Return the length of the range of possible values for so many records; None if it is not known."""

@@ -206,6 +206,66 @@ def test_statistics_of_other_columns_lose_no_records_to_missing_values() -> None
     assert counts == pytest.approx([3000, 1500], abs=5)
 
 
+HOLES = pa.table({name: np.where(RNG.random(3000) < 0.3, np.nan, values) for name, values in TABLE.to_pydict().items()})
+MEANS = [hg.mean("age", bounds=(0, 100)), hg.mean("pay", bounds=(0, 200)), hg.ratio("pay", "age", bounds=BOUNDS)]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("by", [None, {"sex": [0.0, 1.0]}])
+@pytest.mark.parametrize("noise", ["auto", "gaussian"])
+def test_statistics_of_columns_with_holes_share_one_release(relation: str, by: Any, noise: str) -> None:
+    survey = hg.open(HOLES, relation=relation)
+    release = simulated.release(survey, MEANS, epsilon=60.0, by=by, noise=noise, rng=5)
+    columns = {name: np.array(values) for name, values in HOLES.to_pydict().items()}
+    here = np.ones(3000, dtype=bool) if by is None else columns["sex"] == 0.0
+    age, pay = columns["age"][here], columns["pay"][here]
+    both = ~np.isnan(age) & ~np.isnan(pay)
+    truth = [np.nanmean(age), np.nanmean(pay), pay[both].sum() / age[both].sum()]
+    step = 1 if by is None else 2
+    for place, value in enumerate(truth):
+        one = release[place * step]
+        assert abs(one.estimate - value) < 6.0 * (one.privacy_error or 0.0)
+        assert abs(one.estimate - value) < 0.2 * (one.sampling_error or 0.0), "nobody else's records count"
+    difference = release[0] - release[step]
+    shared = 2.0 * np.cov(age[both], pay[both])[0, 1] * both.sum() / np.sum(~np.isnan(age)) / np.sum(~np.isnan(pay))
+    expected = np.nanvar(age) / np.sum(~np.isnan(age)) + np.nanvar(pay) / np.sum(~np.isnan(pay)) - shared
+    assert difference.sampling_error == pytest.approx(np.sqrt(expected), rel=0.1)
+    assert difference.sampling_error != pytest.approx(np.sqrt(expected + shared), rel=0.1), "covariances count"
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_record_of_columns_with_holes_holds(relation: str) -> None:
+    release = hg.open(HOLES, relation=relation).release(MEANS, epsilon=2.0)
+    assert release.certificate is not None and isinstance(release.certificate.mechanism, JointMoments)
+    record = json.loads(release.to_json())
+    assert contradictions(record, release.certificate) == ()
+    assert "present(age)" in record["joint"][0]["features"]
+    record["joint"][0]["powers"][0] = [0, 0]
+    assert contradictions(record, release.certificate)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_one_release_is_no_noisier_than_one_each(relation: str, epsilon: float) -> None:
+    """Covariances between two means cost at most a twentieth of the noise; heavier ones would be seen."""
+    survey = hg.open(HOLES, relation=relation)
+
+    def noise(asked: list[Any], epsilon: float) -> float:
+        (item, *_) = survey.plan(asked, epsilon=epsilon, delta=0.0).items
+        return float(item.design.noise_sd(item.mechanism))
+
+    assert noise(MEANS[:2], epsilon) <= 1.05 * noise(MEANS[:1], epsilon / 2.0)
+    assert noise(MEANS[:2], epsilon * 0.9) > 1.05 * noise(MEANS[:1], epsilon / 2.0)
+
+
+def test_unequal_shares_are_unequal_weights_of_one_release() -> None:
+    survey = hg.open(TABLE, relation="replace-one")
+    for noise, ratio in (("gaussian", 3.0), ("laplace", 9.0)):
+        plan = survey.plan(MEANS[:2], epsilon=1.0, share=[9, 1], noise=noise, missing="error-if-declared-complete")
+        scaled = [one.design.noise_sd(one.mechanism) / one.statistic.grid.half_range for one in plan.items]
+        assert isinstance(plan.mechanism, JointMoments) and scaled[1] / scaled[0] == pytest.approx(ratio, rel=0.02)
+
+
 def test_a_grid_too_fine_for_products_is_said() -> None:
     fine = hg.correlation("age", "pay", bounds={"age": (0, 100, 0.01), "pay": (0, 200, 1)})
     release = hg.open(TABLE, relation="replace-one").release(fine, epsilon=1.0)

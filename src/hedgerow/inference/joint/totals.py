@@ -334,6 +334,7 @@ def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]
     """
     level = np.einsum("rj,rj->r", slopes, np.clip(block.means, -1.0, 1.0))
     powers = np.array(block.powers if block.powers is not None else np.eye(block.features, dtype=int))
+    powers = np.maximum(powers, 0)
     if powers.shape[1] <= _LATTICE_COLUMNS and (powers.sum(axis=1) > 1).any():
         axis = np.linspace(-1.0, 1.0, _LATTICE)
         points = np.array(list(product(axis, repeat=powers.shape[1])))

@@ -34,7 +34,7 @@ _REASONS: dict[str, str] = {
 
 
 _Group = tuple[Missing, tuple[str, ...]]
-_MOST_DEGREE, _FEW = 8, 4
+_MOST_DEGREE, _MOST_COLUMNS, _FEW = 8, 12, 4
 
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
@@ -51,8 +51,9 @@ def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool
 def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatistic]:
     """Return the designs of the statistics that are read from joint moments, by their place in the request.
 
-    Statistics share a release if the same records count: all of them where columns are complete, else those of the
-    same columns; and if products of all their columns are not of too high a degree.
+    Statistics share a release, each over the records that have its own columns. Those of products of powers, such as
+    variances, share one with others only where the same records count; and products of all columns of a release must
+    not be of too high a degree, nor the columns too many.
 
     Raises
     ------
@@ -60,23 +61,23 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
         HG114: the midpoint for a missing value.
     """
     groups: dict[_Group, list[int]] = {}
-    for place, (statistic, missing) in enumerate(zip(request.statistics, request.policies, strict=True)):
-        if is_joint(statistic, request, facts):
-            _check_midpoint(statistic, missing)
-            columns = tuple(sorted(statistic.columns)) if missing is Missing.DROP else ()
-            groups.setdefault((missing, columns), []).append(place)
-    groups = dict(_divided(groups, request.statistics))
-    alone = all(is_joint(one, request, facts) or _is_public(one, request, facts) for one in request.statistics)
+    joint = {place: one for place, one in enumerate(request.statistics) if is_joint(one, request, facts)}
+    alike = len({frozenset(one.columns) for one in joint.values()}) == 1
+    for place, statistic in joint.items():
+        missing = request.policies[place]
+        _check_midpoint(statistic, missing)
+        # Of products of powers over different records there are no coordinates.
+        plain = alike or missing is not Missing.DROP or all(sum(power) == 1 for power in statistic.powers)
+        groups.setdefault((missing, () if plain else tuple(sorted(statistic.columns))), []).append(place)
+    releases = list(_divided(groups, request.statistics))
+    alone = all(place in joint or _is_public(one, request, facts) for place, one in enumerate(request.statistics))
+    laws = _laws_of_joint(request, len(releases) if alone else 0)
     found: dict[int, JointStatistic] = {}
-    for (missing, _), places in groups.items():
+    for missing, places in releases:
         asked = [request.statistics[place] for place in places]
-        budget = (
-            request.budget
-            if alone and len(groups) == 1
-            else _part(request, sum(request.shares[place] for place in places))
-        )
-        laws = _laws_of_joint(request, len(groups) if alone else 0)
-        release = joint_release(asked, request.by, facts, missing, budget=budget, laws=laws)
+        shares = [request.shares[place] for place in places]
+        budget = request.budget if alone and len(releases) == 1 else _part(request, sum(shares))
+        release = joint_release(asked, request.by, facts, missing, budget=budget, laws=laws, shares=shares)
         other = release.choice.runner_up
         beside = "" if other is None else f" (next best: {other})"
         reason = _REASONS["joint"].format(chosen=release.choice.name, other=beside)
@@ -85,16 +86,25 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
     return found
 
 
-def _divided(groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]) -> Iterator[tuple[_Group, list[int]]]:
-    """Yield groups whose products are of a degree that integers can hold: those of the same columns at least."""
-    for (missing, columns), places in groups.items():
-        if degree_of([statistics[place] for place in places]) <= _MOST_DEGREE:
-            yield (missing, columns), places
-            continue
+def _divided(
+    groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]
+) -> Iterator[tuple[Missing, list[int]]]:
+    """Yield what is released as a whole: of so many columns at most, and of a degree that integers can hold."""
+    for (missing, _), places in groups.items():
         parts: dict[tuple[str, ...], list[int]] = {}
+        if degree_of([statistics[place] for place in places]) > _MOST_DEGREE:
+            for place in places:
+                parts.setdefault(tuple(sorted(statistics[place].columns)), []).append(place)
+            yield from ((missing, own) for own in parts.values())
+            continue
+        own, columns = list[int](), set[str]()
         for place in places:
-            parts.setdefault(tuple(sorted(statistics[place].columns)), []).append(place)
-        yield from (((missing, part), own) for part, own in parts.items())
+            wider = columns | set(statistics[place].columns)
+            if own and len(wider) > _MOST_COLUMNS:
+                yield missing, own
+                own, wider = [], set(statistics[place].columns)
+            own, columns = [*own, place], wider
+        yield missing, own
 
 
 def _is_public(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:

@@ -33,7 +33,7 @@ from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers
-from hedgerow.release.designs.joint_choice import Asked, JointChoice, Slopes, choose_joint
+from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
@@ -62,6 +62,10 @@ class JointDesign:
     powers : tuple of tuples of whole numbers
         The features: products of powers of the columns, as for a variance, which is a function of the means of u and
         u²; by default each column alone.
+    apart : bool
+        Whether a feature is of the records that have its own columns, whatever else they miss.
+    shares : tuple of float
+        What part of the noise precision each column gets, relative to one another; by default the same.
     """
 
     values: tuple[ValueOnGrid | Indicator, ...]
@@ -70,6 +74,8 @@ class JointDesign:
     facts: PublicFacts
     missing: Missing
     powers: Powers = ()
+    apart: bool = False
+    shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.facts.limit is not None:
@@ -83,8 +89,9 @@ class JointDesign:
     @property
     def layout(self) -> JointLayout:
         """The features as the mechanism sees them: a record has all of them, or is in no cell."""
-        known = self.facts.relation is Relation.REPLACE_ONE and not self.by and self.missing is not Missing.DROP
-        features = tuple(JointFeature(value.size - 1) for value in self.values)
+        here = self.apart or self.missing is not Missing.DROP
+        known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
+        features = tuple(JointFeature(value.size - 1, self.apart) for value in self.values)
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
 
     @property
@@ -100,7 +107,7 @@ class JointDesign:
         slopes = tuple(self._slopes(function) for function in self.functions)
         guess = _TYPICAL if n is None else max(1.0, n / layout.cells)
         known = layout.presence == "public" and n is not None
-        return Asked(layout, slopes, guess, known, self.facts.census, covariances=True, powers=self.powers)
+        return Asked(layout, slopes, guess, known, self.facts.census, True, self.powers, self.shares)
 
     @property
     def _known_n(self) -> int | None:
@@ -112,7 +119,7 @@ class JointDesign:
 
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
-        needed = frozenset(range(len(self.values)))
+        needed = frozenset(() if self.apart else range(len(self.values)))
         return SumsQuery(self.values, mechanism.monomials(), self.by, needed, None, self.missing)
 
     def table(self, sums: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
@@ -199,12 +206,16 @@ class JointRelease:
         for value in self.design.values:
             assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
             scaled.append(f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})")
-        return [
-            " * ".join(
-                name if power == 1 else f"{name}^{power}" for name, power in zip(scaled, each, strict=True) if power
-            )
-            for each in self.design.asked.features
-        ]
+        columns = [value.column for value in self.design.values]
+        found = []
+        for each in self.design.asked.features:
+            parts = [f"present({column})" for column, power in zip(columns, each, strict=True) if power == 0]
+            named = zip(scaled, each, strict=True)
+            parts = (parts if self.design.apart else []) + [
+                name if power == 1 else f"{name}^{power}" for name, power in named if power > 0
+            ]
+            found.append(" * ".join(parts))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +295,7 @@ class JointStatistic:
         at = next(i for i, value in enumerate(design.values) if value.column == column)
         about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
         known = design.facts.n if mechanism.layout.presence == "public" else None
-        noise = mechanism.reading([(), ((at, 1),)], n=known).covariance
+        noise = mechanism.reading([((at, 0),) if design.apart else (), ((at, 1),)], n=known).covariance
         return math.sqrt(float(about @ noise @ about))
 
     def _remark(self) -> str | None:
@@ -304,8 +315,11 @@ def joint_release(
     *,
     budget: Budget,
     laws: Sequence[Law],
+    shares: Sequence[float] = (),
 ) -> JointRelease:
     """Return the joint release of smooth statistics, on the finest grids whose noise fits 64-bit integers.
+
+    Shares of the noise precision are those of the statistics.
 
     Raises
     ------
@@ -314,12 +328,25 @@ def joint_release(
     """
     for coarser in _COARSER:
         design = joint_design(statistics, by, facts, missing, coarser=coarser)
+        if len(set(shares)) > 1:
+            design = replace(design, shares=_shares_of_columns(design, statistics, shares))
         try:
             return JointRelease(design, design.choice(budget, laws=laws))
         except UncertifiedError:
             if coarser == _COARSER[-1]:
                 raise
     raise AssertionError("unreachable")
+
+
+def _shares_of_columns(
+    design: JointDesign, statistics: Sequence[Statistic], shares: Sequence[float]
+) -> tuple[float, ...]:
+    """Return the share of each column: what the statistics that read it give it, each alike to all of its columns."""
+    found = dict.fromkeys((value.column for value in design.values), 0.0)
+    for statistic, share in zip(statistics, shares, strict=True):
+        for column in statistic.columns:
+            found[column] += share / len(statistic.columns)
+    return tuple(found[value.column] for value in design.values)
 
 
 def degree_of(statistics: Sequence[Statistic]) -> int:
@@ -356,12 +383,24 @@ def joint_design(
     keys = dict.fromkeys(_key(*named) for statistic in statistics for named in statistic.grids)
     places = {key: place for place, key in enumerate(keys)}
     values = tuple(ValueOnGrid(key[0], _joint_grid(key, bits, kept=not degree and not coarser)) for key in keys)
+    # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
+    apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
+    read = [
+        {power: power for power in one.powers} | ({(): (0,) * len(one.grids)} if apart else {}) for one in statistics
+    ]
+    whole = [
+        {name: _whole(power, one, places, ABSENT if apart else 0) for name, power in named.items()}
+        for one, named in zip(statistics, read, strict=True)
+    ]
     # Columns first, in order: the place of a column alone is that of its value.
-    named = [_whole(power, one, places) for one in statistics for power in one.powers]
-    powers = tuple(sorted(dict.fromkeys(named), key=lambda power: (sum(power), tuple(-p for p in power))))
+    listed = dict.fromkeys(power for named in whole for power in named.values())
+    powers = tuple(sorted(listed, key=lambda power: (sum(power), tuple(-p for p in power))))
     at = {power: place for place, power in enumerate(powers, start=1)}
-    functions = [one.of_moments({power: at[_whole(power, one, places)] for power in one.powers}) for one in statistics]
-    design = JointDesign(values, (), by, facts, missing, powers if degree else ())
+    functions = [
+        one.of_moments({name: at[power] for name, power in named.items()})
+        for one, named in zip(statistics, whole, strict=True)
+    ]
+    design = JointDesign(values, (), by, facts, missing, powers if degree or apart else (), apart)
     limited = (one.of_records(*design.records) if isinstance(one, Total) else one for one in functions)
     return replace(design, functions=tuple(limited))
 
@@ -380,9 +419,10 @@ def _joint_grid(key: _Key, bits: int, *, kept: bool) -> Grid:
     return Grid(lower, upper, steps, steps == declared)
 
 
-def _whole(power: tuple[int, ...], statistic: Statistic, places: Mapping[_Key, int]) -> tuple[int, ...]:
+def _whole(power: tuple[int, ...], statistic: Statistic, places: Mapping[_Key, int], absent: int) -> tuple[int, ...]:
     """Return the powers of a statistic's columns among all columns of the release."""
-    found = [0] * len(places)
+    found = [absent] * len(places)
     for (column, grid), degree in zip(statistic.grids, power, strict=True):
-        found[places[_key(column, grid)]] += degree
+        at = places[_key(column, grid)]
+        found[at] = max(found[at], 0) + degree
     return tuple(found)

@@ -21,7 +21,7 @@ are searched for; the runner-up is the best candidate of another law or basis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
@@ -47,6 +47,11 @@ _AIM = 1.0 - 1e-9
 # Guessed truths: the mean of every feature, and its standard deviation.
 _GUESSES = ((0.0, 0.5), (0.5, 0.4), (-0.5, 0.4))
 _LEAST_WEIGHT, _SEARCHES = 1e-3, 60
+# The share of records that have a value, as guessed; the share of the price of what tells covariances alone.
+_PRESENT, _ACROSS = 0.8, 0.045
+_Part = tuple[Of, Of]
+ABSENT = -1
+"""The power of a column that a feature does not need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,10 @@ class Asked:
         Whether the product of every pair of features is released; else those that the functions' errors need.
     powers : tuple of tuples of whole numbers
         The features of which functions take the totals, each a product of powers of the layout's columns; by default
-        each column alone.
+        each column alone. A feature is 0 for a record that misses one of its columns, which may be columns to the power
+        0; a column to the power −1 (`ABSENT`) is none of them.
+    shares : tuple of float
+        What part of the noise precision each column gets, relative to one another; by default the same.
     """
 
     layout: JointLayout
@@ -78,11 +86,12 @@ class Asked:
     census: bool = False
     covariances: bool = False
     powers: tuple[tuple[int, ...], ...] = ()
+    shares: tuple[float, ...] = ()
 
     @property
     def plain(self) -> bool:
-        """Whether each feature is a column alone."""
-        return not self.powers
+        """Whether each feature is a column alone, or the presence of some."""
+        return all(sum(max(one, 0) for one in power) <= 1 for power in self.powers)
 
     @property
     def features(self) -> tuple[tuple[int, ...], ...]:
@@ -92,11 +101,16 @@ class Asked:
 
     def moment(self, a: int, b: int) -> Monomial:
         """Return the product of the a-th and b-th of (1, f_1, f_2, …) in powers of the columns."""
-        none = (0,) * len(self.layout.features)
+        none = (ABSENT,) * len(self.layout.features)
         powers = zip(*(self.features[k - 1] if k else none for k in (a, b)), self.layout.features, strict=True)
-        # A column of two values is −1 or 1, and its square 1.
-        reduced = ((i + j) % 2 if column.steps == 1 else i + j for i, j, column in powers)
-        return tuple((place, power) for place, power in enumerate(reduced) if power)
+        found = []
+        for place, (i, j, column) in enumerate(powers):
+            power = max(i, 0) + max(j, 0)
+            # A column of two values is −1 or 1, and its square 1.
+            power = power % 2 if column.steps == 1 else power
+            if power or (column.missing and max(i, j) > ABSENT):
+                found.append((place, power))
+        return tuple(found)
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return the pairs a ≤ b of (1, f_1, …) whose products are to be read: those of a function, or all."""
@@ -134,12 +148,16 @@ class JointChoice:
 
 
 class _Candidate(NamedTuple):
-    """A law and a basis, and the weights that it makes of the logarithms of some parameters."""
+    """A law and a basis, and the weights that it makes of the logarithms of some parameters.
+
+    By `searched`, where there are fewer of these, the parameters are searched for.
+    """
 
     name: str
     law: Law
     weights: Callable[[Floats], JointWeights]
     start: tuple[float, ...]
+    searched: Callable[[Floats], JointWeights] | None = None
 
 
 class _Found(NamedTuple):
@@ -240,6 +258,8 @@ def _precision(law: Law, budget: Budget) -> float:
 
 
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
+    if asked.powers and asked.layout.missing:
+        return _candidates_apart(asked, law)
     layout, d = asked.layout, len(asked.layout.features)
     noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
     needed = replace(asked, covariances=False)
@@ -272,9 +292,57 @@ def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
         found.append(_Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)))
     if asked.plain or not (pairs or others):
         found.append(_Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()))
-    if 2 <= d <= 3 and (pairs or others):
+    # A block of several columns has one noise for all of them.
+    if 2 <= d <= 3 and (pairs or others) and not (asked.shares and found):
         found.append(_Candidate(f"{noise}, one partition block", law, tensor, ()))
     return found
+
+
+def _candidates_apart(asked: Asked, law: Law) -> list[_Candidate]:
+    """Return candidates where each feature is of the records that have its columns.
+
+    What tells covariances between statistics alone has a weight that costs `_ACROSS` of the noise; it is not searched,
+    since no function's forecast error asks for it.
+    """
+    d, noise = len(asked.layout.features), "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    needed = replace(asked, covariances=False)
+    told = {_coordinate_of(one.moment(a, b)) for one in (needed,) for a, b in one.pairs()}
+    others = {_coordinate_of(asked.moment(a, b)) for a, b in asked.pairs()} - told if asked.covariances else set()
+    across = (_ACROSS * law.power * d / max(1, len(others))) ** (1.0 / law.power)
+    counted: list[Of] = [()] if asked.layout.presence == "private" and not asked.known else []
+    sets = sorted({tuple(i for i, one in enumerate(power) if one > ABSENT) for power in asked.powers})
+    widest = [one for one in sets if not any(set(one) < set(other) for other in sets)]
+
+    def weighted(parts: Mapping[_Part, float], blocks: Mapping[tuple[Of, Of], float]) -> JointWeights:
+        counts = {present: weight for (of, present), weight in parts.items() if not of}
+        sums = {of: weight for (of, present), weight in parts.items() if of and not present}
+        restricted = {key: weight for key, weight in parts.items() if all(key)}
+        return JointWeights(d, counts, sums, blocks, restricted=restricted)
+
+    def centred(logs: Floats) -> JointWeights:
+        return weighted(own(logs) | dict.fromkeys(others, across), {})
+
+    def own(logs: Floats) -> dict[_Part, float]:
+        count, square, pair = np.exp(logs)
+        size = {0: float(count), 1: 1.0}
+        kind = {of: size.get(len(of), float(square if len(set(of)) == 1 else pair)) for of, _ in told}
+        return {part: kind[part[0]] for part in told} | {((), one): float(count) for one in counted}
+
+    def blocks(_: Floats) -> JointWeights:
+        parts = {(one, tuple(2 - (asked.layout.features[i].steps == 1 or asked.census) for i in one)) for one in widest}
+        return weighted(dict.fromkeys(others, across), dict.fromkeys(parts, 1.0))
+
+    start, lean = (-0.3, -0.7, -0.7), lambda logs: weighted(own(logs), {})
+    found = [_Candidate(f"{noise}, centred moments", law, centred, start, lean)]
+    if all(len(one) <= (1 if asked.shares else 3) for one in widest):
+        found.append(_Candidate(f"{noise}, partition blocks", law, blocks, ()))
+    return found
+
+
+def _coordinate_of(moment: Monomial) -> _Part:
+    """Return the features whose product a coordinate adds up for a moment, and the further columns that it needs."""
+    of = tuple(place for place, power in moment for _ in range(power))
+    return of, tuple(place for place, power in moment if not power)
 
 
 def _products(moments: Iterable[Monomial]) -> list[Of]:
@@ -286,8 +354,8 @@ def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relatio
     """Return the candidate with its best weights; None where no noise of it fits the integers, or tells too little."""
     from scipy.optimize import minimize
 
-    def built(logs: Floats) -> _Found | None:
-        weights = candidate.weights(np.clip(logs, math.log(_LEAST_WEIGHT), 2.0))
+    def built(logs: Floats, made: Callable[[Floats], JointWeights], asked: Asked) -> _Found | None:
+        weights = _shared(made(np.clip(logs, math.log(_LEAST_WEIGHT), 2.0)), asked.shares, candidate.law)
         try:
             mechanism = joint_moments(candidate.law, asked.layout, weights, precision, relation)
             return _Found(candidate, mechanism, _forecast(mechanism, asked))
@@ -295,16 +363,39 @@ def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relatio
             return None
 
     def cost(logs: Floats) -> float:
-        found = built(logs)
+        found = built(logs, candidate.searched or candidate.weights, fewer)
         return math.inf if found is None else _score(found.squares)
 
+    fewer = replace(asked, covariances=False) if candidate.searched else asked
     start = np.array(candidate.start)
-    first = built(start)
+    first = built(start, candidate.weights, asked)
     if first is None or not candidate.start:
         return first
     simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
     options = {"maxfev": _SEARCHES, "xatol": 0.01, "fatol": 1e-4, "initial_simplex": simplex}
-    return built(minimize(cost, start, method="Nelder-Mead", options=options).x)
+    best = minimize(cost, start, method="Nelder-Mead", options=options).x
+    return built(best, candidate.weights, asked)
+
+
+def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWeights:
+    """Return weights of columns with these shares: of μ² under Gaussian noise, else of the inverse scale of the noise.
+
+    A product has the lesser share of its columns, so that what was free stays free.
+    """
+    if not shares:
+        return weights
+    factors = [float(share ** (1.0 / law.power)) for share in shares]
+
+    def least(*of: Of) -> float:
+        return min([factors[i] for part in of for i in part] or [max(factors)])
+
+    return replace(
+        weights,
+        counts={of: least(of) * weight for of, weight in weights.counts.items()},
+        sums={of: least(of) * weight for of, weight in weights.sums.items()},
+        blocks={part: least(part[0]) * weight for part, weight in weights.blocks.items()},
+        restricted={part: least(*part) * weight for part, weight in weights.restricted.items()},
+    )
 
 
 def _forecast(mechanism: JointMoments, asked: Asked) -> Floats:
@@ -346,6 +437,7 @@ def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apa
     """
     found = 1.0
     for place, power in moment:
+        found *= _PRESENT if layout.features[place].missing else 1.0
         share = (1.0 + mean + apart * place) / 2.0
         if layout.features[place].steps == 1:
             found *= 2.0 * share - 1.0

@@ -289,6 +289,7 @@ class _Numbers:
         if public and self._certificate.relation is not Relation.REPLACE_ONE:
             yield "Its mechanism takes the presence of every record as public, which add-remove keeps private."
         kept = first["column"] in self._facts.complete or MIDPOINT in (first["note"] or "")
+        kept |= isinstance(part, JointMoments) and all(feature.missing for feature in part.layout.features)
         if public and not kept:
             yield "Its mechanism takes every value as present, and the record says that missing ones were dropped."
         if public and self._facts.selected:
