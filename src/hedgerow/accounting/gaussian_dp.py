@@ -49,7 +49,7 @@ def why_no_mu(terms: Sequence[Term]) -> str | None:
     if any(isinstance(term, Revealed) for term in terms):
         return "It may tell everything with some probability, and no Gaussian mechanism ever does."
     if any(isinstance(term, Resampled) and math.isinf(term.pure) for term in terms):
-        return "A record may be drawn many times: that is rarer than any Gaussian tail, and dearer."
+        return "A record may be drawn many times: its loss has a heavier tail than that of any Gaussian mechanism."
     return None
 
 
