@@ -15,11 +15,12 @@ from hedgerow.facts.columns import Scalar
 def toml_text(text: str) -> str:
     r"""Return a text as TOML writes it.
 
-    >>> print(toml_text('a "b"'))
-    "a \"b\""
+    >>> print(toml_text('a "b"'), toml_text("a\u202eb"))
+    "a \"b\"" "a\U0000202eb"
     """
-    # JSON's escapes are TOML's, but for one control character that JSON leaves as it is.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON's escapes are TOML's. Signs that JSON leaves as they are, and that steer a reader or a terminal, get one too.
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
 
 
 def toml_key(name: str) -> str:

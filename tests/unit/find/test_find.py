@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+import tomllib
 
 import numpy as np
 import pandas as pd
@@ -230,6 +231,14 @@ def test_a_plan_counts_what_is_found_first(tmp_path):
     assert 0.88 < together <= 0.9 and without["budget"]["price_together"] < 0.45
     assert not json.loads(run("plan", "--facts", facts, *first, *first, *asked).stdout)["budget"]["enough"]
     assert run("plan", "--facts", facts, "--find-bounds", "income").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2J\u202eb", "\x7f", 'q"\\', "größe", "\U0001f600", "a\nb\ufeff"])
+def test_a_category_keeps_its_signs_in_the_facts_and_steers_no_terminal(name):
+    frame = pl.DataFrame({"x": [name] * 300 + ["b"] * 300})
+    lines = hg.open(frame, relation="add-remove").find_categories("x", epsilon=2.0).to_toml()
+    assert set(tomllib.loads(lines)["columns"]["x"]["categories"]) == {name, "b"}
+    assert all(sign.isprintable() for sign in lines.replace("\n", ""))
 
 
 def test_facts_are_added_and_nothing_that_is_there_is_lost():
