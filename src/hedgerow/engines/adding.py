@@ -72,7 +72,8 @@ def _summed_in_memory(rows: nw.LazyFrame[Any], products: list[list[list[str]]], 
     names = {name for product in products for part in product for name in part}
     columns = {name: np.asarray(held[name].to_numpy(), np.int64) for name in names}
     totals = np.zeros((cells + 1, len(products)), dtype=object)
-    for start in range(0, len(level), _ROWS):
+    # Once at least: which lines run must not depend on whether any record was selected.
+    for start in range(0, max(len(level), 1), _ROWS):
         rows_here = slice(start, start + _ROWS)
         for place, product in enumerate(products):
             parts = [np.multiply.reduce([columns[name][rows_here] for name in part]) for part in product]
