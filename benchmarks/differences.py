@@ -82,7 +82,7 @@ class Setting:
 
     def asked(self) -> list[object]:
         columns = ("x",) if self.kind == "groups" else ("x", "y")
-        return [_mean(column, self.population.bounds) for column in columns]
+        return [hg.mean(column, bounds=self.population.bounds) for column in columns]
 
     def truth(self) -> float:
         means = self._parts()
@@ -141,11 +141,6 @@ class Setting:
             products=np.array([share * part.T @ part for part in parts]),
         )
         return float(JointValue((exact,), joint.node).read.tangent.noise[0])
-
-
-def _mean(column: str, bounds: tuple[float, float]) -> object:
-    """Return a mean that is read from joint moments, whatever else a call asks for."""
-    return hg.function(lambda t: 1.0 * t[column], columns={column: bounds}, name=f"mean of {column}")
 
 
 def line(setting: Setting, runs: int) -> tuple[str, bool, bool]:

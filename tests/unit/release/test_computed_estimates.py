@@ -112,6 +112,17 @@ def test_what_an_interval_of_an_expression_covers() -> None:
     )
 
 
+def test_the_difference_of_the_means_of_two_groups_of_a_public_file() -> None:
+    survey = hg.open(TABLE, relation="replace-one")
+    means = simulated.release(survey, hg.mean("age", bounds=BOUNDS["age"]), by={"sex": [0, 1]}, epsilon=2.0, rng=3)
+    made, groups = means[0] - means[1], [AGE[np.asarray(TABLE["sex"]) == sex] for sex in (0, 1)]
+    assert made.term() == "mean(age | sex=0) - mean(age | sex=1)"
+    assert made.estimate == pytest.approx(groups[0].mean() - groups[1].mean(), abs=5 * (made.privacy_error or 0.0))
+    assert made.sampling_error == pytest.approx(
+        math.hypot(*(group.std(ddof=1) / math.sqrt(len(group)) for group in groups)), rel=0.1
+    )
+
+
 def test_cells_are_independent_and_a_census_has_no_sampling_error() -> None:
     women, men = released(by={"sex": [0, 1]})[:2]
     assert (women - men).term() == "ratio(pay, age | sex=0) - ratio(pay, age | sex=1)"
