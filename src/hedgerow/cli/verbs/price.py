@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def price(
     mechanism: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace, averaged-laplace or geometric."),
+        typer.Option(
+            metavar="NAME", help="bootstrap, moments, joint-moments, gaussian, laplace, averaged-laplace or geometric."
+        ),
     ] = None,
     relation: options.OfRelation = None,
     rho: options.Rho = None,
