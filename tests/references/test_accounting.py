@@ -158,6 +158,19 @@ def test_pure_bounds_add_up_and_randomised_response_is_their_curve() -> None:
     assert compose([]).epsilon_upper(0.0) == 0.0
 
 
+@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 50), (0.3, 10), (1.0, 4)])
+def test_many_pure_releases_cost_less_than_their_sum_at_a_delta(epsilon: float, times: int) -> None:
+    """By the exact law of as many randomised responses: the least that holds for everything that is pure."""
+    wins = np.arange(times + 1)
+    chance, losses = stats.binom.pmf(wins, times, 1.0 / (1.0 + math.exp(-epsilon))), (2.0 * wins - times) * epsilon
+    found = compose([Pure(epsilon)] * times)
+    for part in (0.2, 0.4, 0.6):
+        exact = float((chance * np.maximum(0.0, -np.expm1(part * times * epsilon - losses))).sum())
+        assert exact * (1 - 1e-9) <= found.delta_upper(part * times * epsilon) <= 1.02 * exact + 1e-12
+    assert found.epsilon_upper(0.0) == pytest.approx(times * epsilon, rel=1e-9)
+    assert found.epsilon_upper(1e-3) < times * epsilon
+
+
 @pytest.mark.parametrize("case", range(12))
 def test_random_compositions_agree_with_another_accountant_to_one_part_in_a_hundred_thousand(case: int) -> None:
     """Both connect the dots on one grid. Theirs is folded without a tilt, so a δ of 1e-9 is left to the bracket."""

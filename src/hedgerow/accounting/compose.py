@@ -72,7 +72,7 @@ def compose(terms: Sequence[Term]) -> Profile:
     if not others:
         return GaussianProfile(mu) if mu > 0 else PureProfile(0.0)
     pure = math.inf if mu > 0 else pure_total(others)
-    if mu == 0 and all(isinstance(term, Pure) for term in others):
+    if mu == 0 and len(others) == 1 and isinstance(others[0], Pure):
         return PureProfile(pure)
     return CappedProfile(_folded(mu, others), pure)
 
