@@ -306,7 +306,8 @@ class BrokenSource:
 
     def check(self, query: Query | SumsQuery) -> None:
         """Answer means of the one column alone."""
-        if not isinstance(query, Query) or not isinstance(query.value, ValueOnGrid):
+        values = query.values
+        if len(values) != 1 or not isinstance(values[0], ValueOnGrid) or query.by or query.unit is not None:
             raise ParameterError("HG520", rule="This source is for one kind of question.", finding="Found another.")
 
     def histogram(self, query: Query) -> Histogram:
@@ -326,9 +327,13 @@ class BrokenSource:
         return Histogram.from_triplets(np.zeros(len(index), dtype=np.int64), np.array(index), ones, cells=1)
 
     def sums(self, query: SumsQuery) -> GridSums:
-        """Refuse: see `check`."""
+        """Add up powers of the grid indices that `histogram` counts."""
         self.check(query)
-        raise TypeError("checked")
+        counted = self.histogram(Query(query.values[0]))
+        index, count = counted.index.astype(object), counted.count.astype(object)
+        monomials = [(), *(monomial for monomial in query.monomials if monomial)]
+        sums = [int((index ** sum(power for _, power in one) * count).sum()) for one in monomials]
+        return GridSums.from_rows([(0, counted.total(), *sums)], monomials, cells=1)
 
     def count_rows(self) -> int:
         """Return the number of values."""
