@@ -1,8 +1,8 @@
 """Composition: independent terms of a worst pair added up into one privacy curve.
 
-Gaussians compose in closed form (μ² add up) and pure bounds by their sum; everything else as laws of the privacy loss
-on a grid, rounded against the user (`terms`) and folded (`loss_fold`). Equal terms are merged first, so a thousand
-equal releases take as long as one.
+Gaussians compose in closed form (μ² add up); everything else as laws of the privacy loss on a grid, rounded against the
+user (`terms`) and folded (`loss_fold`). Where every term has a pure bound, the curve ends at their sum. Equal terms are
+merged first, so a thousand equal releases take as long as one.
 """
 
 from __future__ import annotations
