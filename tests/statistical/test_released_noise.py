@@ -23,6 +23,7 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
@@ -103,9 +104,16 @@ def law_of(mechanism: Single, stretch: float = 1.0) -> IntegerLaw:
             return IntegerLaw.of("gaussian", sd * stretch)
         case MomentsGeometric() | CellTotals(law="geometric"):
             return IntegerLaw.of("laplace", fine)
-        case AveragedLaplaceMoments(draws=draws):
+        case AveragedLaplaceMoments(draws=draws) | JointMoments(law="laplace", draws=draws):
             return IntegerLaw.of("laplace", fine, draws)
-        case MomentsGaussian() | CellTotals() | ResampledGaussian() | ResampledUnits() | HistogramRounds():
+        case (
+            MomentsGaussian()
+            | JointMoments()
+            | CellTotals()
+            | ResampledGaussian()
+            | ResampledUnits()
+            | HistogramRounds()
+        ):
             return IntegerLaw.of("gaussian", fine)
     raise TypeError(mechanism.type)
 
