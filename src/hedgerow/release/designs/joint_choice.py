@@ -47,6 +47,8 @@ _AIM = 1.0 - 1e-9
 # Guessed truths: the mean of every feature, and its standard deviation.
 _GUESSES = ((0.0, 0.5), (0.5, 0.4), (-0.5, 0.4))
 _LEAST_WEIGHT, _SEARCHES = 1e-3, 60
+# Of forecast errors that differ by less the one with less noise is taken: a reader compares it with a plain mechanism.
+_NOISE_ITSELF = 0.02
 # The share of records that have a value, as guessed; the share of the price of what tells covariances alone.
 _PRESENT, _ACROSS = 0.8, 0.045
 _Part = tuple[Of, Of]
@@ -164,6 +166,12 @@ class _Found(NamedTuple):
     candidate: _Candidate
     mechanism: JointMoments
     squares: Floats
+    noise: Floats
+
+    @property
+    def score(self) -> float:
+        """The mean logarithm of the squared errors; where sampling hides the noise, the lesser noise still counts."""
+        return float(np.log(self.squares).mean() + _NOISE_ITSELF * np.log(self.noise).mean())
 
 
 def mean_of(i: int) -> Slopes:
@@ -239,7 +247,7 @@ def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequ
             finding="No law of noise does.",
             remedy="Take coarser steps, fewer columns, or a larger epsilon.",
         )
-    ranked = sorted(found, key=lambda one: _score(one.squares))
+    ranked = sorted(found, key=lambda one: one.score)
     first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
     return JointChoice(
         first.mechanism,
@@ -358,13 +366,13 @@ def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relatio
         weights = _shared(made(np.clip(logs, math.log(_LEAST_WEIGHT), 2.0)), asked.shares, candidate.law)
         try:
             mechanism = joint_moments(candidate.law, asked.layout, weights, precision, relation)
-            return _Found(candidate, mechanism, _forecast(mechanism, asked))
+            return _Found(candidate, mechanism, *_forecast(mechanism, asked))
         except ParameterError:
             return None
 
     def cost(logs: Floats) -> float:
         found = built(logs, candidate.searched or candidate.weights, fewer)
-        return math.inf if found is None else _score(found.squares)
+        return math.inf if found is None else found.score
 
     fewer = replace(asked, covariances=False) if candidate.searched else asked
     start = np.array(candidate.start)
@@ -398,12 +406,12 @@ def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWe
     )
 
 
-def _forecast(mechanism: JointMoments, asked: Asked) -> Floats:
-    """Return the squared error of each function at each guess, (guesses, functions)."""
+def _forecast(mechanism: JointMoments, asked: Asked) -> tuple[Floats, Floats]:
+    """Return the squared error of each function at each guess, (guesses, functions), and the part of the noise."""
     moments, sampling, slopes, of_variance = _linearised(asked)
     noise = mechanism.reading(moments, n=asked.n if asked.known else None).mixing
     eta, unsure = (np.sum((rows @ noise) ** 2, axis=-1) for rows in (slopes, of_variance))
-    return np.asarray(sampling + eta + 0.5 * np.sqrt(unsure))
+    return np.asarray(sampling + eta + 0.5 * np.sqrt(unsure)), np.asarray(np.maximum(eta, np.finfo(float).tiny))
 
 
 @lru_cache(maxsize=8)
@@ -446,10 +454,6 @@ def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apa
         raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])
         found *= sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1))
     return float(found)
-
-
-def _score(squares: Floats) -> float:
-    return float(np.log(squares).mean())
 
 
 def _errors(squares: Floats) -> tuple[float, ...]:
