@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.query import SumsQuery
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.designs.design import PublicFacts
@@ -22,7 +23,7 @@ from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.mean import mean
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,5 +88,8 @@ def simulated_means(
     if design is None:
         raise TypeError("a mean has a design")
     noise = SimulatedNoise(generator)
+    query = design.query
     for _ in range(runs):
-        yield draw_estimates(plan, {design.query: law.sample(n, generator)}, noise)[0]
+        sample = law.sample(n, generator)
+        answer = grid_sums(query, sample) if isinstance(query, SumsQuery) else sample
+        yield draw_estimates(plan, {query: answer}, noise)[0]

@@ -10,7 +10,8 @@ from scipy import stats
 import hedgerow as hg
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, AveragedLaplaceMoments
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
@@ -54,12 +55,12 @@ def test_moments_have_the_law_that_is_priced() -> None:
     request = parse_request([hg.mean("x", bounds=(0, 1), step=0.01)], epsilon=1.0, noise="averaged-laplace", n_draws=4)
     plan = make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, 100))
     mechanism = plan.mechanism
-    assert isinstance(mechanism, AveragedLaplaceMoments)
+    assert isinstance(mechanism, JointMoments)
     empty = Histogram.from_triplets(np.zeros(0, int), np.zeros(0, int), np.zeros(0, int), cells=1)
     drawn = sample(mechanism, empty, N, rng=3)[:, 0, :]
     law = SummedLaplace(4)
-    for place, noise in enumerate(mechanism.noise.coordinates().values()):
-        scaled = drawn[:, place] / noise.in_units
+    for place, number in enumerate(mechanism.numbers.listed()):
+        scaled = drawn[:, place] / number.width
         assert stats.kstest(scaled, lambda x: 1.0 - law.tail(np.atleast_1d(x))).pvalue > ACCEPT
         assert stats.kstest(scaled * 0.8, lambda x: 1.0 - law.tail(np.atleast_1d(x))).pvalue < REJECT
 
