@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from hedgerow.demo.population import RECORDS, REGIONS, SEXES, draw_survey, true_value
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.combine import composed_certificate
+from hedgerow.release.joint_record import moved
 from hedgerow.release.publication.folder import ReleaseFolder, prepared_folder
 from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import Release
@@ -72,7 +74,9 @@ def _together(releases: Sequence[Release]) -> Release:
     certificate = composed_certificate([r.certificate for r in releases if r.certificate is not None])
     estimates = tuple(estimate for release in releases for estimate in release)
     reasons = {method: reason for release in releases for method, reason in release.reasons.items()}
-    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons)
+    before = accumulate((len(one) for one in releases), initial=0)
+    joint = tuple(moved(part, start) for one, start in zip(releases, before, strict=False) for part in one.joint)
+    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons, joint=joint)
 
 
 def _truth(estimate: Estimate) -> float:

@@ -21,7 +21,9 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
     create_model,
+    model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import FactsError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
@@ -149,6 +151,12 @@ class Requested(_Part):
     n_resamples: int | None = Field(None, ge=2, description="Replicates, for a bootstrap.")
     interval: Literal["calibrated", "conservative", "unbiased", "most-conservative"] | None = None
     n_draws: int | None = Field(None, ge=1, le=500, description="Laplace draws to a number, for averaged noise.")
+
+    @model_validator(mode="after")
+    def _has_a_budget(self) -> Requested:
+        if self.epsilon is self.rho is self.mu is None:
+            raise PydanticCustomError("no_budget", "needs epsilon, rho or mu")
+        return self
 
 
 class FactsFile(_Part):

@@ -166,7 +166,7 @@ def draw_epsilon_of_delta(
     import matplotlib
 
     # The stated pair holds too; of a pure guarantee the other points may lie at far larger δ.
-    pairs = [*zip(epsilons, deltas, strict=True), stated]
+    pairs = {*zip(epsilons, deltas, strict=True), stated}
     shown = sorted((delta, epsilon) for epsilon, delta in pairs if delta >= _LEAST_DELTA and math.isfinite(epsilon))
     across, up = [delta for delta, _ in shown], [epsilon for _, epsilon in shown]
     with matplotlib.rc_context(_CURVE_STYLE):

@@ -61,6 +61,12 @@ def _record(design: JointStatistic, estimates: Sequence[Estimate], whole: JointT
     }
 
 
+def moved(record: Mapping[str, Any], before: int) -> dict[str, Any]:
+    """Return a part of a record as it stands behind so many estimates of other releases."""
+    functions = [{**one, "estimates": [before + place for place in one["estimates"]]} for one in record["functions"]]
+    return {**record, "estimates": [before + place for place in record["estimates"]], "functions": functions}
+
+
 def joint_values(records: Sequence[Mapping[str, Any]], mechanism: Mechanism, about: Facts) -> dict[int, JointValue]:
     """Return what the estimates of a record compute with, by their places.
 

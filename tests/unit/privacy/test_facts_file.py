@@ -91,7 +91,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "a kind that is not": ({"data": {"path": "x.csv", "kind": "parquet"}}, "HG702", "data.kind"),
     "a table of a CSV file": ({"data": {"path": "x.csv", "table": "t"}}, "HG702", "data.table"),
     "a release of nothing": ({"release": [{"statistics": [], "epsilon": 1}]}, "HG702", "release[1].statistics"),
-    "a release for nothing": ({"release": [{"statistics": [{"statistic": "count"}]}]}, "HG702", "release[1].epsilon"),
+    "a release for nothing": ({"release": [{"statistics": [{"statistic": "count"}]}]}, "HG702", "release[1]"),
 }
 
 

@@ -76,8 +76,10 @@ def test_the_certificate_lands_just_below_the_budget_and_reprices_from_its_json(
 def test_n_is_public_under_replace_one_only() -> None:
     assert opened().n == N
     assert opened("add-remove").n is None
-    # As a number of its own: the digits of a noisy estimate may hold it by chance.
-    assert not re.search(rf"(?<![\d.]){N}(?![\d])", opened("add-remove").release([AGE], epsilon=1.0).to_json())
+    record = opened("add-remove").release([AGE], epsilon=1.0).to_dict()
+    # As a number of its own: the digits of a noisy estimate, or a noisy count, may be N by chance.
+    del record["joint"]
+    assert not re.search(rf"(?<![\d.]){N}(?![\d])", json.dumps(record))
 
 
 def test_the_count_of_everything_is_exact_public_and_free_under_replace_one() -> None:
@@ -188,9 +190,11 @@ def test_a_census_has_no_sampling_error_and_pays_for_no_second_moment() -> None:
 
 def test_shares_divide_the_noise_precision() -> None:
     asked = [AGE, hg.mean("income", bounds=(0, 50_000))]
-    plan = opened().plan(asked, epsilon=1.0, share=[9, 1])
-    widths = [item.design.noise_sd(item.mechanism) / item.statistic.grid.half_range for item in plan.items]
-    assert widths[1] / widths[0] == pytest.approx(3.0, rel=0.01)
+    # μ² under Gaussian noise, the inverse scale under Laplace noise.
+    for noise, ratio in (("gaussian", 3.0), ("laplace", 9.0)):
+        plan = opened().plan(asked, epsilon=1.0, share=[9, 1], noise=noise)
+        widths = [item.design.noise_sd(item.mechanism) / item.statistic.grid.half_range for item in plan.items]
+        assert widths[1] / widths[0] == pytest.approx(ratio, rel=0.01)
 
 
 def test_a_delta_above_one_over_n_warns() -> None:
