@@ -1,6 +1,6 @@
 """Released 95 % intervals by simulation: not significantly below 94 % (p < 1e-6) anywhere, and the test has power.
 
-n runs as stated; the seeded stand-in draws the noise. `benchmarks/coverage_of_releases.py` prints the same with widths.
+1,000 runs a setting; the seeded stand-in draws the noise. `benchmarks/coverage_of_releases.py` prints widths too.
 """
 
 import sys
@@ -22,7 +22,7 @@ from hedgerow.testing.simulated import SimulatedNoise
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from coverage_of_releases import GROUP_SHARES, Setting, answers, draw_sample, settings, simulate
 
-RUNS = 2000
+RUNS = 1000
 SEED = 20261120
 
 
