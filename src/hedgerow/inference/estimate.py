@@ -495,8 +495,8 @@ def _joint_of(estimate: Estimate) -> Joint:
         "HG130",
         rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
         finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other estimates is not known.",
-        remedy="Means, sums, counts, ratios, variances and smooth functions of means can be released together in one "
-        "call. With a number, any estimate can be added or multiplied.",
+        remedy="Release means, sums, ratios, variances or smooth functions of means together in one call; a share, as "
+        "the mean of a column of 0 and 1. With a number, any estimate can be added or multiplied.",
     )
 
 
