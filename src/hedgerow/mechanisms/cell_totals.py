@@ -311,7 +311,7 @@ def farthest_records(mechanism: CellTotals, *, replace: bool) -> tuple[tuple[str
     power = mechanism.noise_law.power
     alone: dict[int, tuple[float, Record]] = {}
     within = (-1.0, Record(0, 0), Record(0, 0))
-    for cell in range(len(mechanism.kind_of)):
+    for cell in _cells_that_count(mechanism):
         index, moved = _moved(mechanism, cell)
         cost = (np.abs(moved) ** power).sum(axis=1)
         alone[cell] = float(cost.max()), Record(cell, int(index[cost.argmax()]))
@@ -328,6 +328,14 @@ def farthest_records(mechanism: CellTotals, *, replace: bool) -> tuple[tuple[str
         return same, ("one-sided", one_sided, None)
     first, second = max(combinations(alone, 2), key=lambda pair: alone[pair[0]][0] + alone[pair[1]][0])
     return same, ("across cells", alone[first][1], alone[second][1])
+
+
+def _cells_that_count(mechanism: CellTotals) -> list[int]:
+    """Return the first, second and last cell of each kind in order: of cells alike, no pair needs any other."""
+    of_kind: dict[int, list[int]] = {}
+    for cell, kind in enumerate(mechanism.kind_of):
+        of_kind.setdefault(kind, []).append(cell)
+    return sorted({cell for cells in of_kind.values() for cell in (*cells[:2], cells[-1])})
 
 
 def _moved(mechanism: CellTotals, cell: int) -> tuple[Integers, Floats]:
