@@ -306,9 +306,9 @@ def test_the_record_holds_two_hundred_cases_and_few_refusals() -> None:
 
 
 def test_noise_two_per_cent_off_is_a_difference() -> None:
-    narrow = SimulatedNoise.discrete_gaussian
+    narrow = SimulatedNoise.two_sided_geometric
     case = next(case for case in releases() if case[0] == "release replace-one mean overall auto")
-    with patch.object(SimulatedNoise, "discrete_gaussian", lambda self, width, size: narrow(self, 0.98 * width, size)):
+    with patch.object(SimulatedNoise, "two_sided_geometric", lambda self, a, size: narrow(self, 0.98 * a, size)):
         assert list(differences(printed(case), recorded()[case[0]], exact=False))
 
 
