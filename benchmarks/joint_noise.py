@@ -15,7 +15,7 @@ import pyarrow as pa
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.joint_choice import Asked, JointChoice, choose_joint, mean_of, ratio_of
 from hedgerow.testing.simulated import SimulatedNoise, Study

@@ -20,9 +20,9 @@ from hedgerow.audit.mutants import Mutant, mutants
 from hedgerow.audit.specimens import Specimen, bootstrap, specimens
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_weights import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
 from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.noise.secure import SecureNoise

@@ -8,9 +8,9 @@ from typing import Literal
 
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_weights import JointWeights
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,

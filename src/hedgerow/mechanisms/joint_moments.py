@@ -1,7 +1,7 @@
 r"""Joint moments: counts, sums and products of several bounded features of each cell, released as one noisy vector.
 
-Every number is an exact integer sum (`joint_numbers`) plus integer noise on a lattice of its own. So the weights by
-which `joint_weights` prices them are real numbers, a_i = m_i/width, and nothing is rounded. One noisy vector tells
+Every number is an exact integer sum (`joint.numbers`) plus integer noise on a lattice of its own. So the weights by
+which `joint.weights` prices them are real numbers, a_i = m_i/width, and nothing is rounded. One noisy vector tells
 means with their errors, ratios, variances, covariances and any other smooth function of moments, with one price.
 """
 
@@ -21,7 +21,7 @@ from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resamp
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, across_or_one_sided
-from hedgerow.mechanisms.joint_numbers import (
+from hedgerow.mechanisms.joint.numbers import (
     STEPS,
     JointCoordinate,
     JointFeature,
@@ -33,7 +33,7 @@ from hedgerow.mechanisms.joint_numbers import (
     check,
     value_of,
 )
-from hedgerow.mechanisms.joint_weights import ByTwo, JointWeights, Of
+from hedgerow.mechanisms.joint.weights import ByTwo, JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Laplace, Law, require_draws
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
 from hedgerow.noise.source import NoiseSource

@@ -25,9 +25,9 @@ from hedgerow.inference.joint.functions import (
 )
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range, moments_of
 from hedgerow.inference.moments import NoisyMoments, mean_errors, mean_interval_basis, sum_variance
+from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import joint_moments
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
-from hedgerow.mechanisms.joint_weights import JointWeights
 from hedgerow.mechanisms.laws import LAPLACE
 from hedgerow.resampling.grid_sums import GridSums
 

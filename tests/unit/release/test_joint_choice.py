@@ -13,7 +13,7 @@ import pytest
 from hedgerow.accounting.compose import profile_of
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint_numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.joint_choice import Asked, choose_joint, mean_of, ratio_of

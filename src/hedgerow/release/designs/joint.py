@@ -26,8 +26,8 @@ from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import SmoothFunction, Total, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.description import Floats
+from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource

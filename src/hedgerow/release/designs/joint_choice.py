@@ -33,9 +33,9 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats
+from hedgerow.mechanisms.joint.numbers import JointLayout
+from hedgerow.mechanisms.joint.weights import JointWeights, Of
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.joint_numbers import JointLayout
-from hedgerow.mechanisms.joint_weights import JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Laplace, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.resampling.grid_sums import Monomial
@@ -226,7 +226,7 @@ def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequ
     --------
     One mean, n public: Laplace noise of 1.41 R/n, where Gaussian noise would have 4.23.
 
-    >>> from hedgerow.mechanisms.joint_numbers import JointFeature
+    >>> from hedgerow.mechanisms.joint.numbers import JointFeature
     >>> asked = Asked(JointLayout((JointFeature(2**20),), "public", 1), (mean_of(0),), 1000.0, known=True)
     >>> choice = choose_joint(asked, Budget(1.0, 1e-6), Relation.REPLACE_ONE)
     >>> choice.name, choice.runner_up

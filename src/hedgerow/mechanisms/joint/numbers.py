@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.mechanisms.description import LATER, Floats
-from hedgerow.mechanisms.joint_weights import Of, Presence
+from hedgerow.mechanisms.joint.weights import Of, Presence
 from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.resampling.grid_sums import Monomial
 

@@ -1,0 +1,1 @@
+"""What one noisy vector of joint moments tells: its numbers, and the weights that price them."""
