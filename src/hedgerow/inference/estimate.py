@@ -133,7 +133,7 @@ class IntervalBasis(Protocol):
         ...
 
 
-class Joint(Protocol):
+class Joint(IntervalBasis, Protocol):
     """What knows the joint law of an estimate with others: `hedgerow.inference.joint.arithmetic.JointValue`."""
 
     @property
@@ -154,25 +154,6 @@ class Joint(Protocol):
     @property
     def reliable(self) -> bool:
         """False where the noise swamps what it is made of."""
-        ...
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Interval methods on offer."""
-        ...
-
-    @property
-    def low(self) -> float:
-        """The least that is possible."""
-        ...
-
-    @property
-    def high(self) -> float:
-        """The most that is possible."""
-        ...
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return (low, high) at a level."""
         ...
 
     def combined(self, symbol: str, other: Any, *, swapped: bool = False) -> Joint:
