@@ -13,7 +13,7 @@ from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
-from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts
+from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
 from hedgerow.release.designs.joint import JointStatistic, degree_of, joint_release
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
@@ -65,7 +65,7 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
     alike = len({frozenset(one.columns) for one in joint.values()}) == 1
     for place, statistic in joint.items():
         missing = request.policies[place]
-        _check_midpoint(statistic, missing)
+        check_midpoint(statistic, missing)
         # Of products of powers over different records there are no coordinates.
         plain = alike or missing is not Missing.DROP or all(sum(power) == 1 for power in statistic.powers)
         groups.setdefault((missing, () if plain else tuple(sorted(statistic.columns))), []).append(place)
@@ -227,7 +227,7 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
 
 
 def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
-    _check_midpoint(statistic, missing)
+    check_midpoint(statistic, missing)
     public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
     resampled: Resampled
     if isinstance(statistic, Smooth):
@@ -247,17 +247,6 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
         request.interval or "calibrated",
         ASKED if request.estimator == "bootstrap" else _REASONS["bootstrap"],
     )
-
-
-def _check_midpoint(statistic: Statistic, missing: Missing) -> None:
-    """Refuse a midpoint for missing values of what has none (HG114)."""
-    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
-        raise ParameterError(
-            "HG114",
-            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
-            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
-            remedy='Release it with missing="drop".',
-        )
 
 
 def _n_resamples(request: Request, facts: PublicFacts, share: float) -> int:

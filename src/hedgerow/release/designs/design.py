@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from hedgerow.engines.query import Query, SumsQuery
-from hedgerow.errors import SpentError
+from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inference.estimate import Estimate
@@ -128,6 +128,17 @@ PUBLIC_MEMBERSHIP = (
 )
 MIDPOINT = "Missing values count as the midpoint of the bounds."
 END_PAIR = "that the end pair is the worst among values of equal sign was computed on a grid, not proven"
+
+
+def check_midpoint(statistic: Statistic, missing: Missing) -> None:
+    """Refuse a midpoint for missing values of what has none (HG114)."""
+    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
+        raise ParameterError(
+            "HG114",
+            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
+            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
+            remedy='Release it with missing="drop".',
+        )
 
 
 def only_where(where: str) -> str:

@@ -37,7 +37,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
-from hedgerow.release.designs.design import PublicFacts, complete
+from hedgerow.release.designs.design import PublicFacts, check_midpoint, complete
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
@@ -222,13 +222,7 @@ def unit_design(
             finding="delta=0 was given, and units of several rows are released by the bootstrap.",
             remedy="Give delta=1e-6.",
         )
-    if missing is Missing.MIDPOINT and not statistic.takes_midpoint:
-        raise ParameterError(
-            "HG114",
-            rule='`missing="midpoint"` is for sums and means of one column between bounds.',
-            finding=f"It was given with a {statistic.name} of {statistic.column!r}.",
-            remedy='Release it with missing="drop".',
-        )
+    check_midpoint(statistic, missing)
     if facts.limit is None:
         raise TypeError("a unit of one row has a design of rows")
     cells = math.prod(category.levels for category in request.by)
