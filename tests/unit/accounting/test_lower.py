@@ -158,7 +158,7 @@ ADDITIVE = [one for one in specimens() if isinstance(one.mechanism, Additive)]
 
 @pytest.mark.parametrize("specimen", ADDITIVE, ids=lambda one: f"{one.name}, {one.relation}")
 def test_every_additive_mechanism_costs_what_it_is_said_to_cost(specimen: object) -> None:
-    mechanism, relation = specimen.mechanism, specimen.relation  # type: ignore[attr-defined]
+    mechanism, relation = specimen.mechanism, specimen.relation
     curve, attained = profile_of(mechanism, relation), mechanism.attained(relation)
     for delta in (1e-3, 1e-6):
         lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
@@ -172,7 +172,7 @@ def test_every_additive_mechanism_costs_what_it_is_said_to_cost(specimen: object
 @pytest.mark.parametrize("specimen", ADDITIVE, ids=lambda one: f"{one.name}, {one.relation}")
 def test_noise_five_per_cent_narrower_costs_more_than_the_price(specimen: object) -> None:
     """Sabotage: what ran with 5 % less noise than was priced is proven to be dearer than the price."""
-    mechanism, relation = specimen.mechanism, specimen.relation  # type: ignore[attr-defined]
+    mechanism, relation = specimen.mechanism, specimen.relation
     upper = profile_of(mechanism, relation).epsilon_upper(1e-6)
     narrow = tuple(tuple((_narrower(law), times) for law, times in pair) for pair in mechanism.attained(relation).pairs)
     lower = Attained(narrow).epsilon_lower(1e-6)

@@ -131,4 +131,4 @@ def test_python_asks_with_the_release_and_after_a_replay(tmp_path: Path) -> None
     assert (2 * first.answers[GROUPS]).statistic == f"2 * ({GROUPS})"
     for wrong in (GROUPS, [1]):
         with pytest.raises(hg.ParameterError, match="HG136"):
-            survey.release(ratio, by={"sex": [0, 1]}, epsilon=1.0, ask=wrong)  # type: ignore[arg-type]
+            survey.release(ratio, by={"sex": [0, 1]}, epsilon=1.0, ask=wrong)

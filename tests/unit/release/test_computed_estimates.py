@@ -77,7 +77,7 @@ def test_numbers_move_an_interval_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         RATIO / 0
     with pytest.raises(TypeError):
-        RATIO + "1"  # type: ignore[operator]
+        RATIO + "1"
 
 
 def test_functions_by_method_and_by_numpy() -> None:

@@ -162,8 +162,9 @@ def _given_sd(options: PriceOptions, n_resamples: int) -> float:
     if noise_sd is not None:
         given = positive_number("noise_sd", noise_sd, code="HG109")
     else:
-        # One of the two was given, as `_checked` has seen; both kinds refuse what is no number.
-        given = math.sqrt(n_resamples) / (Mu(mu) if rho is None else Rho(rho).to_mu()).mu  # type: ignore[arg-type]
+        # `_checked` has seen that one of the two was given; `Mu` and `Rho` refuse what is no number.
+        budget = Rho(rho).to_mu() if mu is None else Mu(mu)  # type: ignore[arg-type]  # mypy sees None still
+        given = math.sqrt(n_resamples) / budget.mu
     low, high = _NOISE_SD
     if not low <= given <= high:
         raise ParameterError(
