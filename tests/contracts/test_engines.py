@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-import os
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -66,18 +64,6 @@ def as_spark(columns: Columns, session: Any) -> Any:
     return session.createDataFrame(list(zip(*columns.values(), strict=True)), schema)
 
 
-@pytest.fixture(scope="session")
-def spark_session() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed: the Spark engine is not tested here")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    yield session
-    session.stop()
-
-
 MAKERS: dict[str, Callable[[Columns, Path], Any]] = {
     "csv": as_csv,
     "parquet": as_parquet,
@@ -95,7 +81,7 @@ MAKERS: dict[str, Callable[[Columns, Path], Any]] = {
 @pytest.fixture(params=[*MAKERS, "pyspark"])
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Columns], Source]:
     if request.param == "pyspark":
-        session = request.getfixturevalue("spark_session")
+        session = request.getfixturevalue("spark")
         return lambda columns: open_source(as_spark(columns, session))
     folder = tmp_path_factory.mktemp("source")
     return lambda columns: open_source(MAKERS[request.param](columns, folder))

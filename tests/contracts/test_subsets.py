@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-import os
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,18 +61,6 @@ MAKERS: dict[str, Callable[[Records, Path], Any]] = {
     "pandas arrow": lambda records, _: arrow(records).to_pandas(types_mapper=pd.ArrowDtype),
     "polars lazy": lambda records, _: pl.from_arrow(arrow(records)).lazy(),
 }
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed: the Spark engine is not tested here")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture(params=[*MAKERS, "pyspark"])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +43,6 @@ BY = (Category.declared("cell", ["a", "b", "c"]),)
 def written(write: Callable[[pa.Table, Path], None], table: pa.Table, path: Path) -> Path:
     write(table, path)
     return path
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed: the Spark engine is not tested here")
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture(params=[*MAKERS, "pyspark"])
