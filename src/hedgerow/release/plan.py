@@ -60,6 +60,14 @@ class Plan:
         what = f"{count} statistic{'s' * (count != 1)} of {cells} cell{'s' * (cells != 1)}"
         return f"<Plan of {what}, ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.facts.relation}>"
 
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *(self._line(item) for item in self.items)])
+
+    def _line(self, item: PlannedStatistic) -> str:
+        name = item.statistic.name + (f" of {item.statistic.column}" if item.statistic.column else "")
+        design = item.design
+        return f"{name}: " + ("public, exact and free" if design is None else f"{design.method}: {design.reason}")
+
     @property
     def epsilon(self) -> float:
         """The price: an upper bound on ε at `delta`, before it is rounded up on a certificate."""

@@ -237,3 +237,20 @@ def test_a_target_that_no_budget_reaches_is_refused() -> None:
 
 def test_a_guess_object_is_a_guess() -> None:
     assert planned(AGE, 100).forecast({"age": Guess(45.0, 18.0)}) is not None
+
+
+def test_a_plan_and_a_forecast_print_each_statistic() -> None:
+    survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500, "income": [1.0, 2.0] * 500}), relation="replace-one")
+    asked = [hg.mean("age", bounds=(0, 100)), hg.variance("income", bounds=(0, 3)), hg.count()]
+    plan = survey.plan(asked, epsilon=1.0)
+    head, *lines = str(plan).splitlines()
+    assert head == repr(plan)
+    assert [line.split(": ")[0] for line in lines] == ["mean of age", "variance of income", "count"]
+    assert lines[2].endswith("public, exact and free")
+    forecast = plan.forecast({"age": {"mean": 40, "sd": 10}})
+    printed = str(forecast).splitlines()
+    assert f"s.e. {forecast[0].standard_error:.3g}, of which" in printed[0] and "(mean 40, sd 10)" in printed[0]
+    assert len(printed) == 3
+    # A function of one's own has no value that could be guessed.
+    unknown = survey.plan([hg.bootstrap(lambda t: t["age"], columns={"age": (0, 100, 1)})], epsilon=1.0)
+    assert "no error is known beforehand" in str(unknown.forecast())

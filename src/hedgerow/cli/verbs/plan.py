@@ -321,17 +321,20 @@ def _remarks(found: Plan, forecast: Forecast) -> list[str]:
         each = "" if size is None else f", each taken to hold {size:,.6g} records"
         remarks.append(f"{found.cells:,} cells{each}.")
     for one in forecast:
-        name = one.statistic + (f" of {one.column}" if one.column else "")
-        remarks.append(f"{name}: {one.guess}.")
-    for method, reason in dict.fromkeys((one.method, one.reason) for one in forecast):
-        remarks.append(f"{method}: {reason}.")
+        remarks.append(f"{one.label}: {one.guess}.")
+    methods: dict[tuple[str, str], list[str]] = {}
+    for one in forecast:
+        methods.setdefault((one.method, one.reason), []).append(one.label)
+    for (method, reason), labels in methods.items():
+        # Where one method has several reasons, a reader must see which statistics share a release.
+        several = sum(other == method for other, _ in methods) > 1
+        remarks.append(f"{method} ({', '.join(labels)}): {reason}." if several else f"{method}: {reason}.")
     if any(one.bootstrap_error for one in forecast):
         resamples = sorted({one.n_resamples for one in forecast if one.n_resamples})
         remarks.append(f"Replicates of a bootstrap: {', '.join(map(str, resamples))}; s.e. counts their error too.")
     for one in forecast:
         if one.wasteful:
-            name = one.statistic + (f" of {one.column}" if one.column else "")
-            remarks.append(f"WASTE: {name} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
+            remarks.append(f"WASTE: {one.label} {_WASTED}. Ask for fewer cells, narrower bounds or a larger ε.")
     remarks += [f"The certificate will say: {text}." for text in found.assumptions()]
     return [textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False) for text in remarks]
 

@@ -96,6 +96,17 @@ class Expected:
             return None
         return math.hypot(self.sampling_error, self.bootstrap_error, self.privacy_error)
 
+    @property
+    def label(self) -> str:
+        """Statistic and column, in words."""
+        return self.statistic + (f" of {self.column}" if self.column else "")
+
+    def __str__(self) -> str:
+        if self.standard_error is None or self.half_width is None:
+            return f"{self.label}: no error is known beforehand ({self.guess})"
+        errors = f"s.e. {self.standard_error:.3g}, of which privacy {self.privacy_error:.3g}"
+        return f"{self.label}: {errors}; {100 * self.level:.6g} % interval ± {self.half_width:.3g} ({self.guess})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return asdict(self) | {"standard_error": self.standard_error}
@@ -119,6 +130,9 @@ class Forecast(Sequence[Expected]):
 
     def __repr__(self) -> str:
         return f"<Forecast of {len(self)} statistic{'s' * (len(self) != 1)}>"
+
+    def __str__(self) -> str:
+        return "\n".join(str(one) for one in self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
