@@ -31,6 +31,7 @@ from hedgerow.mechanisms.mechanism import (
     SmoothedResample,
     SparseVector,
     StableCategories,
+    TreeCounts,
 )
 from hedgerow.mechanisms.randomised_records import randomised_records
 from hedgerow.mechanisms.sparse_vector import Answers, sparse_vector
@@ -98,6 +99,10 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("histogram rounds", _rounds(far), far, 1e-3, released=False),
         Specimen("categories that occur", StableCategories(1.0, 6), near, 1e-2),
         Specimen("categories that occur", StableCategories(1.5, 8), far, 1e-2),
+        Specimen("histogram of leaves, pure", TreeCounts("laplace", 3, (3,), (2.0,), cells=1), far, 1e-3),
+        Specimen("tree of counts", TreeCounts("gaussian", 4, (2, 2), (2.0, 1.5), cells=1), far, 1e-3),
+        Specimen("tree of counts by group", TreeCounts("gaussian", 3, (2, 2), (3.0, 2.0, 2.0), cells=2), far, 1e-3),
+        Specimen("tree of counts, pure", TreeCounts("laplace", 4, (2, 2), (2.0, 1.0, 1.5), cells=1), near, 0.0),
         Specimen("randomised records", randomised_records(1.0, (4,), (1.0,)), far, 0.0),
         Specimen("bootstrap, k = 1", bootstrap(1, "value"), far, 1e-3),
         Specimen("bootstrap, k = 5", bootstrap(5, "value"), far, 1e-3),

@@ -12,6 +12,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `AveragedLaplaceMoments`  the same, the noise on each coordinate a sum of k such numbers: pure ε
 `CellTotals`              (sum, second moment) of cells, clamped to each cell's own bounds, noise of its own width
 `JointMoments`            counts, sums and products of several features of cells, noise of any law: one noisy vector
+`TreeCounts`              counts of every level of a tree over ordered leaves: a histogram is one level
 `ResampledGaussian`       k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
 `ResampledUnits`          the same where a unit has several rows, in several cells
 `Resample`                draws with replacement, released as they are: (0, δ), and nothing better
@@ -73,6 +74,7 @@ from hedgerow.mechanisms.resampled import (
 )
 from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.mechanisms.stable_categories import StableCategories
+from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.noise.lattice import LatticeNoise
 
 __all__ = [
@@ -109,6 +111,7 @@ __all__ = [
     "SmoothedResample",
     "SparseVector",
     "StableCategories",
+    "TreeCounts",
     "UnitShape",
     "as_record",
     "from_record",
@@ -167,7 +170,7 @@ def priced() -> dict[str, type[Single]]:
     """Return the mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own.
 
     >>> ", ".join(priced())
-    'averaged-laplace, bootstrap, gaussian, geometric, joint-moments, laplace, moments'
+    'averaged-laplace, bootstrap, gaussian, geometric, joint-moments, laplace, moments, tree-counts'
     """
     return dict(sorted((kind.price_name, kind) for kind in kinds().values() if kind.price_name is not None))
 

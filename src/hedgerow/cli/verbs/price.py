@@ -20,7 +20,8 @@ def price(
     mechanism: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="bootstrap, moments, joint-moments, gaussian, laplace, averaged-laplace or geometric."
+            metavar="NAME",
+            help="bootstrap, moments, joint-moments, gaussian, laplace, averaged-laplace, geometric or tree-counts.",
         ),
     ] = None,
     relation: options.OfRelation = None,
@@ -70,7 +71,7 @@ def price(
     say(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
     for line in bounds_in_words(found.further_bounds()):
         say(f"  {line}")
-    unit = "counts" if mechanism == "geometric" else "the range U − L"
+    unit = "counts" if mechanism in ("geometric", "tree-counts") else "the range U − L"
     say(f"  noise sd {found.noise_sd:.6g}, in units of {unit}")
     if rows is not None:
         say("")

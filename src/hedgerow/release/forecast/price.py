@@ -108,7 +108,8 @@ def price_of(mechanism: str, *, relation: object, **options: Unpack[PriceOptions
 
     Parameters
     ----------
-    mechanism : {"gaussian", "laplace", "averaged-laplace", "geometric", "moments", "joint-moments", "bootstrap"}
+    mechanism : str
+        gaussian, laplace, averaged-laplace, geometric, moments, joint-moments, tree-counts or bootstrap.
     relation : {"replace-one", "add-remove"}
     rho, mu, noise_sd, epsilon : float
         The size of the noise, or the budget it must meet; in units of the range.
