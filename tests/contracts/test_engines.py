@@ -21,7 +21,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.engines import adding, frames
-from hedgerow.engines.query import ColumnQuery, Indicator, JointGrid, Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import (
+    ColumnQuery,
+    Indicator,
+    JointGrid,
+    Query,
+    SumsQuery,
+    Value,
+    ValueOnGrid,
+    Weighted,
+    WeightOnGrid,
+)
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -302,6 +312,35 @@ triples = st.lists(
 GRIDS = [(0, 100, 0.1), (-1, 1, 1), (0, 1, None), (-0.3, 99.9, 0.3)]
 
 
+@pytest.mark.parametrize("grid", [Grid.from_bounds("y", (0, 10), 0.25), Grid(Fraction(0), Fraction(7), 2**20)])
+def test_weighted_values_add_up_as_a_loop_in_python_does(opened: Callable[[Columns], Source], grid: Grid) -> None:
+    """Weights below 0, above the bound, infinite, NaN and missing among them."""
+    weight = WeightOnGrid("y", grid)
+    values = (Weighted(FINE[0], weight), Weighted(IS_TWO, weight), weight, FINE[1])
+    monomials = ((), ((0, 1),), ((0, 2),), ((0, 1), (1, 1)), ((0, 1), (2, 1)), ((2, 2),), ((1, 0), (2, 1)), ((3, 1),))
+    source = opened(AWKWARD)
+    for missing, needed in ((Missing.DROP, ()), (Missing.DROP, (0, 1)), (Missing.MIDPOINT, (0, 2))):
+        for by in ((), (BY_TEXT,)):
+            check_sums(source, AWKWARD, SumsQuery(values, monomials, by, frozenset(needed), None, missing))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    weight=st.integers(0, 2**20),
+    value=st.integers(0, 2**20),
+    sizes=st.tuples(st.integers(1, 2**20), st.integers(1, 2**20)),
+)
+def test_the_index_of_a_weighted_value_is_exact(weight: int, value: int, sizes: tuple[int, int]) -> None:
+    """Centred, the index in units of its largest is w/w_max times the value scaled to [−1, 1]."""
+    weight, value = min(weight, sizes[0]), min(value, sizes[1])
+    grids = [Grid(Fraction(0), Fraction(1), size) for size in sizes]
+    both = Weighted(ValueOnGrid("x", grids[1]), WeightOnGrid("w", grids[0]))
+    index, steps = both.index(weight, value), both.size - 1
+    assert 0 <= index <= steps
+    scaled = Fraction(2 * value, sizes[1]) - 1
+    assert Fraction(2 * index, steps) - 1 == Fraction(weight, sizes[0]) * scaled
+
+
 @pytest.mark.parametrize("engine", MAKERS)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=triples, grids=st.tuples(st.sampled_from(GRIDS), st.sampled_from(GRIDS)), order=st.permutations(range(3)))
@@ -331,6 +370,22 @@ FINE = tuple(ValueOnGrid(name, Grid(Fraction(-1), Fraction(101), 2**20)) for nam
 IS_TWO = Indicator("code", 2)
 
 
+def index_of(value: Value, columns: Columns, row: int, missing: Missing) -> int:
+    if isinstance(value, Weighted):
+        weight, own = (index_of(part, columns, row, missing) for part in (value.weight, value.value))
+        most_weight, most = value.weight.grid.steps, value.value.size - 1
+        # In halves: the product of the weight's index and the distance of the value from the middle of its grid.
+        return -1 if own < 0 else int(2 * weight * (Fraction(own) - Fraction(most, 2)) + most_weight * most)
+    held = columns[value.column][row]
+    if isinstance(value, Indicator):
+        found = -1 if held is None else int(held == value.value)
+    else:
+        found = place(held, value.grid)
+    if isinstance(value, WeightOnGrid):
+        return max(found, 0)
+    return (value.size - 1) // 2 if found < 0 and missing is Missing.MIDPOINT else found
+
+
 def brute_sums(columns: Columns, query: SumsQuery) -> tuple[dict[Any, list[int]], list[int], int]:
     sums = {monomial: [0] * query.cells for monomial in query.monomials}
     missing, outside = [0] * query.cells, 0
@@ -339,13 +394,7 @@ def brute_sums(columns: Columns, query: SumsQuery) -> tuple[dict[Any, list[int]]
         for category in query.by:
             at = level(columns[category.column][row], category)
             cell = -1 if cell < 0 or at < 0 else cell * category.levels + at
-        values = []
-        for value in query.values:
-            held = columns[value.column][row]
-            is_one = isinstance(value, Indicator)
-            values.append((-1 if held is None else int(held == value.value)) if is_one else place(held, value.grid))
-            if values[-1] < 0 and query.missing is Missing.MIDPOINT:
-                values[-1] = (value.size - 1) // 2
+        values = [index_of(value, columns, row, query.missing) for value in query.values]
         if cell < 0:
             outside += 1
         elif any(values[i] < 0 for i in query.needed):

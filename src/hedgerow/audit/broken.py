@@ -329,7 +329,7 @@ class BrokenSource:
     def sums(self, query: SumsQuery) -> GridSums:
         """Add up powers of the grid indices that `histogram` counts."""
         self.check(query)
-        counted = self.histogram(Query(query.values[0]))
+        counted = self.histogram(Query(query.read[0]))
         index, count = counted.index.astype(object), counted.count.astype(object)
         monomials = [(), *(monomial for monomial in query.monomials if monomial)]
         sums = [int((index ** sum(power for _, power in one) * count).sum()) for one in monomials]

@@ -19,17 +19,20 @@ import numpy as np
 from hedgerow.engines.adding import added_up
 from hedgerow.engines.cells import as_texts
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
-from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery, ValueCounts
+from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery, ValueCounts, Weighted, WeightOnGrid
 from hedgerow.engines.read_out import read_counts, read_values
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import (
     EXACT_INTEGERS,
+    arrow_columns,
     check_names,
     check_values,
     comparable,
     comparables,
     compared,
+    group_column,
     kind_of_column,
+    value_column,
 )
 from hedgerow.errors import DataError
 from hedgerow.facts.columns import Missing, Selection
@@ -153,7 +156,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
     import narwhals.stable.v2 as nw
 
     held = _lazy(frame)
-    arrow = _arrow_columns(held)
+    arrow = arrow_columns(held)
     needed = query.columns() or list(columns)[:1]
     frame = _with_texts(held, [name for name in needed if columns[name] == "text" and name not in arrow])
     schema = frame.collect_schema()
@@ -204,7 +207,7 @@ def _role_columns(query: Query | SumsQuery | ColumnQuery, columns: dict[str, str
             return _true(category.condition, columns, role)
         return role(category.column, bool(category.edges))
 
-    values = [role(value.column, not isinstance(value, Indicator)) for value in query.values]
+    values = [role(value.column, not isinstance(value, Indicator)) for value in query.read]
     roles = [value.alias(value_column(place)) for place, value in enumerate(values)]
     return roles + [group(category).alias(group_column(place)) for place, category in enumerate(query.by)]
 
@@ -249,18 +252,6 @@ def _true(condition: Condition, columns: dict[str, str], role: Cell) -> nw.Expr:
     return nw.when(there & test).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
-def _arrow_columns(frame: nw.LazyFrame[Any]) -> frozenset[str]:
-    """Return the names of the columns that Arrow keeps, in an Arrow table or below a pandas frame."""
-    if frame.implementation.is_pyarrow():
-        return frozenset(frame.collect_schema())
-    if not frame.implementation.is_pandas_like():
-        return frozenset()
-    dtypes = zip(frame.collect_schema(), frame.to_native().dtypes, strict=True)
-    return frozenset(
-        name for name, dtype in dtypes if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
-    )
-
-
 def _with_texts(frame: nw.LazyFrame[Any], columns: list[str]) -> nw.LazyFrame[Any]:
     """Return a pandas frame in which these columns, of cells that may be anything, are texts; others as they are."""
     import narwhals.stable.v2 as nw
@@ -287,16 +278,6 @@ def roles_of_texts(
         unit = nw.col(name(query.unit.column, False))
         roles += [unit.alias(UNIT), (~unit.is_null()).alias("known")]
     return _lazy(relation).select(*roles)
-
-
-def value_column(place: int) -> str:
-    """Return the name of a value's column in the frame that `count` takes."""
-    return f"value_{place}"
-
-
-def group_column(place: int) -> str:
-    """Return the name of a group's column in the frame that `count` takes."""
-    return f"group_{place}"
 
 
 def count(frame: object, query: Query, columns: dict[str, str], key: bytes | None) -> Histogram:
@@ -382,13 +363,13 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
 
     chosen = _selected(frame, query)
     digits, level, named = _digits(chosen, query, columns)
-    indices = [nw.col(f"index_{place}") for place in range(len(query.values))]
+    indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
     if query.missing is Missing.MIDPOINT:
         indices = [
             nw.when(index >= 0).then(index).otherwise(nw.lit((value.size - 1) // 2, nw.Int64)).alias(f"index_{place}")
-            for place, (index, value) in enumerate(zip(indices, query.values, strict=True))
+            for place, (index, value) in enumerate(zip(indices, query.read, strict=True))
         ]
-    rows = digits.select(*indices, level.alias("level"), *named)
+    rows = _with_weighted(digits.select(*indices, level.alias("level"), *named), query, named)
     counts = nw.lit(True)
     for place in sorted(query.needed):
         counts = counts & (nw.col(f"index_{place}") >= 0)
@@ -403,6 +384,23 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
         terms.append(nw.when(there).then(index).otherwise(zeros).alias(f"t_{place}"))
         terms.append(nw.when(there).then(ones).otherwise(zeros).alias(f"there_{place}"))
     return _with_others(added_up(rows.select("level", *terms), query), frame, chosen)
+
+
+def _with_weighted(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Expr]) -> nw.LazyFrame[Any]:
+    """Return the rows with the index of each value of the query, from those of what is read."""
+    import narwhals.stable.v2 as nw
+
+    if query.read == query.values:
+        return rows
+    of = {part: nw.col(f"index_{place}") for place, part in enumerate(query.read)}
+    indices = []
+    for value in query.values:
+        if isinstance(value, Weighted):
+            index = value.index(of[value.weight], of[value.value])
+            indices.append(nw.when(of[value.value] >= 0).then(index).otherwise(nw.lit(-1, nw.Int64)))
+        else:
+            indices.append(of[value])
+    return rows.select(*(one.alias(f"index_{place}") for place, one in enumerate(indices)), "level", *named)
 
 
 def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) -> GridSums:
@@ -483,7 +481,7 @@ def _placed(query: Query | SumsQuery, columns: dict[str, str]) -> list[nw.Expr]:
     """Return ``there_0``, …, whether a value is present, and ``position_0``, …, its place on the grid or its truth."""
     import narwhals.stable.v2 as nw
 
-    if not query.values:
+    if not query.read:
         # Without any column in it an expression is one row long; groups alone make it as long as the frame.
         return [] if query.by else [nw.col(value_column(0)).is_null().alias("there_0")]
 
@@ -494,7 +492,7 @@ def _placed(query: Query | SumsQuery, columns: dict[str, str]) -> list[nw.Expr]:
         wanted = comparable(asked.column, asked.value, kind_of_column(asked.column, columns))
         return ~value.is_null() if isinstance(wanted, str) else _present(value), value == nw.lit(wanted)
 
-    each = [placed(place, value) for place, value in enumerate(query.values)]
+    each = [placed(place, value) for place, value in enumerate(query.read)]
     return [
         *(there.alias(f"there_{place}") for place, (there, _) in enumerate(each)),
         *(position.alias(f"position_{place}") for place, (_, position) in enumerate(each)),
@@ -525,7 +523,7 @@ def _indices(query: Query | SumsQuery) -> list[nw.Expr]:
     """Return ``index_0``, …: each value's grid index t ∈ {0..m}, −1 where it is missing."""
     import narwhals.stable.v2 as nw
 
-    if not query.values:
+    if not query.read:
         return [(nw.lit(0, nw.Int64) if query.by else nw.col("there_0").cast(nw.Int64) * 0).alias("index_0")]
 
     def on_grid(place: int, value: ValueOnGrid | Indicator) -> nw.Expr:
@@ -535,9 +533,10 @@ def _indices(query: Query | SumsQuery) -> list[nw.Expr]:
             return nw.when(there).then(equal).otherwise(nw.lit(-1, nw.Int64))
         clamped = position.clip(0.0, float(value.grid.steps))
         # Floored last: Spark's floor is an integer, and raises an error where a missing or distant value has none.
-        return nw.when(there).then(clamped).otherwise(nw.lit(-1.0)).floor().cast(nw.Int64)
+        absent = nw.lit(0.0 if isinstance(value, WeightOnGrid) else -1.0)
+        return nw.when(there).then(clamped).otherwise(absent).floor().cast(nw.Int64)
 
-    return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.values)]
+    return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.read)]
 
 
 def _code(role: str, radices: list[int]) -> nw.Expr:

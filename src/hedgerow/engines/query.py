@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from hedgerow.resampling.grid_sums import Monomial
 _PLACES = 2**62
 # Sums of monomials are added up in 38 decimal digits at least, with room for 2⁴⁰ records.
 _WIDEST = 2**84
+T = TypeVar("T", bound=Any)  # integers, or an engine's expressions of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,49 @@ class Indicator:
     def size(self) -> int:
         """How many indices there are: 0 and 1."""
         return 2
+
+
+@dataclass(frozen=True, slots=True)
+class WeightOnGrid(ValueOnGrid):
+    """A column of weights from 0 on, clamped and put on its grid: index t ∈ {0..m}, 0 where it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A value times a weight: index t_w·(2t − m) + m_w·m ∈ {0..2 m_w m}, −1 where the value is missing.
+
+    With t ∈ {0..m} the value's index and t_w ∈ {0..m_w} the weight's, centred: 2·index − 2 m_w m = 2 t_w·(2t − m). In
+    units of its largest size that is w/w_max · u, u the value scaled to [−1, 1], exact in integers.
+
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> both = Weighted(age, WeightOnGrid("w", Grid.from_bounds("w", (0, 10), 1)))
+    >>> both.columns, both.size, both.index(10, 100), both.index(10, 0), both.index(0, 30)
+    (('age', 'w'), 2001, 2000, 0, 1000)
+    """
+
+    value: ValueOnGrid | Indicator
+    weight: WeightOnGrid
+
+    @property
+    def column(self) -> str:
+        """The column of the value."""
+        return self.value.column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the value and of its weight."""
+        return (*self.value.columns, *self.weight.columns)
+
+    @property
+    def size(self) -> int:
+        """How many indices there are: 2 m_w m + 1."""
+        return 2 * (self.weight.size - 1) * (self.value.size - 1) + 1
+
+    def index(self, weight: T, value: T) -> T:
+        """Return the index of a weight and a value, both given by their own."""
+        most_weight, most = self.weight.size - 1, self.value.size - 1
+        found: T = weight * (2 * value - most) + most_weight * most
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +170,9 @@ class JointGrid:
         return digits[::-1]
 
 
+Value = ValueOnGrid | Indicator | Weighted
+
+
 class ByCells:
     """A question that is answered cell by cell."""
 
@@ -142,9 +189,10 @@ class ByCells:
         """Each cell as {column: value}, in order; ``{}`` for the one cell of an ungrouped query."""
         return CellLabels(self.by)
 
-    def columns_of(self, values: Sequence[ValueOnGrid | Indicator], unit: UnitLimit | None) -> list[str]:
+    def columns_of(self, values: Sequence[Value], unit: UnitLimit | None) -> list[str]:
         """Return the columns that the answer needs, each once."""
-        named = [value.column for value in values] + [column for category in self.by for column in category.columns]
+        named = [column for value in values for column in value.columns]
+        named += [column for category in self.by for column in category.columns]
         read = [one for column in named for one in sources_of(column)]
         return list(dict.fromkeys([*read, unit.column] if unit is not None else read))
 
@@ -205,6 +253,11 @@ class Query(ByCells):
         return (self.value,) if isinstance(self.value, Indicator) else self.parts
 
     @property
+    def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
+        """The same: see `SumsQuery.read`."""
+        return self.values
+
+    @property
     def row_size(self) -> int:
         """How many indices one row can have: 1 where records alone are counted."""
         return 1 if self.value is None else self.value.size
@@ -254,7 +307,7 @@ class SumsQuery(ByCells):
     ['age', 'sex']
     """
 
-    values: tuple[ValueOnGrid | Indicator, ...]
+    values: tuple[Value, ...]
     monomials: tuple[Monomial, ...]
     by: tuple[Category, ...] = ()
     needed: frozenset[int] = frozenset()
@@ -272,6 +325,12 @@ class SumsQuery(ByCells):
         for monomial in self.monomials:
             _check_places(self.largest(monomial), _WIDEST)
         _check_places(self.cells)
+
+    @property
+    def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
+        """What is read of a record but its cell: the values, and the parts of those that are weighted, each once."""
+        parts = [(one.value, one.weight) if isinstance(one, Weighted) else (one,) for one in self.values]
+        return tuple(dict.fromkeys(part for several in parts for part in several))
 
     def largest(self, monomial: Monomial) -> int:
         """Return the most that one record, or unit, adds to the sum of a monomial."""
@@ -296,7 +355,7 @@ class ColumnQuery:
     """
 
     column: str
-    values: ClassVar[tuple[ValueOnGrid, ...]] = ()
+    read: ClassVar[tuple[ValueOnGrid, ...]] = ()
     unit: ClassVar[None] = None
 
     @property

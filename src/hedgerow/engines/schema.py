@@ -9,6 +9,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines.cells import ESCAPE
 from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
@@ -16,6 +17,9 @@ from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar, Selection
 from hedgerow.facts.expression import Comparison, DerivedColumn, sources_of
 from hedgerow.facts.given import check_text, shown
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
 
 # The kinds of a column: "text-cell" is a column of a CSV file, text that may be read as a number.
 NUMBER, BOOLEAN, TEXT, OTHER, TEXT_CELL = "number", "boolean", "text", "other", "text-cell"
@@ -68,7 +72,7 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
     """
     for column in query.columns():
         _check_present(column, columns)
-    for value in query.values:
+    for value in query.read:
         kind = _checked_kind(value.column, columns)
         if isinstance(value, Indicator):
             comparable(value.column, value.value, kind)
@@ -281,3 +285,25 @@ def _as_truth(value: Scalar) -> float | None:
     if isinstance(value, str):
         return {"true": 1.0, "false": 0.0}.get(value.strip(BLANKS).lower())
     return float(value) if value in (0, 1) else None
+
+
+def arrow_columns(frame: nw.LazyFrame[Any]) -> frozenset[str]:
+    """Return the names of the columns that Arrow keeps, in an Arrow table or below a pandas frame."""
+    if frame.implementation.is_pyarrow():
+        return frozenset(frame.collect_schema())
+    if not frame.implementation.is_pandas_like():
+        return frozenset()
+    dtypes = zip(frame.collect_schema(), frame.to_native().dtypes, strict=True)
+    return frozenset(
+        name for name, dtype in dtypes if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
+    )
+
+
+def value_column(place: int) -> str:
+    """Return the name of a value's column in the frame that `frames.count` takes."""
+    return f"value_{place}"
+
+
+def group_column(place: int) -> str:
+    """Return the name of a group's column in the frame that `frames.count` takes."""
+    return f"group_{place}"

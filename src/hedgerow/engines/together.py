@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import SumsQuery, Value
 from hedgerow.engines.source import Source
 from hedgerow.resampling.grid_sums import GridSums, Monomial
 
@@ -19,6 +19,7 @@ def sums_together(source: Source, queries: Iterable[SumsQuery]) -> dict[SumsQuer
     several rows are asked alone, since which rows of a unit are kept depends on the values that are needed.
 
     >>> import pyarrow
+    >>> from hedgerow.engines.query import ValueOnGrid
     >>> from hedgerow.engines.source import open_source
     >>> from hedgerow.facts.columns import Grid
     >>> people = open_source(pyarrow.table({"age": [18, 93, None], "size": [None, 2, 4]}))
@@ -43,13 +44,13 @@ def sums_together(source: Source, queries: Iterable[SumsQuery]) -> dict[SumsQuer
     return found
 
 
-def _among(query: SumsQuery, monomial: Monomial, values: Sequence[ValueOnGrid | Indicator]) -> Monomial:
+def _among(query: SumsQuery, monomial: Monomial, values: Sequence[Value]) -> Monomial:
     """Return a monomial over more values: it counts only where the values that its question needs are present."""
     powers = dict.fromkeys(query.needed, 0) | dict(monomial)
     return tuple(sorted((values.index(query.values[i]), power) for i, power in powers.items()))
 
 
-def _part(query: SumsQuery, whole: GridSums, values: Sequence[ValueOnGrid | Indicator]) -> GridSums:
+def _part(query: SumsQuery, whole: GridSums, values: Sequence[Value]) -> GridSums:
     """Return the answer to one of the questions."""
     sums = {monomial: whole.sums[_among(query, monomial, values)] for monomial in ((), *query.monomials)}
     return GridSums(sums, np.asarray(whole.sums[()] - sums[()], np.int64), whole.outside)
