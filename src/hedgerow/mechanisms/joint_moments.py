@@ -33,6 +33,7 @@ from hedgerow.mechanisms.joint.numbers import (
     check,
     value_of,
 )
+from hedgerow.mechanisms.joint.units import same_cell, unit_cost
 from hedgerow.mechanisms.joint.weights import ByTwo, JointWeights, Of
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Laplace, Law, require_draws
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
@@ -156,12 +157,16 @@ class JointMoments(Additive):
                 rule="Under add-remove nobody's presence is public.",
                 finding="The description says it is.",
             )
-        cost = self.weights().cost(relation, power, presence=self.layout.presence, cells=self.layout.cells)
+        cost = _cost_of(self.layout, self.weights(), relation, power)
         # Rounding moves a sum by at most one of its steps more, in each of the cells that a record touches.
-        across = relation is Relation.REPLACE_ONE and self.layout.presence == "private" and self.layout.cells > 1
         steps = sum(1.0 / number.noise.in_units**power for number in self._listed() if number.coarse)
-        rounding = (2.0 if across else 1.0) * steps
+        rounding = self._touched(relation) * steps
         return float((cost ** (1.0 / power) + rounding ** (1.0 / power)) ** power)
+
+    def _touched(self, relation: Relation) -> int:
+        """Return in how many cells what is added up may differ between neighbours."""
+        old = relation is Relation.REPLACE_ONE and self.layout.presence == "private"
+        return min(self.layout.cells, (1 + old) * (self.layout.rows or 1))
 
     @property
     def noise_law(self) -> Law:
@@ -180,8 +185,7 @@ class JointMoments(Additive):
         pure = self.pure(relation)
         if self.draws == 1:
             return (Pure(pure),)
-        across = relation is Relation.REPLACE_ONE and self.layout.presence == "private" and self.layout.cells > 1
-        steps = (2.0 if across else 1.0) * sum(1.0 / number.noise.width for number in self._listed())
+        steps = self._touched(relation) * sum(1.0 / number.noise.width for number in self._listed())
         return (Resampled(gathered_curve(self.draws, pure, steps), pure),)
 
     @property
@@ -269,9 +273,13 @@ class JointMoments(Additive):
         )
 
     def record_means(self, features: Floats) -> Floats:
-        """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average."""
+        """Return what records with features f ∈ [−1, 1], (records, d), add to each number on average.
+
+        Of units they are the totals, the number of rows behind them.
+        """
         steps = np.array([feature.steps for feature in self.layout.features], dtype=np.float64)
-        values = (features + 1.0) / 2.0 * steps
+        rows = self.layout.rows is not None
+        values = (features + (features[:, -1:] if rows else 1.0)) / 2.0 * steps
         means = []
         for number in self._listed():
             total = np.zeros(len(values))
@@ -318,7 +326,7 @@ def joint_moments(
     sums = {key: w for key, w in named.items() if w > 0.0}
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
     kept = _weights(layout, counts, sums, blocks)
-    cost = kept.cost(relation, law.power, presence=layout.presence, cells=layout.cells)
+    cost = _cost_of(layout, kept, relation, law.power)
     draws = law.draws if isinstance(law, Laplace) else 1
     # The noise of k draws has √k times the sd of one.
     scale = cost ** (1.0 / law.power) / (precision * math.sqrt(draws))
@@ -342,6 +350,13 @@ def _weights(layout: JointLayout, counts: Mapping[Of, float], sums: ByTwo, block
     return JointWeights(len(layout.features), counts, whole, blocks, layout.missing, centres, restricted)
 
 
+def _cost_of(layout: JointLayout, weights: JointWeights, relation: Relation, power: Literal[1, 2]) -> float:
+    """Return an upper bound on Σ |movement|^power over all neighbours: records, or units of several rows."""
+    if layout.rows is not None:
+        return unit_cost(weights, relation, power, cells=layout.cells)
+    return weights.cost(relation, power, presence=layout.presence, cells=layout.cells)
+
+
 def _rounded(sums: NDArray[Any], coarse: int) -> NDArray[Any]:
     """Return exact integers divided by 2^coarse, rounded to whole numbers."""
     return sums if coarse == 0 else np.array([(int(one) + (1 << (coarse - 1))) >> coarse for one in sums], dtype=object)
@@ -363,7 +378,8 @@ class _Ends:
 
     def places(self, i: int) -> list[int | None]:
         """Return the grid integer of each digit of a feature; those above 2 lie evenly between the ends."""
-        steps, between = self.joint.layout.features[i].steps, self.base - 2
+        layout, between = self.joint.layout, self.base - 2
+        steps = layout.rows if layout.rows is not None and i == layout.last else layout.features[i].steps
         return [None, 0, steps, *(round(steps * place / between) for place in range(1, between))]
 
     def code(self, digits: Sequence[int]) -> int:
@@ -379,6 +395,10 @@ class _Ends:
         for i in reversed(range(len(self.joint.layout.features))):
             code, digit = divmod(code, self.base)
             found.append(self.places(i)[digit])
+        if self.joint.layout.rows is not None:
+            # All rows of a unit have the same values.
+            rows = found[0] or 0
+            found[1:] = [rows * (value or 0) for value in found[1:]]
         return found[::-1]
 
     def most_different(self) -> dict[str, tuple[int, int]]:
@@ -400,14 +420,18 @@ class _Ends:
             starts.append([(1, 2, 0)[state] for state in weights.worst(power)])
             pair = max((climb.climbed((start, [2] * len(ends)), ends, both=True) for start in starts), key=climb.cost)
         found = {"same cell": pair}
-        if climb.cost(pair) < weights.same(power) / ROUND_UP:
+        bound = weights.same(power) if self.joint.layout.rows is None else same_cell(weights, power)
+        if climb.cost(pair) < bound / ROUND_UP:
             found["same cell, between the ends"] = climb.climbed(pair, within, both=False)
         return {name: (self.code(first), self.code(second)) for name, (first, second) in found.items()}
 
     def added(self) -> Callable[[Sequence[Sequence[int]]], Floats]:
         """Return a function of records, as digits, that tells what each adds in units of the noise."""
-        numbers, monomials = self.joint._listed(), self.joint.monomials()
-        powers = np.array([[dict(one).get(i, -1) for one in monomials] for i in range(len(self.joint.layout.features))])
+        numbers, monomials, layout = self.joint._listed(), self.joint.monomials(), self.joint.layout
+        powers = np.array([[dict(one).get(i, -1) for one in monomials] for i in range(len(layout.features))])
+        if layout.rows is not None:
+            # Totals are the number of rows times what each row has.
+            powers[layout.last] = [sum(power for _, power in one) for one in monomials]
         # Of each feature t^e by digit and e; in the last place 1, for monomials without it.
         grids = [np.array(self.places(i)[1:], dtype=np.float64)[:, None] for i in range(len(powers))]
         tables = [np.hstack([grid ** np.arange(powers.max() + 1), np.ones_like(grid)]) for grid in grids]
@@ -470,6 +494,7 @@ def _check_coordinates(joint: JointMoments) -> None:
             fits = len(set(of)) == len(of) and absent.issuperset(of) and not present
         else:
             fits = kind == "sum" and 1 <= len(of) <= 2
+        fits = fits and (kind == "sum" or joint.layout.rows is None)
         check(ordered and fits, "A coordinate counts records, or adds up one feature or the product of two, in order.")
         others = list(present) == sorted(set(present)) and absent.issuperset(present) and not {*of} & {*present}
         check(others, "A sum is restricted to records with other features, in order, each of which may be missing.")
@@ -486,5 +511,6 @@ def _check_blocks(joint: JointMoments) -> None:
         check(joint.layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
         numbers += math.prod(e + 1 + joint.layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))
     named_blocks = {(block.of, block.degrees) for block in joint.blocks}
+    check(joint.layout.rows is None or not joint.blocks, "Blocks are not of units of several rows.")
     check(len(named_blocks) == len(joint.blocks), "Each block is released once.")  # its weight is kept by these
     check(numbers <= MOST_NUMBERS, f"At most {MOST_NUMBERS:,} numbers of a cell are released.")

@@ -20,11 +20,11 @@ determine everything: an engine answers those in one scan, as exact integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.resampling.grid_sums import Monomial
 
 Polynomial = dict[Monomial, int]
+N = TypeVar("N", int, float)
 MOST_FEATURES = 64
 STEPS = 2**20
 """Of the grid of a feature, where none is given: rounding to it is far below any noise."""
@@ -59,11 +60,15 @@ class JointLayout:
     presence : "public" or "private"
         Public: every record is known to be in its cell (replace-one alone).
     cells : int
+    rows : int or None
+        The limit of rows where the records are units of several rows: then a feature of a unit in a cell is the total
+        over its rows there, the last one is their number, and f ∈ [−rows, rows] (`joint.units`).
     """
 
     features: tuple[JointFeature, ...]
     presence: Presence
     cells: int
+    rows: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= 2**24 for feature in self.features)
@@ -72,6 +77,12 @@ class JointLayout:
             whole and known and 0 < len(self.features) <= MOST_FEATURES,
             f"Joint moments are of 1 to {MOST_FEATURES} features, each on a grid of 1 to 2²⁴ steps, by cells.",
         )
+        if self.rows is not None:
+            whole = isinstance(self.rows, int) and 1 <= self.rows <= 2**20 and self.features[-1].steps == 1
+            check(
+                whole and self.presence == "private" and not self.missing,
+                "Units have 1 to 2²⁰ rows, whose number is their last feature and private, and no value missing alone.",
+            )
 
     @property
     def missing(self) -> frozenset[int]:
@@ -80,7 +91,13 @@ class JointLayout:
 
     def reach(self, of: Of, degrees: Of) -> int:
         """Return Π m_i^e_i: the largest value of a product of centred features, and the constant sum of a block."""
-        return math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
+        whole = math.prod(self.features[i].steps ** e for i, e in zip(of, degrees, strict=True))
+        return int(whole * (self.rows or 1) ** sum(degrees))
+
+    @property
+    def last(self) -> int:
+        """The place of the last feature: of units the number of their rows."""
+        return len(self.features) - 1
 
     def offset(self, i: int, present: Of, counts: Collection[Of]) -> int:
         """Return o of Σ (q_i² − o): m²/2, rounded down, where a count undoes it and a record may come or go.
@@ -88,7 +105,7 @@ class JointLayout:
         The count is that of the records over which the sum is taken: those with feature i and the features `present`.
         """
         needed = tuple(sorted({i, *present} & self.missing))
-        useful = needed in counts and (bool(needed) or self.presence == "private")
+        useful = needed in counts and self.rows is None and (bool(needed) or self.presence == "private")
         return self.features[i].steps ** 2 // 2 if useful else 0
 
     def centres(self, squares: Iterable[tuple[int, Of]], counts: Collection[Of]) -> dict[tuple[int, Of], float]:
@@ -208,7 +225,7 @@ class JointNumbers:
         Parameters
         ----------
         moments : iterable of Monomial
-            In powers of f ∈ [−1, 1].
+            In powers of f ∈ [−1, 1], of units in [−rows, rows].
         sds : float array
             The standard deviation of the noise of each number.
         n : float, optional
@@ -256,12 +273,20 @@ class JointNumbers:
         for monomial, coefficient in polynomial.items():
             expanded: dict[Monomial, float] = {(): float(coefficient)}
             for i, power in monomial:
-                half = (self.layout.features[i].steps / 2.0) ** power
-                terms = {self._powers(i, e): half * math.comb(power, e) for e in range(power + 1)}
-                expanded = {(*m, *t): c * k for m, c in expanded.items() for t, k in terms.items()}
+                expanded = _product([expanded, self._substituted(i, power)])
             for one, value in expanded.items():
                 found[one] = found.get(one, 0.0) + value
         return {monomial: value for monomial, value in found.items() if value}
+
+    def _substituted(self, i: int, power: int) -> dict[Monomial, float]:
+        """Return t_i^power in powers of f: t = m(1 + f)/2, of units m(r + f)/2 with r the number of rows."""
+        half, last = (self.layout.features[i].steps / 2.0) ** power, self.layout.last
+        if self.layout.rows is None:
+            return {self._powers(i, e): half * math.comb(power, e) for e in range(power + 1)}
+        if i == last:
+            return {((i, power),): 1.0}
+        named = {e: ((i, e), (last, power - e)) for e in range(power + 1)}
+        return {tuple(p for p in both if p[1]): half * math.comb(power, e) for e, both in named.items()}
 
     def _powers(self, i: int, power: int) -> Monomial:
         """Return t_i^power; presence need not be asked of a feature that is never missing alone."""
@@ -284,6 +309,8 @@ class JointNumbers:
         return Number(name, polynomial, coordinate.noise, coordinate.coarse)
 
     def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
+        if self.layout.rows is not None:
+            return _product(self._of_unit(i) for i in coordinate.of)
         if coordinate.kind == "count":
             return _product({self._powers(i, 0): 1} for i in coordinate.of)
         if coordinate.squared:
@@ -294,6 +321,11 @@ class JointNumbers:
         return _product(
             {self._powers(i, 1): 2, self._powers(i, 0): -self.layout.features[i].steps} for i in coordinate.of
         )
+
+    def _of_unit(self, i: int) -> Polynomial:
+        """Return the total of a unit's q_i, Σ(2t − m) = 2T − m·r, or the number r of its rows."""
+        last = self.layout.last
+        return {((i, 1),): 1} if i == last else {((i, 1),): 2, ((last, 1),): -self.layout.features[i].steps}
 
     def _outcomes(self, i: int, degree: int) -> list[tuple[str, Polynomial]]:
         """Return the Bernstein polynomials of a feature, and "missing" where it may be, as they add up to m^degree."""
@@ -336,11 +368,11 @@ def _listed(numbers: JointNumbers) -> tuple[Number, ...]:
     return numbers._each()
 
 
-def _product(factors: Iterable[Polynomial]) -> Polynomial:
-    """Return the product of polynomials in grid integers."""
-    found: Polynomial = {(): 1}
+def _product(factors: Iterable[Mapping[Monomial, N]]) -> dict[Monomial, N]:
+    """Return the product of polynomials."""
+    found: dict[Monomial, N] = {(): 1}
     for factor in factors:
-        terms: Polynomial = {}
+        terms: dict[Monomial, N] = {}
         for (first, c), (second, k) in product(found.items(), factor.items()):
             powers = dict(first)
             for i, power in second:
