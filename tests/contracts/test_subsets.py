@@ -23,7 +23,7 @@ from hedgerow.engines import frames
 from hedgerow.engines.query import Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.columns import Category, Grid, Missing, Selection
+from hedgerow.facts.columns import Category, Grid, Missing, Selection, bands
 from hedgerow.facts.expression import (
     Arithmetic,
     Comparison,
@@ -211,6 +211,21 @@ def test_every_engine_computes_the_same_doubles(opened: Opener, text: str) -> No
     ]
     assert sums.sums[((0, 2),)].tolist() == squares
     assert (sums.missing.tolist(), sums.outside) == (found.missing.tolist(), found.outside)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_many_bands_hold_what_comparisons_say(opened: Opener, other: bool) -> None:
+    cuts = [-7.0, 0.0, 0.1, *(float(cut) for cut in range(1, 25)), math.nextafter(25.0, 0.0), 25.0]
+    by, chosen = Category.declared("x", bands(*cuts), other=other), Selection.of("text != 'a'")
+    expected = [0] * by.levels
+    for record in RECORDS:
+        if record["text"] not in (None, "a"):
+            held = [i for i in range(len(cuts) - 1) if present(record["x"]) and cuts[i] <= record["x"] < cuts[i + 1]]
+            held = [len(cuts) - 2] if record["x"] == cuts[-1] else held
+            if held or other:
+                expected[held[0] if held else -1] += 1
+    found = opened(RECORDS).histogram(Query(None, (by, chosen)))
+    assert found.cell_sums().tolist() == expected and found.total() == len(RECORDS)
 
 
 def test_a_row_that_is_not_selected_displaces_none_of_its_unit(opened: Opener) -> None:

@@ -122,6 +122,17 @@ def places_of(cells: NDArray[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     return found
 
 
+def bands_of(cells: NDArray[Any], edges: Sequence[float], rest: int) -> NDArray[np.int64]:
+    """Return in which of the bands [e_0, e_1), …, [e_k−1, e_k] each cell lies, `rest` where it is in none, or missing.
+
+    >>> bands_of(np.array([0.0, 25.0, 45.0, 46.0, np.nan]), (0.0, 25.0, 45.0), -1).tolist()
+    [0, 1, 1, -1, -1]
+    """
+    numbers = as_numbers(cells)
+    inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+    return np.where(inside, np.searchsorted(np.asarray(edges[1:-1]), numbers, side="right"), rest)
+
+
 def _looked_up(cells: list[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     places: dict[Any, int] = {value: place for place, value in enumerate(values)}
     place_of, other = places.get, len(values)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
+from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.encoding import plain_csv
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import SourceFile, source_file, withheld
@@ -72,7 +73,7 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
 
 
 @dataclass(frozen=True, slots=True)
-class TableSource(frames.FrameAnswers):
+class TableSource(FrameAnswers):
     """A file that DuckDB reads as a table, such as Parquet: each question opens it anew, and closes it.
 
     So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
@@ -234,7 +235,7 @@ def _unfit(name: str, finding: str) -> DataError:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvSource(frames.FrameAnswers):
+class CsvSource(FrameAnswers):
     """A CSV file: every cell is text, read as a number where one is asked for, missing where it is none.
 
     The dialect is fixed: header always, quotation mark ``"``, doubled inside; the delimiter is that of the header.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
+from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
@@ -28,7 +29,7 @@ _DUCKDB = ("read_csv", "read_json", "sniff_csv", "pandas_scan")
 
 
 @dataclass(frozen=True, slots=True)
-class FrameSource(frames.FrameAnswers):
+class FrameSource(FrameAnswers):
     """A frame of any library that narwhals reads; only counts leave it.
 
     Attributes

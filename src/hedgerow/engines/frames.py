@@ -7,8 +7,7 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_, ge, gt, le, lt, or_
@@ -17,16 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from hedgerow.engines.adding import added_up
-from hedgerow.engines.cells import as_texts
+from hedgerow.engines.cells import as_texts, bands_of, cells_of
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
 from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery, ValueCounts, Weighted, WeightOnGrid
 from hedgerow.engines.read_out import read_counts, read_values
-from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import (
     EXACT_INTEGERS,
     arrow_columns,
     check_names,
-    check_values,
     comparable,
     comparables,
     compared,
@@ -108,47 +105,6 @@ def columns_of(frame: nw.LazyFrame[Any]) -> dict[str, str]:
         views = [field.name for field in frame.collect().to_native().schema if str(field.type).endswith("_view")]
         found |= dict.fromkeys(views, "other")
     return found
-
-
-class FrameAnswers(ABC):
-    """What every source does alike: it checks a question, then answers it by the expressions of this file."""
-
-    __slots__ = ()
-    columns: dict[str, str]
-
-    @abstractmethod
-    def check(self, query: Query | SumsQuery) -> None:
-        """Refuse, before any value is read, a question that cannot be answered."""
-
-    @abstractmethod
-    def _answer(self, read: Read[Q, A], query: Q, key: bytes | None) -> A:
-        """Return what `read`, which is `count`, `add_up` or `count_values`, finds in the records."""
-
-    def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
-        """Return the counts by cell and grid index (after `check`; HG207 where reading fails).
-
-        `key` decides which rows of a unit beyond its limit are kept; a fresh secret one is drawn where none is given.
-        """
-        self.check(query)
-        return withheld(lambda: self._answer(count, query, key))
-
-    def sums(self, query: SumsQuery, *, key: bytes | None = None) -> GridSums:
-        """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `histogram`."""
-        self.check(query)
-        return withheld(lambda: self._answer(add_up, query, key))
-
-    def check_column(self, query: ColumnQuery) -> None:
-        """Refuse, before any value is read, a question about a column that cannot be answered."""
-        check_values(query, self.columns)
-
-    def values(self, query: ColumnQuery) -> ValueCounts:
-        """Return the values of a column that occur and their counts (after `check_column`; HG207)."""
-        self.check_column(query)
-        return withheld(lambda: self._answer(count_values, query, None))
-
-    def count_rows(self) -> int:
-        """Return the number of records."""
-        return self.histogram(Query(None)).total()
 
 
 def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dict[str, str]) -> nw.LazyFrame[Any]:
@@ -342,13 +298,15 @@ def _digits(
     """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and the unit's columns."""
     import narwhals.stable.v2 as nw
 
+    rows, known = _in_many_bands(_lazy(frame), query.by)
     levels = [
-        _level(nw.col(group_column(place)), category, columns).alias(f"level_{place}")
+        (nw.col(name) if name in known else _level(nw.col(name), category, columns)).alias(f"level_{place}")
         for place, category in enumerate(query.by)
+        for name in [group_column(place)]
     ]
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
     named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
-    placed = _lazy(frame).select(*_placed(query, columns), *levels, *named)
+    placed = rows.select(*_placed(query, columns), *levels, *named)
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
     level = _code("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
     return digits, level, named
@@ -558,7 +516,7 @@ def _level(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Ex
     """Return which declared value or band a record has; any other, null included, is the rest."""
     import narwhals.stable.v2 as nw
 
-    rest = nw.lit(len(category.values) if category.other else -1, nw.Int64)
+    rest = nw.lit(category.rest, nw.Int64)
     if isinstance(category, Selection):
         return group.cast(nw.Int64) - 1  # it is true: of other records nothing is asked
     if category.edges:
@@ -590,6 +548,23 @@ def _band(value: nw.Expr, edges: tuple[float, ...], rest: nw.Expr) -> nw.Expr:
 
     inside = _present(value) & (value >= edges[0]) & (value <= edges[-1])
     return nw.when(inside).then(among(0, len(edges) - 2)).otherwise(rest)
+
+
+def _in_many_bands(rows: nw.LazyFrame[Any], by: Sequence[Category]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
+    """Return rows with the level in place of the number in each column of many bands, and the names of these columns.
+
+    Only where a library would compare every row with every edge: `bands_of` makes the same comparisons, by halves.
+    """
+    import narwhals.stable.v2 as nw
+
+    many = {group_column(place): one for place, one in enumerate(by) if len(one.edges) > _CHAIN}
+    if not many or not (rows.implementation.is_pandas_like() or rows.implementation.is_pyarrow()):
+        return rows, frozenset()
+    held, made = rows.collect(), []
+    for name, category in many.items():
+        places = bands_of(cells_of(held.get_column(name).to_native()), category.edges, category.rest)
+        made.append(nw.new_series(name, places, nw.Int64, backend=held.implementation))
+    return held.with_columns(*made).lazy(), frozenset(many)
 
 
 def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:

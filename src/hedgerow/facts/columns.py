@@ -336,6 +336,11 @@ class Category:
         """How many cells this column alone makes."""
         return len(self.values) + self.other
 
+    @property
+    def rest(self) -> int:
+        """The level of a record with another value; −1 where there is no cell for it."""
+        return len(self.values) if self.other else -1
+
     def label(self, level: int) -> Scalar:
         """Return the value of a level; the rest is called ``"other"``."""
         return self.values[level] if level < len(self.values) else "other"
