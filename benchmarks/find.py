@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow.facts.relation import Relation
 from hedgerow.find.narrowest import narrowest_bounds
-from hedgerow.find.search import BoundsSearch, CategoriesSearch
+from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place
 from hedgerow.testing.simulated import SimulatedNoise
 
 __all__ = ["LAWS", "main", "needed"]
@@ -59,7 +59,7 @@ def needed(values: Floats) -> float:
 
 
 def _bounds(runs: int) -> None:
-    search = BoundsSearch.of("x", Relation.REPLACE_ONE, epsilon=0.1)
+    search = BoundsSearch.of(Place("x"), Relation.REPLACE_ONE, epsilon=0.1)
     query = search.grid.query("x")
     cuts = np.array(query.by[0].edges[1:-1])
     print(f"bounds: n = {N:,}, ε = 0.1, replace-one, share 0.99, {runs} runs")
@@ -85,7 +85,7 @@ def _bounds(runs: int) -> None:
 
 
 def _categories() -> None:
-    search = CategoriesSearch.of("x", Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
+    search = CategoriesSearch.of(Place("x"), Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
     mechanism, draws = search.mechanism, 100_000
     print(f"\ncategories: ε = 0.5, δ = 1e-6, replace-one: scale {mechanism.scale:.4g}, threshold {mechanism.threshold}")
     for records in (1, 20, 40, 54, 70, 80, 100):

@@ -21,7 +21,7 @@ from hedgerow.facts.facts_nearby import naming_facts_nearby
 from hedgerow.facts.given import real
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.find.found import Bounds, Categories
-from hedgerow.find.search import BoundsSearch, CategoriesSearch, release_found
+from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place, release_found
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
@@ -391,7 +391,14 @@ class Survey:
 
     @takes()
     def find_bounds(
-        self, column: str, *, epsilon: float, share: float = 0.99, around: float = 0, request_id: str | None = None
+        self,
+        column: str,
+        *,
+        epsilon: float,
+        share: float = 0.99,
+        around: float = 0,
+        where: str | None = None,
+        request_id: str | None = None,
     ) -> Bounds:
         """Find bounds that hold most values of a column, as a release of its own: ``.bounds`` is public.
 
@@ -401,21 +408,21 @@ class Survey:
         Parameters
         ----------
         column : str
-            A numeric column; missing values are left out.
+            A numeric column, or `hg.column`; missing values are left out.
         epsilon : float
             The price.
         share : float
             The share of the values, 0.5 to 0.999, that the bounds are chosen to hold.
         around : float
             A public number near which values may lie: bounds are friendly numbers of steps away from it.
-        request_id : str, optional
+        where, request_id : str, optional
             As in `release`.
 
         Raises
         ------
         HedgerowError
-            HG101, HG145, HG203, HG204; HG402 for units of several rows; HG704 where the facts list the statistics that
-            are allowed. Before the data are read nothing is spent.
+            HG101, HG131, HG145, HG203, HG204; HG402 for units of several rows; HG704 where the facts list the
+            statistics that are allowed. Before the data are read nothing is spent.
 
         Examples
         --------
@@ -425,16 +432,23 @@ class Survey:
         >>> survey.mean("age", bounds=found.bounds, epsilon=1.0)[0].statistic
         'mean'
         """
+        place = Place.of(column, where, self.facts)
         made = release_found(
             self._opened(),
-            lambda relation: BoundsSearch.of(column, relation, epsilon=epsilon, share=share, around=around),
+            lambda relation: BoundsSearch.of(place, relation, epsilon=epsilon, share=share, around=around),
             request_id=request_id,
         )
         return cast("Bounds", made)
 
     @takes()
     def find_categories(
-        self, column: str, *, epsilon: float, delta: float | None = None, request_id: str | None = None
+        self,
+        column: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        where: str | None = None,
+        request_id: str | None = None,
     ) -> Categories:
         """Find the values of a column that many records have, as a release of its own: ``.values`` are public.
 
@@ -447,14 +461,14 @@ class Survey:
             Numbers, booleans or texts, compared as in `by`; missing values are left out.
         epsilon, delta : float
             The price; δ defaults to that of the facts' budget, else 1e-6, and must be positive.
-        request_id : str, optional
+        where, request_id : str, optional
             As in `release`.
 
         Raises
         ------
         HedgerowError
-            HG101, HG102, HG111, HG203; HG401 at δ = 0; HG402 for units of several rows; HG704 where the facts list the
-            statistics that are allowed. Before the data are read nothing is spent.
+            HG101, HG102, HG111, HG131, HG203; HG401 at δ = 0; HG402 for units of several rows; HG704 where the facts
+            list the statistics that are allowed. Before the data are read nothing is spent.
 
         Examples
         --------
@@ -464,10 +478,10 @@ class Survey:
         >>> found.values, len(survey.count(by={"job": found.values}, epsilon=1.0))
         (('clerk', 'nurse'), 2)
         """
-        given = usual_delta(self.facts) if delta is None else delta
+        given, place = usual_delta(self.facts) if delta is None else delta, Place.of(column, where, self.facts)
         made = release_found(
             self._opened(),
-            lambda relation: CategoriesSearch.of(column, relation, epsilon=epsilon, delta=given),
+            lambda relation: CategoriesSearch.of(place, relation, epsilon=epsilon, delta=given),
             request_id=request_id,
         )
         return cast("Categories", made)

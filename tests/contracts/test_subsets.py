@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.engines import frames
-from hedgerow.engines.query import Query, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import Source, open_source
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing, Selection, bands
@@ -34,6 +34,7 @@ from hedgerow.facts.expression import (
     parse_condition,
 )
 from hedgerow.facts.relation import UnitLimit
+from hedgerow.find.log_grid import LogGrid
 
 Records = list[dict[str, Any]]
 Opener = Callable[[Records], Source]
@@ -226,6 +227,27 @@ def test_many_bands_hold_what_comparisons_say(opened: Opener, other: bool) -> No
                 expected[held[0] if held else -1] += 1
     found = opened(RECORDS).histogram(Query(None, (by, chosen)))
     assert found.cell_sums().tolist() == expected and found.total() == len(RECORDS)
+
+
+@pytest.mark.parametrize("asked", ["text", "k", "x / k"])
+def test_searches_count_the_records_that_are_selected(opened: Opener, asked: str) -> None:
+    """By value and by cell of the public grid: records outside have no value that comes near a noisy count."""
+    where, column = "not text in ['a', 'B'] and x >= 0", DerivedColumn.named("z", asked) if "/" in asked else asked
+    chosen = [one for one in RECORDS if truth(parse_condition(where), one) is True]
+    values = [computed(parse_arithmetic(asked), one) if "/" in asked else one[asked] for one in chosen]
+    expected = Counter(value for value in values if present(value))
+    source = opened(RECORDS)
+    found = source.values(ColumnQuery(column, (Selection.of(where),)))
+    csv_texts = source.columns["k"] == "text-cell" and asked == "k"
+    known = [int(value) if csv_texts else value for value in found.values]
+    kept = {value: count for value, count in expected.items() if isinstance(value, str) or abs(value) < 2**53}
+    assert dict(zip(known, found.counts.tolist(), strict=True)) == kept
+    if asked == "text":
+        return
+    grid = LogGrid.of(0)
+    cells = source.histogram(grid.query(column, (Selection.of(where),))).cell_sums()
+    assert cells.sum() == sum(expected.values())
+    assert cells[: len(cells) // 2].sum() == sum(count for value, count in expected.items() if value < -1e-9)
 
 
 def test_a_row_that_is_not_selected_displaces_none_of_its_unit(opened: Opener) -> None:

@@ -260,14 +260,14 @@ def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key
     """Return the values that occur and in how many records, over a frame of the column ``group_0``."""
     import narwhals.stable.v2 as nw
 
-    kind, value = columns[query.column], nw.col(group_column(0))
+    kind, value = kind_of_column(query.column, columns), nw.col(group_column(0))
     # -0.0 and 0.0 are one number.
     there, key_of = (~value.is_null(), value) if kind.startswith("text") else (_present(value), value + 0.0)
-    keys = _lazy(frame).filter(there).select(key_of.alias("key"))
+    keys = _lazy(_selected(frame, query)).filter(there).select(key_of.alias("key"))
     return read_values(keys.group_by("key").agg(nw.len().alias("records")), kind)
 
 
-def _selected(frame: object, query: Query | SumsQuery) -> object:
+def _selected(frame: object, query: Query | SumsQuery | ColumnQuery) -> object:
     """Return the selected records alone, so that nothing is computed of the others; the frame itself where all are."""
     import narwhals.stable.v2 as nw
 

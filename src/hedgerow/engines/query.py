@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.columns import Category, Grid, Missing, Scalar
+from hedgerow.facts.columns import Category, Grid, Missing, Scalar, Selection
 from hedgerow.facts.expression import sources_of
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.resampling.grid_sums import Monomial
@@ -352,20 +352,23 @@ class ColumnQuery:
 
     >>> ColumnQuery("occupation").columns()
     ['occupation']
+    >>> ColumnQuery("occupation", (Selection.of("age >= 25"),)).columns()
+    ['occupation', 'age']
     """
 
     column: str
+    chosen: tuple[Selection, ...] = ()
     read: ClassVar[tuple[ValueOnGrid, ...]] = ()
     unit: ClassVar[None] = None
 
     @property
     def by(self) -> tuple[Category, ...]:
-        """The column, without declared values."""
-        return (Category(self.column, ()),)
+        """The column, without declared values, and the records that count."""
+        return (Category(self.column, ()), *self.chosen)
 
     def columns(self) -> list[str]:
-        """Return the one column."""
-        return [self.column]
+        """Return the columns that the answer needs, each once."""
+        return list(dict.fromkeys(one for group in self.by for name in group.columns for one in sources_of(name)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -80,8 +80,7 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
             _check_numeric(value.column, kind)
     for category in query.by:
         if isinstance(category, Selection):
-            for one in category.comparisons:
-                compared(one, _checked_kind(one.column, columns))
+            _check_selection(category, columns)
         elif category.edges:
             _check_numeric(category.column, _checked_kind(category.column, columns))
         else:
@@ -90,10 +89,17 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
         check_unit(query.unit.column, columns)
 
 
+def _check_selection(selection: Selection, columns: Mapping[str, str]) -> None:
+    for one in selection.comparisons:
+        compared(one, _checked_kind(one.column, columns))
+
+
 def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
     """Check that records can be counted by the values of a column (HG203; HG111 where it has none to declare)."""
-    _check_present(query.column, columns)
-    if columns[query.column] == OTHER:
+    check_present(query.columns(), columns)
+    for one in query.chosen:
+        _check_selection(one, columns)
+    if _checked_kind(query.column, columns) == OTHER:
         raise ParameterError(
             "HG111",
             rule="Categories are numbers, booleans or texts.",

@@ -57,7 +57,7 @@ def column_lines(column: str, facts: Mapping[str, Any]) -> str:
 def with_column(text: str, column: str, facts: Mapping[str, Any]) -> str:
     r"""Return the text of a facts file with facts added about a column; every line that is there stays.
 
-    A source that is named already stays too, and the one given is left out.
+    A source that is named already stays too, and the one given is left out; so does the same expression.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def with_column(text: str, column: str, facts: Mapping[str, Any]) -> str:
     '[columns.age]\nbounds = [0, 100]\nstep = 1\n'
     """
     there = _columns(text).get(column, {})
-    added = {name: value for name, value in facts.items() if name != "source" or name not in there}
+    kept = {name for name in there if name == "source" or (name, there[name]) == ("expression", facts.get(name))}
+    added = {name: value for name, value in facts.items() if name not in kept}
     if any(name in there for name in added):
         raise _kept(f"Column {column!r} has {' and '.join(name for name in added if name in there)} in it.")
     names = {re.escape(f"columns.{key}") for key in (toml_key(column), toml_text(column))}

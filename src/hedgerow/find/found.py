@@ -12,6 +12,7 @@ from hedgerow.facts.columns import Scalar
 from hedgerow.facts.printed import number
 from hedgerow.facts.written import column_lines
 from hedgerow.mechanisms.certificate import Certificate, record_of
+from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.result import REPLAYED
 from hedgerow.release.publication.write_file import write_lines
 
@@ -48,11 +49,23 @@ class Found:
     @property
     def source(self) -> str:
         """Where the facts are known from, for the facts file."""
+        chosen = "" if self.where is None else f" where {self.where}"
         dated = f", {self.about['date']}" if self.about.get("date") else ""
-        return f"hedgerow find {self.kind}, {self.price()}{dated}"
+        return f"hedgerow find {self.kind}{chosen}, {self.price()}{dated}"
+
+    @property
+    def where(self) -> str | None:
+        """Which records count, as it was written; None for all."""
+        return self.about.get("where")
 
     def facts(self) -> dict[str, Any]:
-        """Return the answer by the names of the facts of a column; empty where nothing was found."""
+        """Return the answer by the names of the facts of a column, and what computes it; empty without an answer."""
+        found = self.answer()
+        text = self.about.get("derived", {}).get(self.column)
+        return found if not found or text is None else {"expression": text, **found}
+
+    def answer(self) -> dict[str, Any]:
+        """Return the answer alone by the names of the facts of a column; empty where nothing was found."""
         raise NotImplementedError
 
     def summary(self) -> str:
@@ -61,6 +74,10 @@ class Found:
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader must know about the answer, in sentences."""
+        return (*self.meaning(), *(() if self.where is None else (only_where(self.where),)))
+
+    def meaning(self) -> tuple[str, ...]:
+        """Return what the answer says and what it does not, in sentences."""
         raise NotImplementedError
 
     def price(self) -> str:
@@ -108,7 +125,7 @@ class Bounds(Found):
         """The share of the values that the bounds are to hold."""
         return float(self.found["share"])
 
-    def facts(self) -> dict[str, Any]:
+    def answer(self) -> dict[str, Any]:
         """Return the bounds, where there are some."""
         return {} if self.bounds is None else {"bounds": list(self.bounds)}
 
@@ -119,7 +136,7 @@ class Bounds(Found):
         low, high = self.bounds
         return f"Bounds {number(low)} to {number(high)}."
 
-    def remarks(self) -> tuple[str, ...]:
+    def meaning(self) -> tuple[str, ...]:
         """Return what the bounds are, and how to find narrower ones."""
         if self.bounds is None:
             return ("The price is spent. A larger epsilon, or more records, would show where they lie.",)
@@ -149,7 +166,7 @@ class Categories(Found):
         """The noisy count of each value; too high on average where it is near the threshold, since it was selected."""
         return tuple(self.found["noisy_counts"])
 
-    def facts(self) -> dict[str, Any]:
+    def answer(self) -> dict[str, Any]:
         """Return the categories, where there are some; a cell for the rest goes with them, if its name is free."""
         rest = {} if "other" in self.values else {"other": True}
         return {"categories": list(self.values), **rest} if self.values else {}
@@ -158,7 +175,7 @@ class Categories(Found):
         """Return how many values were found."""
         return f"{len(self.values):,} categor{'y' if len(self.values) == 1 else 'ies'}."
 
-    def remarks(self) -> tuple[str, ...]:
+    def meaning(self) -> tuple[str, ...]:
         """Return which values are left out."""
         threshold = self.found["threshold"]
         return (f"Values are shown whose noisy count is {threshold:,} or more; rarer ones are left out.",)

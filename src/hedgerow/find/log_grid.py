@@ -16,7 +16,7 @@ from functools import cached_property
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import LARGEST, Category
+from hedgerow.facts.columns import LARGEST, Category, Selection
 from hedgerow.facts.given import exact, shown
 
 _STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
@@ -60,11 +60,11 @@ class LogGrid:
         """How many cells there are: one more than ends."""
         return len(self.ends) + 1
 
-    def query(self, column: str) -> Query:
-        """Return the question for the number of records in each cell; missing values are in none."""
+    def query(self, column: str, chosen: tuple[Selection, ...] = ()) -> Query:
+        """Return the question for the number of records that count in each cell; missing values are in none."""
         cuts = [math.nextafter(end, math.inf) if end > self.around else float(end) for end in self.ends]
         largest = sys.float_info.max
-        return Query(None, by=(Category(column, tuple(range(self.cells)), edges=(-largest, *cuts, largest)),))
+        return Query(None, by=(Category(column, tuple(range(self.cells)), edges=(-largest, *cuts, largest)), *chosen))
 
     def bounds(self, first: int, last: int) -> tuple[int | float, int | float]:
         """Return the ends of a range of cells; an end that is near the centre, seen from the other, is the centre.

@@ -16,11 +16,13 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
-from hedgerow.engines.query import ColumnQuery
+from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
-from hedgerow.facts.columns import checked_column
+from hedgerow.facts.columns import Selection, checked_column
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import real, shown
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.find.found import Bounds, Categories, Found, found_from_record
@@ -33,9 +35,32 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.opened import OpenedSource
+from hedgerow.release.resolve import Resolver
 from hedgerow.release.spend import Account, spend
 
 MOST_SHARE = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a search looks: a column, and the records that count."""
+
+    column: str
+    chosen: tuple[Selection, ...] = ()
+
+    @classmethod
+    def of(cls, column: object, where: object = None, facts: Facts | None = None) -> Place:
+        """Return a column, with the expression that the facts declare for it, and a condition (HG131, HG203)."""
+        resolver = Resolver() if facts is None else Resolver(facts)
+        name = resolver.facts.computed(checked_column(column))
+        return cls(name, () if where is None else (resolver.selection(where),))
+
+    def record(self) -> dict[str, Any]:
+        """Return the condition, and what computes the columns that are computed, as plain JSON data."""
+        named = [self.column, *(one for selection in self.chosen for one in selection.columns)]
+        derived = {str(one): one.text for one in named if isinstance(one, DerivedColumn)}
+        where = {"where": self.chosen[0].text} if self.chosen else {}
+        return where | ({"derived": derived} if derived else {})
 
 
 class Search(Protocol):
@@ -47,7 +72,7 @@ class Search(Protocol):
         ...
 
     @property
-    def column(self) -> str:
+    def place(self) -> Place:
         """Where it looks."""
         ...
 
@@ -78,7 +103,7 @@ class Search(Protocol):
 class BoundsSearch:
     """A search for bounds that hold a share of a column's numbers."""
 
-    column: str
+    place: Place
     grid: LogGrid
     share: float
     mechanism: GeometricCounts
@@ -87,11 +112,11 @@ class BoundsSearch:
 
     @classmethod
     def of(
-        cls, column: object, relation: Relation, *, epsilon: object, share: object = 0.99, around: object = 0
+        cls, place: Place, relation: Relation, *, epsilon: object, share: object = 0.99, around: object = 0
     ) -> BoundsSearch:
-        """Return the search of least noise at a price (HG101, HG145, HG203).
+        """Return the search of least noise at a price (HG101, HG145).
 
-        >>> search = BoundsSearch.of("income", Relation.REPLACE_ONE, epsilon=0.1)
+        >>> search = BoundsSearch.of(Place("income"), Relation.REPLACE_ONE, epsilon=0.1)
         >>> round(search.mechanism.scale, 1), search.mechanism.cells
         (20.0, 483)
         """
@@ -106,27 +131,32 @@ class BoundsSearch:
         grid = LogGrid.of(around)
         budget = Budget(epsilon, 0.0)  # type: ignore[arg-type]  # checked there
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
-        return cls(checked_column(column), grid, part, made.mechanism)
+        return cls(place, grid, part, made.mechanism)
+
+    @property
+    def query(self) -> Query:
+        """The one question to the engine."""
+        return self.grid.query(self.place.column, self.place.chosen)
 
     def request(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data."""
-        return {"find": "bounds", "column": self.column, "share": self.share, "around": float(self.grid.around)}
+        about = {"find": "bounds", "column": str(self.place.column)}
+        return about | {"share": self.share, "around": float(self.grid.around), **self.place.record()}
 
     def check(self, source: ColumnSource) -> None:
-        """Refuse a column that is not there, or is no number (HG203, HG204)."""
-        source.check(self.grid.query(self.column))
+        """Refuse a column that is not there, or is no number (HG203, HG204), or does not compare so (HG111)."""
+        source.check(self.query)
 
     def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
         """Return the bounds, and the noisy count of each cell between the ends of the grid."""
-        query = self.grid.query(self.column)
-        histogram = source.histogram(query)
+        histogram = source.histogram(self.query)
         counts = (histogram.cell_sums() + histogram.missing)[:, None]
-        drawn = self.mechanism.noisy(counts, noise, cells=query.labels, features=("count",))
+        drawn = self.mechanism.noisy(counts, noise, cells=self.query.labels, features=("count",))
         noisy = drawn.values[:, 0].astype(np.int64)
         bounds = narrowest_bounds(noisy, self.mechanism.scale, self.grid, self.share)
         return {
             "kind": Bounds.kind,
-            "column": self.column,
+            "column": str(self.place.column),
             "share": self.share,
             "around": float(self.grid.around),
             "bounds": None if bounds is None else list(bounds),
@@ -139,16 +169,16 @@ class BoundsSearch:
 class CategoriesSearch:
     """A search for the values of a column that many records have."""
 
-    column: str
+    place: Place
     mechanism: StableCategories
     delta: float
     found: type[Found] = Categories
 
     @classmethod
-    def of(cls, column: object, relation: Relation, *, epsilon: object, delta: object) -> CategoriesSearch:
-        """Return the search of least noise at a price (HG101, HG102, HG203; HG401 at δ = 0).
+    def of(cls, place: Place, relation: Relation, *, epsilon: object, delta: object) -> CategoriesSearch:
+        """Return the search of least noise at a price (HG101, HG102; HG401 at δ = 0).
 
-        >>> search = CategoriesSearch.of("occupation", Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
+        >>> search = CategoriesSearch.of(Place("occupation"), Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
         >>> round(search.mechanism.scale, 1), search.mechanism.threshold
         (4.0, 54)
         """
@@ -164,24 +194,29 @@ class CategoriesSearch:
         def build(precision: float) -> StableCategories:
             return StableCategories.of_scale(1.0 / precision, budget.delta)
 
-        return cls(checked_column(column), least_noise(build, relation, budget).mechanism, budget.delta)
+        return cls(place, least_noise(build, relation, budget).mechanism, budget.delta)
+
+    @property
+    def query(self) -> ColumnQuery:
+        """The one question to the engine."""
+        return ColumnQuery(self.place.column, self.place.chosen)
 
     def request(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data."""
-        return {"find": "categories", "column": self.column}
+        return {"find": "categories", "column": str(self.place.column), **self.place.record()}
 
     def check(self, source: ColumnSource) -> None:
         """Refuse a column that is not there, or has no values to declare (HG111, HG203)."""
-        source.check_column(ColumnQuery(self.column))
+        source.check_column(self.query)
 
     def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
         """Return the values whose noisy counts reach the threshold, sorted, and those counts."""
-        occurring = source.values(ColumnQuery(self.column))
+        occurring = source.values(self.query)
         seen = self.mechanism.select(occurring.counts, noise)
         kept = sorted((occurring.values[place], int(seen[place])) for place in np.flatnonzero(seen))
         return {
             "kind": Categories.kind,
-            "column": self.column,
+            "column": str(self.place.column),
             "values": [value for value, _ in kept],
             "noisy_counts": [count for _, count in kept],
             "threshold": self.mechanism.threshold,
@@ -231,7 +266,7 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     warn_about_delta(search.delta, opened.n, frames=4)
     facts = PublicFacts(protection.relation, unit, protection.target, opened.n)
     certificate = certificate_of_search(search, facts, protection.notes)
-    about = {"source": opened.source.name, **facts.record(), "missing": "drop"}
+    about = {"source": opened.source.name, **facts.record(), "missing": "drop", **search.place.record()}
 
     def run() -> Found:
         drawn = search.draw(opened.source, SecureNoise())

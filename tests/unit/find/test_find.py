@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import html
 import json
 import tomllib
 
@@ -20,7 +21,7 @@ from hedgerow.facts.declared import Facts
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.written import column_lines, with_column
 from hedgerow.find.found import found_from_record
-from hedgerow.find.search import BoundsSearch, CategoriesSearch
+from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place
 from hedgerow.ledger.store import Ledger
 from hedgerow.reports.found_page import found_html
 from hedgerow.reports.verify.verification import verify_record
@@ -119,6 +120,11 @@ class Unread:
         (lambda s: s.find_bounds("nobody", epsilon=1.0), "HG203"),
         (lambda s: s.find_bounds("job", epsilon=1.0), "HG204"),
         (lambda s: s.find_bounds("income", epsilon=1.0, shares=0.9), "HG126"),
+        (lambda s: s.find_bounds("income", epsilon=1.0, where="code >"), "HG131.*character 7"),
+        (lambda s: s.find_bounds("income", epsilon=1.0, where="nobody > 2"), "HG203"),
+        (lambda s: s.find_bounds(hg.column("income / job"), epsilon=1.0), "HG204"),
+        (lambda s: s.find_categories("job", epsilon=1.0, where="job > 2"), "HG111"),
+        (lambda s: s.find_categories(hg.column("code / nobody"), epsilon=1.0), "HG203"),
         (lambda s: s.find_categories("nobody", epsilon=1.0), "HG203"),
         (lambda s: s.find_categories("job", epsilon=1.0, delta=0), "HG401"),
         (lambda s: s.find_categories("job", epsilon=1.0, delta=2), "HG102"),
@@ -140,10 +146,44 @@ def test_units_of_several_rows_and_facts_that_list_statistics_are_refused(survey
         hg.open(SOURCE, Facts(relation="add-remove", budget=Budget(0.5))).find_bounds("income", epsilon=1.0)
 
 
+def test_only_records_that_are_selected_are_looked_at(tmp_path):
+    path = tmp_path / "kept.ledger"
+    Ledger.create(path, dataset="people", budget=Budget(9.0, 1e-5), relation=Relation.REPLACE_ONE, unit="row").close()
+    survey = hg.open(SOURCE, relation="replace-one", ledger=path)
+    bounds = survey.find_bounds("income", epsilon=1.0, where="income < 20000", request_id="a")
+    jobs = survey.find_categories("job", epsilon=1.0, where="code in [0, 1] and job != 'nurse'", request_id="b")
+    assert bounds.bounds[1] <= 20_000 and "nurse" not in jobs.values and "clerk" in jobs.values
+    for found in (bounds, jobs):
+        record = json.loads(found.to_json())
+        assert record["release"]["where"] == found.where and verify_record(record).holds
+        assert f"Only records where {found.where} count" in str(found) and html.escape(found.where) in found_html(found)
+        assert f"where {found.where}" in found.source
+    whole = survey.find_bounds("income", epsilon=1.0)
+    assert whole.certificate.to_dict() == bounds.certificate.to_dict()  # the same price
+    for other in ("income < 30000", None):
+        with pytest.raises(hg.LedgerError, match="HG311"):
+            survey.find_bounds("income", epsilon=1.0, where=other, request_id="a")
+
+
+def test_bounds_of_a_computed_column_go_into_facts_with_its_expression(tmp_path):
+    facts = Facts.from_dict({"relation": "replace-one", "columns": {"part": {"expression": "income / (code + 1)"}}})
+    by_name = hg.open(SOURCE, facts).find_bounds("part", epsilon=1.0, where="part > 0")
+    written = hg.open(SOURCE, relation="replace-one").find_bounds(hg.column("income / (code + 1)"), epsilon=1.0)
+    for found, name in ((by_name, "part"), (written, "income / (code + 1)")):
+        assert found.column == name and found.about["derived"] == {name: "income / (code + 1)"}
+        assert tomllib.loads(found.to_toml())["columns"][name]["expression"] == "income / (code + 1)"
+        declared = Facts(relation="replace-one").with_column(name, **found.facts(), source=found.source)
+        assert len(hg.open(SOURCE, declared).mean(name, epsilon=1.0)) == 1
+    text = '[columns.part]\nexpression = "income / (code + 1)"\n'
+    assert "bounds" in with_column(text, "part", by_name.facts())
+    with pytest.raises(hg.ParameterError, match="HG119"):
+        with_column(text.replace("+ 1", "+ 2"), "part", by_name.facts())
+
+
 def test_one_record_moves_two_noisy_counts_by_one():
     changed = PEOPLE.copy()
     changed.loc[10, ["income", "code"]] = [3e9, 2]
-    search = BoundsSearch.of("income", Relation.REPLACE_ONE, epsilon=1.0)
+    search = BoundsSearch.of(Place("income"), Relation.REPLACE_ONE, epsilon=1.0)
     first, second = (
         search.draw(open_source(data), SimulatedNoise(4))["noisy_counts"]
         for data in map(pl.from_pandas, (PEOPLE, changed))
@@ -156,7 +196,7 @@ def test_the_noisy_counts_of_cells_have_the_noise_that_is_priced():
         def histogram(self, query):
             return Histogram.from_triplets(*np.zeros((3, 0), dtype=np.int64), cells=query.cells)
 
-    search = BoundsSearch.of("income", Relation.ADD_REMOVE, epsilon=0.2)
+    search = BoundsSearch.of(Place("income"), Relation.ADD_REMOVE, epsilon=0.2)
     drawn = [search.draw(Nobody(), SimulatedNoise(seed))["noisy_counts"] for seed in range(60)]
     alpha = np.exp(-1.0 / search.mechanism.scale)  # E|Z| = 2α/(1 − α²)
     assert np.mean(np.abs(drawn)) == pytest.approx(2.0 * alpha / (1.0 - alpha**2), rel=0.025)
@@ -164,7 +204,7 @@ def test_the_noisy_counts_of_cells_have_the_noise_that_is_priced():
 
 
 def test_a_category_of_a_hundred_records_is_found_and_one_of_few_is_not():
-    search = CategoriesSearch.of("job", Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
+    search = CategoriesSearch.of(Place("job"), Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
     frame = pd.DataFrame({"job": ["often"] * 100 + ["seldom"] * 10 + [f"single {i}" for i in range(200)]})
     source = open_source(frame.astype("string"))
     runs = [search.draw(source, SimulatedNoise(seed))["values"] for seed in range(60)]
@@ -174,7 +214,7 @@ def test_a_category_of_a_hundred_records_is_found_and_one_of_few_is_not():
 
 
 def test_what_is_shown_does_not_depend_on_the_order_of_the_source():
-    search = CategoriesSearch.of("code", Relation.ADD_REMOVE, epsilon=1.0, delta=1e-6)
+    search = CategoriesSearch.of(Place("code"), Relation.ADD_REMOVE, epsilon=1.0, delta=1e-6)
     shuffled = PEOPLE.sample(frac=1.0, random_state=3)
     for data in (PEOPLE, shuffled, shuffled.assign(code=shuffled["code"] * 1.0)):
         found = search.draw(open_source(data), SimulatedNoise(1))
@@ -214,6 +254,8 @@ def test_the_command_line_finds_prints_and_writes(tmp_path):
     assert run("find", "categories", "job", "--facts", facts, "--epsilon", 1, "--write", facts).exit_code == 0
     assert run("release", "--facts", facts, "--mean", "income", "--by", "job", "--epsilon", 1).exit_code == 0
     assert run("find", "bounds", "income", "--epsilon", 1).exit_code == 2
+    part = run("find", "bounds", "(income / (code + 1))", "--facts", facts, "--epsilon", 1, "--where", "code >= 2")
+    assert part.exit_code == 0 and "expression = " in part.stdout and "Only records where code >= 2" in part.stdout
     missing = run("find", "bounds", "income", "--facts", facts, "--epsilon", 1, "--write", tmp_path / "none.toml")
     assert missing.exit_code == 2 and "HG119" in missing.stderr
 
@@ -231,6 +273,12 @@ def test_a_plan_counts_what_is_found_first(tmp_path):
     assert 0.88 < together <= 0.9 and without["budget"]["price_together"] < 0.45
     assert not json.loads(run("plan", "--facts", facts, *first, *first, *asked).stdout)["budget"]["enough"]
     assert run("plan", "--facts", facts, "--find-bounds", "income").exit_code == 2
+    source = tmp_path / "people.csv"
+    PEOPLE.head(50).to_csv(source, index=False)
+    declared = run("plan", source, "--relation", "replace-one", *first, "--count", "--epsilon", 0.4)
+    assert declared.exit_code == 0 and "Together: ε ≤ 0.499" in declared.stdout
+    unknown = run("plan", source, "--relation", "replace-one", "--find-bounds", "nobody:0.3")
+    assert unknown.exit_code == 2 and "HG203" in unknown.stderr
 
 
 @pytest.mark.parametrize("name", ["a\x1b[2J\u202eb", "\x7f", 'q"\\', "größe", "\U0001f600", "a\nb\ufeff"])

@@ -15,6 +15,7 @@ from hedgerow.cli import options
 from hedgerow.cli.spending import as_replayed, deliver, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
+from hedgerow.statistics.entry import written_column
 
 if TYPE_CHECKING:
     from hedgerow.find.found import Found
@@ -46,6 +47,7 @@ def bounds(
     around: Annotated[
         float, typer.Option(metavar="X", help="A number near which the values may lie, e.g. 1900 for years.")
     ] = 0.0,
+    where: options.Where = None,
     table: options.Table = None,
     facts: options.FactsPath = None,
     ledger: options.LedgerPath = None,
@@ -60,7 +62,7 @@ def bounds(
     Spends epsilon. Bounds from a codebook cost nothing.
     """
     column = _column(names, facts)
-    given = {"epsilon": epsilon, "share": share, "around": around, "request_id": request_id}
+    given = {"epsilon": epsilon, "share": share, "around": around, "where": where, "request_id": request_id}
     _find(
         lambda survey: survey.find_bounds(column, **given),  # type: ignore[arg-type]  # checked there
         _Place(names, relation, table, facts, ledger),
@@ -75,6 +77,7 @@ def categories(
     relation: options.Relation = None,
     epsilon: options.Epsilon = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ, which must be positive. [default: 1e-6]")] = None,
+    where: options.Where = None,
     table: options.Table = None,
     facts: options.FactsPath = None,
     ledger: options.LedgerPath = None,
@@ -89,7 +92,7 @@ def categories(
     Spends epsilon and delta. Declared categories cost nothing.
     """
     column = _column(names, facts)
-    given = {"epsilon": epsilon, "delta": delta, "request_id": request_id}
+    given = {"epsilon": epsilon, "delta": delta, "where": where, "request_id": request_id}
     _find(
         lambda survey: survey.find_categories(column, **given),  # type: ignore[arg-type]  # checked there
         _Place(names, relation, table, facts, ledger),
@@ -151,7 +154,7 @@ class _Output:
 
 def _column(names: list[str], facts: str | None) -> str:
     if len(names) == 2 or (len(names) == 1 and facts is not None):
-        return names[-1]
+        return written_column(names[-1])
     raise ParameterError(
         "HG116",
         rule="A search names its source, or facts that name one, and then one column.",

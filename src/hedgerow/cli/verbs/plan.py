@@ -15,14 +15,17 @@ from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_guess, parse_target
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import FactsError, ParameterError
+from hedgerow.statistics.entry import written_column
 
 if TYPE_CHECKING:
     from hedgerow.facts.budget import Budget
     from hedgerow.facts.declared import Facts, Protection
+    from hedgerow.find.search import Search
     from hedgerow.mechanisms.certificate import Certificate
     from hedgerow.release.forecast.forecast import ErrorTarget, Expected, Forecast
     from hedgerow.release.plan import Plan
     from hedgerow.release.request import Requested
+    from hedgerow.survey import Survey
 
     Planner = Callable[..., Plan]
 
@@ -92,7 +95,11 @@ def plan(
         protection = protection_of(declared, relation=relation, target=target)
         steps = _steps(find_bounds or [], find_categories or [], protection, declared, asked.options.get("delta"))
         wanted = options.requests_of(asked, declared, request) or (() if steps else _nothing())
-        planner = _planner(source, declared, protection, n, table) if wanted else planned
+        survey = _opened(source, declared, protection, n, table)
+        if survey is not None:
+            for step in steps:
+                step.search.check(survey.source)
+        planner = _planner(survey, declared, protection, n) if wanted else planned
         targets = _targets(target_se or [], target_rse or [], len(wanted), asked.options.get("epsilon"))
         for one in wanted:
             given = dict(one.options)
@@ -109,9 +116,16 @@ def plan(
 class _Step:
     """A search that comes before the releases, with its price."""
 
-    kind: str
-    column: str
+    search: Search
     certificate: Certificate
+
+    @property
+    def kind(self) -> str:
+        return self.search.found.kind
+
+    @property
+    def column(self) -> str:
+        return str(self.search.place.column)
 
     def sentence(self) -> str:
         price = f"ε ≤ {self.certificate.epsilon:.6g} at δ = {self.certificate.delta:.3g}"
@@ -125,7 +139,7 @@ class _Step:
 def _steps(
     bounds: list[str], categories: list[str], protection: Protection, facts: Facts | None, delta: float | None
 ) -> list[_Step]:
-    from hedgerow.find.search import BoundsSearch, CategoriesSearch, Search, certificate_of_search, checked_unit
+    from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place, certificate_of_search, checked_unit
     from hedgerow.release.designs.design import PublicFacts
     from hedgerow.release.request import usual_delta
 
@@ -133,27 +147,37 @@ def _steps(
     searches: list[Search] = []
     for text in bounds:
         column, epsilon = parse_target("--find-bounds", text)
-        searches.append(BoundsSearch.of(column, relation, epsilon=epsilon))
+        searches.append(BoundsSearch.of(Place.of(written_column(column), None, facts), relation, epsilon=epsilon))
     for text in categories:
         column, epsilon = parse_target("--find-categories", text)
         usual = usual_delta(facts) if delta is None else delta
-        searches.append(CategoriesSearch.of(column, relation, epsilon=epsilon, delta=usual))
+        place = Place.of(written_column(column), None, facts)
+        searches.append(CategoriesSearch.of(place, relation, epsilon=epsilon, delta=usual))
     if searches and facts is not None:
         facts.allow([f"find_{one.found.kind}" for one in searches])
     public = PublicFacts(relation, checked_unit(protection.unit) if searches else "row", protection.target, None)
-    return [_Step(one.found.kind, one.column, certificate_of_search(one, public)) for one in searches]
+    return [_Step(one, certificate_of_search(one, public)) for one in searches]
 
 
-def _planner(source: str | None, facts: Facts | None, protection: Any, n: int | None, table: str | None) -> Planner:
-    """Return what plans a request: with the file, whose names are then checked and records counted, or without."""
-    from hedgerow.facts.relation import Relation
-    from hedgerow.release.plan import planned
-    from hedgerow.survey import Survey
+def _opened(
+    source: str | None, facts: Facts | None, protection: Protection, n: int | None, table: str | None
+) -> Survey | None:
+    """Return the file, by which names are checked and records counted; None where there is none, or n is given."""
     from hedgerow.survey import open as open_survey
 
-    if n is None and (source is not None or (facts is not None and facts.data is not None)):
-        # The relation and the target in force may be arguments of this call.
-        survey: Survey = open_survey(source, facts, relation=protection.relation, target=protection.target, table=table)
+    if n is not None or (source is None and (facts is None or facts.data is None)):
+        return None
+    # The relation and the target in force may be arguments of this call.
+    survey: Survey = open_survey(source, facts, relation=protection.relation, target=protection.target, table=table)
+    return survey
+
+
+def _planner(survey: Survey | None, facts: Facts | None, protection: Protection, n: int | None) -> Planner:
+    """Return what plans a request: with the file, or without."""
+    from hedgerow.facts.relation import Relation
+    from hedgerow.release.plan import planned
+
+    if survey is not None:
         return survey.plan
     if n is None and protection.relation is Relation.REPLACE_ONE:
         raise FactsError(
@@ -269,6 +293,19 @@ def _tell(
         say("\n".join([*head, forecast_table(found, expected)]))
     if balance is not None:
         say(balance.sentence())
+    elif steps and len(steps) + len(made) > 1:
+        say(_together(made, steps))
+
+
+def _together(made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step]) -> str:
+    """Return the price of searches and releases together, where no budget says at which δ."""
+    from hedgerow.release.spend import price_together
+
+    plans, found = [one for _, one, _ in made], [one.certificate for one in steps]
+    delta = max([*(one.delta for one in plans), *(one.delta for one in found)])
+    price, alone = price_together(plans, delta, found), price_together(plans, delta)
+    without = f"; without the search{'es' * (len(steps) > 1)}, ε ≤ {alone:.6g}" if plans else ""
+    return f"Together: ε ≤ {price:.6g} at δ = {delta:.3g}{without}."
 
 
 def forecast_table(found: Plan, forecast: Forecast) -> str:
