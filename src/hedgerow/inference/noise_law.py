@@ -77,12 +77,12 @@ def noise_quantiles(level: float, sampling_sd: Floats, noise_sd: Floats) -> Floa
 def _newton(tail: float, normal: float, sampling: Floats, scale: Floats) -> Floats:
     h = normal * np.sqrt(sampling**2 + 2.0 * scale**2)
     for _ in range(_NEWTON_STEPS):
-        beyond, density = _laplace_tail(h, sampling, scale)
+        beyond, density = laplace_tail(h, sampling, scale)
         h = h + np.log(beyond / tail) * beyond / density
     return h
 
 
-def _laplace_tail(h: Floats, sampling: Floats, scale: Floats) -> tuple[Floats, Floats]:
+def laplace_tail(h: Floats, sampling: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Return P(G + L > h) and the density at h ≥ 0. The scaled functions keep the digits where w is large."""
     from scipy.special import erfcx, ndtr
 

@@ -1,0 +1,219 @@
+r"""The distribution function of one column in one cell: shares, quantiles and bins with intervals, from noisy counts.
+
+Left of edge i lie G_i = P(X < e_i) of all values; Â_i is the least-squares count of the records there, N̂ of all. For a
+share q the error of D_i = Â_i − q·N̂ is known (`errors`) where G_i = q. The interval of a quantile Q = inf{x: F(x) ≥ q}
+is found by inversion (Woodruff 1952): with a, b the reaches of D at the level,
+
+    low  = left end of the first leaf t with D_{t+1} + a_{t+1} ≥ 0   (that q is reached within it cannot be excluded),
+    high = right end of the last leaf t with D_t − b_t ≤ 0           (that q is not reached before it cannot be).
+
+The leaf that holds Q passes both tests with the chance wanted, wherever Q lies in it, at an atom, beside a gap or at a
+bound. The first leaf passes the second test and the last leaf the first one, so the interval is never empty. Leaves and
+not points are kept: what is covered is the quantile of the clamped variable itself.
+
+Points come from the least-squares counts made monotone, so they agree with one another: shares add up, and a quantile
+is where the curve of shares reaches its probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.distribution.errors import ErrorLaw
+from hedgerow.inference.distribution.least_squares import NoisyTree
+
+Floats = NDArray[np.float64]
+_HALVINGS = 60
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A number read from a distribution, with its interval and the standard deviations of its parts."""
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    sampling_error: float
+
+    @property
+    def privacy_error(self) -> float:
+        """What is left of the standard error without sampling."""
+        return float(np.sqrt(max(self.standard_error**2 - self.sampling_error**2, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """The distribution of one column in one cell.
+
+    Attributes
+    ----------
+    edges : float array, (m + 1,)
+        e_0 = L to e_m = U: leaf i holds the values in [e_i, e_{i+1}); the last one may be the value U alone.
+    left : float array, (m + 1,)
+        Â: the least-squares count of the records left of each edge, as it is, monotone or not.
+    records : float
+        N̂, public or noisy.
+    tree : NoisyTree
+        What was measured, and how exactly.
+    largest : float
+        The largest variance of one number with Laplace noise; 0 for Gaussian noise.
+    census : bool
+        Whether these records are all there is to know, so that sampling error is 0.
+    step : float or None
+        The distance of the values from L on, if it was declared: points are then such values. None: they need not be.
+    """
+
+    edges: Floats
+    left: Floats
+    records: float
+    tree: NoisyTree
+    largest: float
+    census: bool
+    step: float | None = None
+
+    @cached_property
+    def curve(self) -> Floats:
+        """The share left of each edge: monotone, from 0 to 1, nearest to the least-squares shares."""
+        from scipy.optimize import isotonic_regression
+
+        raw = np.clip(self.left / max(self.records, 1.0), 0.0, 1.0)
+        raw[0], raw[-1] = 0.0, 1.0
+        return np.asarray(isotonic_regression(raw).x)
+
+    def law(self, share: float) -> ErrorLaw:
+        """Return the law of the error of counts where the share q lies left."""
+        return ErrorLaw(self.records, share, self.census, self.largest)
+
+    # Points
+    def quantile_point(self, q: float | Floats) -> Floats:
+        """Return where the curve first reaches each share: between edges by lines, or at a value of a declared grid."""
+        found = first_reached(self.curve, self.edges, np.asarray(q, dtype=np.float64))
+        if self.step is None:
+            return found
+        # A leaf [a, b) holds the values a, a + step, … below b: its k-th part of k ones is its k-th value.
+        steps = np.floor((found - self.edges[0]) / self.step * (1.0 - _ROUNDING))
+        return np.asarray(self.edges[0] + self.step * np.maximum(steps, 0.0))
+
+    def share_point(self, x: float | Floats) -> Floats:
+        """Return the share of values below each x, between edges by lines."""
+        return shares_below(self.curve, self.edges, np.asarray(x, dtype=np.float64))
+
+    # Numbers with errors
+    def quantile(self, q: float, level: float = 0.95) -> Read:
+        """Return the quantile Q = inf{x: F(x) ≥ q} with its interval."""
+        law, variance = self.law(q), self.tree.prefix_variance(q)
+        below, above = law.reach(variance[1:-1], level)
+        moved = (self.left - q * self.records)[1:-1]
+        first = np.flatnonzero(moved + below >= 0.0)
+        last = np.flatnonzero(moved - above <= 0.0)
+        low = self.edges[first[0]] if len(first) else self.edges[len(moved)]
+        high = self.edges[last[-1] + 2] if len(last) else self.edges[1]
+        value = float(np.clip(self.quantile_point(q), low, high))
+        near = int(np.clip(np.searchsorted(self.curve, q), 1, len(self.edges) - 2))
+        total = float(law.spread(variance[near])) / max(self.records, 1.0)
+        alone = np.sqrt(law.sampling) / max(self.records, 1.0)
+        # Values on a declared grid are told apart no further than by its step.
+        error = max(self._slope(q, total), (self.step or 0.0) / np.sqrt(12.0))
+        return Read(value, float(low), float(high), float(error), min(self._slope(q, alone), float(error)))
+
+    def _slope(self, q: float, error: float) -> float:
+        """Return half the distance of the quantiles at q ± error: what an error of the share moves the quantile by."""
+        ends = first_reached(self.curve, self.edges, np.clip([q - error, q + error], 0.0, 1.0))
+        return float(ends[1] - ends[0]) / 2.0
+
+    def share_below(self, x: float, level: float = 0.95) -> Read:
+        """Return P(X < x) with its interval; inside a leaf the interval reaches over all of the leaf."""
+        left = int(np.searchsorted(self.edges, x, side="right")) - 1
+        right = int(np.searchsorted(self.edges, x, side="left"))
+        if right <= 0 or left >= len(self.edges) - 1:
+            sure = 0.0 if right <= 0 else 1.0
+            return Read(sure, sure, sure, 0.0, 0.0)
+        alpha, rest = self.tree.prefixes
+        value = float(self.share_point(x))
+        low = self._share_interval(self.left[left], alpha[left], rest[left], level)[0] if left > 0 else 0.0
+        high = 1.0
+        if right < len(self.edges) - 1:
+            high = self._share_interval(self.left[right], alpha[right], rest[right], level)[1]
+        near = min(right, len(self.edges) - 2)
+        return self._share(value, low, high, self._noise(alpha[near], rest[near], value))
+
+    def bins(self, edges: Floats, level: float = 0.95) -> list[Read]:
+        """Return the share of values in each bin [a, b), the last bin closed; the ends are edges of leaves."""
+        places = np.searchsorted(self.edges, edges, side="left")
+        places[-1] = len(self.edges) - 1 if edges[-1] >= self.edges[-1] else places[-1]
+        found = []
+        for a, b in pairwise(places):
+            weights = np.zeros(len(self.edges) - 1)
+            weights[a:b] = 1.0
+            alpha, rest = self.tree.form(weights)
+            value = float(self.curve[b] - self.curve[a])
+            low, high = self._share_interval(self.left[b] - self.left[a], alpha, rest, level)
+            found.append(self._share(value, low, high, self._noise(alpha, rest, value)))
+        return found
+
+    def _share(self, value: float, low: float, high: float, noise: float) -> Read:
+        law = self.law(float(np.clip(value, 0.0, 1.0)))
+        records = max(self.records, 1.0)
+        total = float(law.spread(np.array(noise))) / records
+        low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
+        return Read(value, low, high, total, float(np.sqrt(law.sampling)) / records)
+
+    def _noise(self, alpha: float, rest: float, share: float) -> float:
+        return float(rest + (alpha - share) ** 2 * self.tree.root_variance)
+
+    def _share_interval(self, count: float, alpha: float, rest: float, level: float) -> tuple[float, float]:
+        """Return all shares p for which a count of these records is no surprise: |count − p·N̂| within its reach."""
+
+        def surplus(p: float, above: int) -> float:
+            reach = self.law(p).reach(np.array([self._noise(alpha, rest, p)]), level)[above][0]
+            return (count - p * self.records) * (1 if above else -1) - float(reach)
+
+        start = float(np.clip(count / max(self.records, 1.0), 0.0, 1.0))
+        low = _edge(lambda p: surplus(p, 1) > 0.0, 0.0, start)
+        high = _edge(lambda p: surplus(p, 0) > 0.0, 1.0, start)
+        return low, high
+
+
+def _edge(excluded: Callable[[float], bool], end: float, start: float) -> float:
+    """Return the last share between `end`, which may be excluded, and `start`, which is not, that is excluded."""
+    if not excluded(end):
+        return end
+    outside, inside = end, start
+    for _ in range(_HALVINGS):
+        middle = (outside + inside) / 2
+        outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
+    return outside
+
+
+def first_reached(curve: Floats, edges: Floats, q: Floats) -> Floats:
+    """Return inf{x: F(x) ≥ q} of a monotone piecewise linear F.
+
+    >>> first_reached(np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.5, 0.75])).tolist()
+    [1.0, 2.5]
+    """
+    right = np.clip(np.searchsorted(curve, q, side="left"), 1, len(curve) - 1)
+    rise = curve[right] - curve[right - 1]
+    part = np.where(rise > 0.0, (q - curve[right - 1]) / np.where(rise > 0.0, rise, 1.0), 0.0)
+    return np.asarray(edges[right - 1] + np.clip(part, 0.0, 1.0) * (edges[right] - edges[right - 1]))
+
+
+def shares_below(curve: Floats, edges: Floats, x: Floats) -> Floats:
+    """Return P(X < x) of a piecewise linear F; a jump at an edge, as at a leaf of one value, counts above it.
+
+    >>> shares_below(np.array([0.0, 0.5, 1.0]), np.array([0.0, 2.0, 2.0]), np.array([1.0, 2.0, 3.0])).tolist()
+    [0.25, 0.5, 1.0]
+    """
+    right = np.searchsorted(edges, x, side="left")
+    at = np.clip(right, 1, len(edges) - 1)
+    width = edges[at] - edges[at - 1]
+    part = np.where(width > 0.0, (x - edges[at - 1]) / np.where(width > 0.0, width, 1.0), 0.0)
+    inside = curve[at - 1] + np.clip(part, 0.0, 1.0) * (curve[at] - curve[at - 1])
+    return np.asarray(np.where(right == 0, 0.0, np.where(right >= len(edges), 1.0, inside)))

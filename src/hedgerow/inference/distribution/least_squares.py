@@ -1,0 +1,166 @@
+r"""Least squares on a tree of noisy counts, and the exact variance of whatever is linear in its leaves.
+
+Every count of a node is measured, with a variance of its own level, and the counts of its children measure it again.
+Two passes give the least-squares estimates of all nodes at once (Hay, Rastogi, Miklau & Suciu 2010, here with unequal
+variances and branchings). Upwards, from what lies below a node and its own count alone,
+
+    s_u = 1/(1/v_u + 1/Σ_c s_c),   z_u = s_u·(y_u/v_u + Σ_c z_c / Σ_c s_c);
+
+downwards, what a node's total says beyond its children is divided by their variances: h_c = z_c + s_c/Σs·(h_u − Σ z).
+
+Take a linear form Σ_i w_i x_i of the leaves. Below a node u it is α_u·T_u plus a rest that does not vary with the total
+T_u of the node; with the children's α and variances ρ of the rest,
+
+    α_u = Σ_c α_c s_c / Σ_c s_c,   ρ_u = Σ_c ρ_c + Σ_c α_c² s_c − (Σ_c α_c s_c)²/Σ_c s_c,
+
+from α = w, ρ = 0 at the leaves. At the root the variance is ρ + α² s_root, and s_root = 0 where the total is public.
+For the count of all leaves left of x, only the one path of nodes that hold x has anything but α ∈ {0, 1}.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.mechanisms.tree_counts import TreeCounts
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTree:
+    """A tree of counts of which every level below the root is measured with noise of known variance.
+
+    Attributes
+    ----------
+    leaves : int
+    branching : tuple of int
+    variances : tuple of float array
+        Of the count of each node, level by level below the root.
+    root : float or None
+        The variance of the count of the root; 0 where it is public, None where it is not released.
+    """
+
+    leaves: int
+    branching: tuple[int, ...]
+    variances: tuple[Floats, ...]
+    root: float | None
+
+    @classmethod
+    def of(cls, tree: TreeCounts, *, public: bool) -> NoisyTree:
+        """Return the tree of a mechanism; `public`: the count of the cell is known without noise."""
+        squares = tree.noise_sds() ** 2
+        levels = zip(tree.nodes, squares, strict=True)
+        each = tuple(np.full(nodes, square) for nodes, square in levels)
+        below = each[1:] if tree.rooted else each
+        return cls(tree.leaves, tree.branching, below, 0.0 if public else float(squares[0]) if tree.rooted else None)
+
+    @cached_property
+    def own(self) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+        """S of each node from what lies at and below it, and Σ_c s_c of its parent; level by level below the root."""
+        s, totals = [self.variances[-1]], list[Floats]()
+        for level in range(len(self.branching) - 1, -1, -1):
+            totals.append(self.added(s[-1], level))
+            if level:
+                s.append(1.0 / (1.0 / self.variances[level - 1] + 1.0 / totals[-1]))
+        return tuple(s[::-1]), tuple(totals[::-1])
+
+    @property
+    def root_variance(self) -> float:
+        """The variance of the total: 0 where it is public."""
+        total = float(self.own[1][0][0])
+        if self.root is None:
+            return total
+        return 0.0 if self.root == 0.0 else 1.0 / (1.0 / self.root + 1.0 / total)
+
+    def added(self, nodes: Floats, level: int) -> Floats:
+        """Return the sums over the children of each node of `level`, 0 for the root; the last axis holds the nodes."""
+        return np.add.reduceat(nodes, np.arange(0, nodes.shape[-1], self.branching[level]), axis=-1)
+
+    def repeated(self, parents: Floats, level: int) -> Floats:
+        """Return the number of its parent, a node of `level`, for each node of the level below it."""
+        nodes = self.variances[level].shape[-1]
+        return np.repeat(parents, self.branching[level], axis=-1)[..., :nodes]
+
+    def fitted(self, levels: list[Floats], total: Floats | None) -> tuple[Floats, Floats]:
+        """Return the least-squares counts of the leaves, (…, leaves), and of the root, (…).
+
+        Parameters
+        ----------
+        levels : list of float array
+            The noisy counts of each level below the root, (…, nodes).
+        total : float array or None
+            The count of the root: the public or the noisy one; None where it is not released.
+        """
+        s, totals = self.own
+        z = [levels[-1]]
+        for level in range(len(self.branching) - 1, 0, -1):
+            below = self.added(z[-1], level) / totals[level]
+            z.append(s[level - 1] * (levels[level - 1] / self.variances[level - 1] + below))
+        z.reverse()
+        root = self.added(z[0], 0)
+        if total is not None and self.root == 0.0:
+            root = total[..., None]
+        elif total is not None and self.root is not None:
+            root = self.root_variance * (total[..., None] / self.root + root / totals[0])
+        h = root
+        for level in range(len(self.branching)):
+            beyond = (h - self.added(z[level], level)) / totals[level]
+            h = z[level] + s[level] * self.repeated(beyond, level)
+        return h, root[..., 0]
+
+    def form(self, weights: Floats) -> tuple[float, float]:
+        """Return (α, ρ) of Σ w_i·leaf_i at the root: its variance is ρ + α² s_root."""
+        s, totals = self.own
+        alpha, rest = np.asarray(weights, dtype=np.float64), np.zeros(self.leaves)
+        for level in range(len(self.branching) - 1, -1, -1):
+            slope = self.added(alpha * s[level], level)
+            rest = self.added(rest + alpha**2 * s[level], level) - slope**2 / totals[level]
+            alpha = slope / totals[level]
+        return float(alpha[0]), float(max(rest[0], 0.0))
+
+    @cached_property
+    def prefixes(self) -> tuple[Floats, Floats]:
+        """`form` of the count of the first i leaves, i = 0 … m: two arrays."""
+        s, totals = self.own
+        place = np.arange(self.leaves)
+        alpha, rest = np.zeros(self.leaves), np.zeros(self.leaves)
+        for level in range(len(self.branching) - 1, -1, -1):
+            before = np.concatenate([[0.0], np.cumsum(s[level])[:-1]])
+            first = np.arange(0, len(before), self.branching[level])
+            before = before - self.repeated(before[first], level)
+            total = self.repeated(totals[level], level)
+            left, mine = before[place], s[level][place]
+            slope = left + alpha * mine
+            rest = rest + left + alpha**2 * mine - slope**2 / total[place]
+            alpha = slope / total[place]
+            place = place // self.branching[level]
+        return np.append(alpha, 1.0), np.append(np.maximum(rest, 0.0), 0.0)
+
+    def prefix_variance(self, share: float | Floats) -> Floats:
+        """Return the variance of (count of the first i leaves) − share·(count of all), i = 0 … m.
+
+        >>> flat = NoisyTree(4, (4,), (np.full(4, 2.0),), root=0.0)
+        >>> flat.prefix_variance(0.5).tolist()  # 2·i(1 − i/4)
+        [0.0, 1.5, 2.0, 1.5, 0.0]
+        """
+        alpha, rest = self.prefixes
+        return np.asarray(rest + (alpha - share) ** 2 * self.root_variance)
+
+    def coarser(self, most: int) -> NoisyTree:
+        """Return the tree above the level of at most so many nodes: their totals have the same law in it."""
+        kept = [level for level, one in enumerate(self.variances) if len(one) <= most]
+        if not kept or kept[-1] == len(self.branching) - 1:
+            return self
+        last = kept[-1]
+        variances = (*self.variances[:last], self.own[0][last])
+        return NoisyTree(len(variances[-1]), self.branching[: last + 1], variances, self.root)
+
+
+def plain_levels(levels: list[NDArray[np.int64]], *, rooted: bool) -> tuple[list[Floats], Floats | None]:
+    """Return the released counts below the root as floats, and those of the root where it is released."""
+    each = [level.astype(np.float64) for level in levels]
+    return (each[1:], each[0][..., 0]) if rooted else (each, None)

@@ -1,0 +1,195 @@
+"""Quantiles, shares and bins of simulated tables: the truth is covered at atoms, bounds and gaps, sabotage is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.distribution.distribution import Distribution, first_reached
+from hedgerow.inference.distribution.errors import ErrorLaw
+from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
+from hedgerow.inference.distribution.simulated import band, gini, lorenz, lorenz_points, share_below_of_median
+from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
+from hedgerow.testing.simulated import SimulatedNoise
+
+NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+RUNS = 60
+
+
+def edges(low: float, high: float, step: float) -> np.ndarray:
+    return np.append(np.arange(round((high - low) / step) + 1) * step + low, high)
+
+
+@dataclass(frozen=True)
+class Population:
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    edges: np.ndarray
+    truth: dict[float, float]
+
+    def share(self, x: float) -> float:
+        values = self.draw(np.random.default_rng(1), 400_000)
+        return float((values < x).mean())
+
+
+def lognormal(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.clip(np.exp(rng.normal(10.0, 0.8, n)), 0, 100_000)
+
+
+def schooling(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.choice([8.0, 12.0, 12.0, 12.0, 14.0, 16.0, 16.0, 20.0], n)
+
+
+def heaped(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.where(rng.random(n) < 0.13, 0.0, lognormal(rng, n))
+
+
+SMOOTH = {q: math.exp(10.0 + 0.8 * stats.norm.ppf(q)) for q in (0.1, 0.5, 0.9)}
+POPULATIONS = {
+    "skewed": Population(lognormal, edges(0, 100_000, 1000), SMOOTH),
+    "ties": Population(schooling, edges(0, 20, 1), {0.1: 8.0, 0.125: 8.0, 0.3: 12.0, 0.5: 12.0, 0.95: 20.0}),
+    "heap at a bound": Population(heaped, edges(0, 100_000, 1000), {0.05: 0.0, 0.12: 0.0}),
+}
+NOISE = {
+    "flat, Laplace": lambda m, relation: tree_counts(
+        "laplace", m, (m,), (1.0,) * (1 + (relation is NEAR)), precision=1.0, cells=1, relation=relation
+    ),
+    "tree, Gaussian": lambda m, relation: tree_counts(
+        "gaussian", m, (-(-m // 5), 5), (1.0,) * (2 + (relation is NEAR)), precision=0.237, cells=1, relation=relation
+    ),
+}
+
+
+def read(tree: TreeCounts, values: np.ndarray, ends: np.ndarray, noise: SimulatedNoise) -> Distribution:
+    counts = np.bincount(
+        np.clip(np.searchsorted(ends, values, side="right") - 1, 0, tree.leaves - 1), minlength=tree.leaves
+    )
+    levels, total = plain_levels(tree.noisy(counts[None, :], noise), rooted=tree.rooted)
+    noisy = NoisyTree.of(tree, public=not tree.rooted)
+    leaves, root = noisy.fitted(levels, total if tree.rooted else np.array([float(len(values))]))
+    largest = float(max(tree.noise_sds()) ** 2) if tree.law == "laplace" else 0.0
+    return Distribution(ends, np.append(0.0, np.cumsum(leaves[0])), float(root[0]), noisy, largest, census=False)
+
+
+@pytest.mark.parametrize("n", [50, 1000])
+@pytest.mark.parametrize("relation", [FAR, NEAR])
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_quantiles_are_covered(name, noise, relation, n):
+    population, rng = POPULATIONS[name], np.random.default_rng(n)
+    tree = NOISE[noise](len(population.edges) - 1, relation)
+    covered = np.zeros((RUNS // 2 if n == 50 else RUNS, len(population.truth)))
+    for run in range(len(covered)):
+        drawn = population.draw(rng, n if relation is FAR else int(rng.poisson(n)))
+        found = read(tree, drawn, population.edges, SimulatedNoise(rng))
+        for place, (q, truth) in enumerate(population.truth.items()):
+            interval = found.quantile(q)
+            covered[run, place] = interval.low <= truth <= interval.high
+            assert population.edges[0] <= interval.low <= interval.value <= interval.high <= population.edges[-1]
+    share = covered.mean(axis=0)
+    assert np.all(stats.binom.cdf(covered.sum(axis=0), len(covered), 0.95) > 1e-6), share
+
+
+def test_an_interval_that_looks_at_the_wrong_side_of_an_atom_is_found_out():
+    # {x: |F(x) - q| within reach}: at an atom no x may be left, or only those beside it.
+    population, rng = POPULATIONS["ties"], np.random.default_rng(3)
+    tree = NOISE["flat, Laplace"](len(population.edges) - 1, FAR)
+    right = wrong = 0
+    for _ in range(RUNS):
+        found = read(tree, population.draw(rng, 5000), population.edges, SimulatedNoise(rng))
+        reach = found.law(0.3).reach(found.tree.prefix_variance(0.3), 0.95)[0]
+        near = np.flatnonzero(np.abs(found.left - 0.3 * found.records) <= reach)
+        wrong += bool(len(near)) and found.edges[near[0]] <= 12.0 <= found.edges[near[-1]]
+        interval = found.quantile(0.3)
+        right += interval.low <= 12.0 <= interval.high
+    assert stats.binom.cdf(right, RUNS, 0.95) > 1e-6 and stats.binom.cdf(wrong, RUNS, 0.95) < 1e-12
+
+
+def test_errors_are_those_of_repeated_releases():
+    population, rng = POPULATIONS["skewed"], np.random.default_rng(8)
+    tree = NOISE["tree, Gaussian"](len(population.edges) - 1, FAR)
+    ends = np.array([0.0, 10_000.0, 30_000.0, 100_000.0])
+    numbers, errors, inside = [], [], []
+    truth = [*SMOOTH.values(), population.share(12_000.0), *np.diff([population.share(x) for x in ends[:-1]]).tolist()]
+    truth.append(1.0 - population.share(30_000.0))
+    for _ in range(3 * RUNS):
+        found = read(tree, population.draw(rng, 3000), population.edges, SimulatedNoise(rng))
+        each = [*(found.quantile(q) for q in SMOOTH), found.share_below(12_000.0), *found.bins(ends)]
+        numbers.append([one.value for one in each])
+        errors.append([one.standard_error for one in each])
+        inside.append([one.low <= value <= one.high for one, value in zip(each, truth, strict=True)])
+    ratio = np.mean(errors, axis=0) / np.std(numbers, axis=0)
+    assert np.all((ratio > 0.85) & (ratio < 1.2)), ratio
+    assert np.all(np.mean(inside, axis=0) > 0.95 - 4.0 * math.sqrt(0.05 * 0.95 / len(inside)))
+    assert np.all(np.mean([[one > 0 for one in row] for row in errors]) == 1.0)
+
+
+def test_bands_gini_and_lorenz_are_covered():
+    population, rng = POPULATIONS["skewed"], np.random.default_rng(4)
+    tree = NOISE["flat, Laplace"](len(population.edges) - 1, FAR)
+    big = np.sort(population.draw(np.random.default_rng(1), 400_000))
+    n = len(big)
+    coefficient = float((2 * np.arange(1, n + 1) - n - 1) @ big / (n * big.sum()))
+    truth = [coefficient, population.share(0.6 * big[n // 2]), big[: int(0.4 * n)].sum() / big.sum()]
+    curve = np.array([population.share(x) for x in population.edges[:-1]] + [1.0])
+    inside = []
+    for _ in range(40):
+        found = read(tree, population.draw(rng, 4000), population.edges, SimulatedNoise(rng))
+        each = [gini(found), share_below_of_median(found, 0.6), lorenz(found, 0.4)]
+        around = band(found)
+        inside.append(
+            [one.low <= value <= one.high for one, value in zip(each, truth, strict=True)]
+            + [bool(np.all((around.low <= curve + 1e-9)[:-1] & (curve <= around.high + 1e-9)[:-1]))]
+        )
+    assert np.all(stats.binom.cdf(np.sum(inside, axis=0), 40, 0.95) > 1e-4), np.mean(inside, axis=0)
+
+
+@given(st.integers(30, 300), st.floats(0.01, 0.99), st.sampled_from([0.0, 4.0, 400.0]), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_the_reach_holds_its_level_by_simulation(n, q, variance, pure):
+    rng = np.random.default_rng(n)
+    law = ErrorLaw(float(n), q, False, variance if pure else 0.0)
+    below, above = (one[0] for one in law.reach(np.array([variance]), 0.9))
+    error = rng.binomial(n, q, 200_000) - n * q
+    noise = (
+        rng.laplace(0.0, math.sqrt(variance / 2.0), 200_000) if pure else rng.normal(0.0, math.sqrt(variance), 200_000)
+    )
+    # 0.05 a side, five standard deviations of the simulation, and where the binomial law is normal its skewness.
+    assert max(np.mean(error + noise < -below), np.mean(error + noise > above)) < 0.0545
+
+
+def test_points_agree_with_one_another():
+    rng = np.random.default_rng(9)
+    for n in (20, 400, 20_000):
+        population = POPULATIONS["heap at a bound"]
+        tree = NOISE["flat, Laplace"](len(population.edges) - 1, FAR)
+        found = read(tree, population.draw(rng, n), population.edges, SimulatedNoise(rng))
+        q = np.linspace(0.01, 0.99, 99)
+        values = found.quantile_point(q)
+        assert np.all(np.diff(values) >= 0.0)
+        rising = (values > found.edges[0]) & (values < found.edges[-1])
+        assert np.all(found.share_point(values)[rising] <= q[rising] + 1e-9)
+        bins = found.bins(np.array([0.0, 5000.0, 40_000.0, 100_000.0]))
+        assert sum(one.value for one in bins) == pytest.approx(1.0)
+        assert bins[0].value == pytest.approx(found.share_below(5000.0).value)
+
+
+def test_values_on_a_declared_grid_are_read_as_such():
+    ends = np.array([0.0, 5.0, 10.0, 10.0])
+    tree = NoisyTree(3, (3,), (np.full(3, 1e-9),), 0.0)
+    found = Distribution(ends, np.array([0.0, 50.0, 100.0, 100.0]), 100.0, tree, 0.0, True, 1.0)
+    # 0 … 4 in the first leaf, 5 … 9 in the second: the median is 4, and .51 is the share that 5 is needed for.
+    assert found.quantile_point([0.05, 0.1, 0.11, 0.5, 0.51, 1.0]).tolist() == [0.0, 0.0, 1.0, 4.0, 5.0, 9.0]
+
+
+def test_a_lorenz_curve_of_two_values():
+    assert first_reached(np.array([0.0, 1.0]), np.array([3.0, 3.0]), np.array([0.5])).tolist() == [3.0]
+    curve, ends = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1.0, 1.0, 3.0, 3.0])
+    np.testing.assert_allclose(lorenz_points(curve, ends, np.array([0.5, 0.75])), [0.25, 0.625])
