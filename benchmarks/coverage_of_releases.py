@@ -2,7 +2,8 @@
 
 Run: python benchmarks/coverage_of_releases.py [--runs 2000] [--estimator bootstrap] [--interval conservative]
 
-Each run draws a fresh sample from a known law, builds its histogram, draws noise and reads the interval. Width is over
+Each run draws a fresh sample from a known law, builds its histogram, draws noise and reads the interval. All runs of a
+setting are read at once, as the cells of one table; those of a bootstrap one by one. Width is over
 the oracle's, 2·z·√(Var/n + τ²): the interval of someone who knows the variance and the noise but not the mean. With a
 private count the oracle knows the cell's true size too, and τ² is the variance of the noisy ratio.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,10 @@ import hedgerow as hg
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
+from hedgerow.inference.cells import Cells
 from hedgerow.inference.score import Quadratic
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.execute import draw_estimates
+from hedgerow.release.execute import draw_tables
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.grid_sums import GridSums
@@ -87,14 +89,14 @@ def settings() -> Iterator[Setting]:
 GROUP_SHARES = np.array([0.5, 0.3, 0.2])
 
 
-def draw_sample(setting: Setting, rng: np.random.Generator) -> Histogram:
-    """Return the histogram of a fresh sample; under add-remove its size is random too."""
-    n = setting.n if setting.relation == "replace-one" else int(rng.poisson(setting.n))
+def draw_samples(setting: Setting, runs: int, rng: np.random.Generator) -> Histogram:
+    """Return the histogram of fresh samples, one after another; under add-remove their sizes are random too."""
+    sizes = np.full(runs, setting.n) if setting.relation == "replace-one" else rng.poisson(setting.n, runs)
     shares = GROUP_SHARES if setting.groups > 1 else np.array([1.0])
     cells = np.outer(shares, np.append(setting.law.probability * (1 - setting.missing), setting.missing)).ravel()
-    drawn = rng.multinomial(n, cells).reshape(len(shares), 102)
+    drawn = rng.multinomial(sizes, cells).reshape(-1, 102)
     cell, index = np.nonzero(drawn)
-    return Histogram.from_triplets(cell, np.where(index == 101, -1, index), drawn[cell, index], cells=len(shares))
+    return Histogram.from_triplets(cell, np.where(index == 101, -1, index), drawn[cell, index], cells=len(drawn))
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,8 @@ class Result:
         return self.covered / self.total
 
 
-def simulate(setting: Setting, statistic: str, runs: int, rng: np.random.Generator, **options: Any) -> Result:
-    """Return how often the interval covers, and its mean width over the oracle's."""
+def plan_of(setting: Setting, statistic: str, **options: Any) -> Plan:
+    """Return the plan for the statistic at ε = 1."""
     by = {"g": list(range(setting.groups))} if setting.groups > 1 else None
     asked = {
         "mean": hg.mean("x", bounds=(0, 1), step=0.01),
@@ -118,23 +120,41 @@ def simulate(setting: Setting, statistic: str, runs: int, rng: np.random.Generat
     missing = "drop" if setting.missing or by else "error-if-declared-complete"
     request = parse_request([asked], by=by, epsilon=1.0, delta=1e-6, missing=missing, **options)
     n = setting.n if setting.relation == "replace-one" else None
-    plan = make_plan(request, PublicFacts(Relation(setting.relation), "row", Target.POPULATION, n))
-    shares = GROUP_SHARES if by else np.array([1.0])
+    return make_plan(request, PublicFacts(Relation(setting.relation), "row", Target.POPULATION, n))
+
+
+def simulate(setting: Setting, statistic: str, runs: int, rng: np.random.Generator, **options: Any) -> Result:
+    """Return how often the interval covers, and its mean width over the oracle's."""
+    plan = plan_of(setting, statistic, **options)
     noise = SimulatedNoise(rng)
-    covered = total = 0
-    ratios = []
-    for _ in range(runs):
-        histogram = draw_sample(setting, rng)
-        estimates = draw_estimates(plan, answers(plan, histogram), noise)
-        for share, estimate in zip(shares, estimates, strict=True):
-            interval = estimate.confidence_interval(0.95)
-            size = share * (1 - setting.missing) * setting.n
-            law = setting.law
-            truth = law.mean if statistic == "mean" else size * law.mean
-            covered += interval.low <= truth <= interval.high
-            total += 1
-            ratios.append((interval.high - interval.low) / oracle_width(estimate, setting, statistic, size))
-    return Result(covered, total, float(np.mean(ratios)))
+    # A cell is read by itself, so the cells of one table can be those of many runs; a bootstrap reads its own cells.
+    at_once = 1 if options.get("estimator") == "bootstrap" else runs
+    sizes = (GROUP_SHARES if setting.groups > 1 else np.array([1.0])) * (1 - setting.missing) * setting.n
+    covered, widths = 0, []
+    for _ in range(runs // at_once):
+        (estimates,) = draw_cells(plan, answers(plan, draw_samples(setting, at_once, rng)), noise)
+        low, high = ends(estimates)
+        oracle = [oracle_width(estimates[place], setting, statistic, size) for place, size in enumerate(sizes)]
+        truths = setting.law.mean * (np.ones(len(sizes)) if statistic == "mean" else sizes)
+        covered += int(((low <= np.tile(truths, at_once)) & (np.tile(truths, at_once) <= high)).sum())
+        widths.append((high - low) / np.tile(oracle, at_once))
+    return Result(covered, runs * len(sizes), float(np.mean(widths)))
+
+
+def draw_cells(
+    plan: Plan, found: dict[Query | SumsQuery, Histogram | GridSums], noise: SimulatedNoise
+) -> list[Sequence[hg.Estimate]]:
+    """Return what each statistic of a plan says of every cell of the answers, with fresh noise in each."""
+    tables = zip(plan.items, draw_tables(plan, found, noise), strict=True)
+    return [item.design.estimates(table) for item, table in tables if item.design is not None and table is not None]
+
+
+def ends(estimates: Sequence[hg.Estimate], level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of all intervals."""
+    if isinstance(estimates, Cells):
+        return estimates.interval(level)
+    intervals = [one.confidence_interval(level) for one in estimates]
+    return np.array([one.low for one in intervals]), np.array([one.high for one in intervals])
 
 
 def answers(plan: Plan, histogram: Histogram) -> dict[Query | SumsQuery, Histogram | GridSums]:

@@ -1,9 +1,11 @@
 """Released 95 % intervals by simulation: not significantly below 94 % (p < 1e-6) anywhere, and the test has power.
 
-1,000 runs a setting; the seeded stand-in draws the noise. `benchmarks/coverage_of_releases.py` prints widths too.
+Thousands of runs a setting, read at once as the cells of one table; the seeded stand-in draws the noise.
+`benchmarks/coverage_of_releases.py` prints widths too.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +14,28 @@ from scipy import stats
 
 import hedgerow as hg
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.execute import draw_estimates
+from hedgerow.release.execute import draw_tables
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_releases import GROUP_SHARES, Setting, answers, draw_sample, settings, simulate
+from coverage_of_releases import (
+    GROUP_SHARES,
+    Setting,
+    answers,
+    draw_cells,
+    draw_samples,
+    ends,
+    plan_of,
+    settings,
+    simulate,
+)
 
-RUNS = 1000
+RUNS = 2000
 SEED = 20261120
 
 
@@ -39,15 +52,31 @@ def test_means_cover(setting: Setting) -> None:
 
 @pytest.mark.parametrize("setting", [s for s in settings() if s.law.name == "skewed"], ids=str)
 def test_sums_cover(setting: Setting) -> None:
-    result = simulate(setting, "sum", RUNS // 2, np.random.default_rng([SEED, 2]))
+    result = simulate(setting, "sum", RUNS, np.random.default_rng([SEED, 2]))
     assert not too_low(result.covered, result.total), result
     assert result.width < 1.10
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_many_runs_in_one_table_are_read_as_each_of_them_alone(relation: str, groups: int) -> None:
+    setting = next(s for s in settings() if s.relation == relation and s.groups == groups)
+    plan = plan_of(setting, "mean")
+    (item,), rng = plan.items, np.random.default_rng(SEED)
+    found = answers(plan, draw_samples(setting, 50, rng))
+    (table,) = draw_tables(plan, found, SimulatedNoise(rng))
+    low, high = ends(item.design.estimates(table))
+    drawn = AdditiveTable(table.cells, table.features, table.values, table.noise_sd, table.noise_law)
+    for run in range(50):
+        rows = slice(run * groups, (run + 1) * groups)
+        alone = item.design.estimates(replace(drawn, values=table.values[rows]))
+        np.testing.assert_allclose(np.array(ends(alone)), np.array([low[rows], high[rows]]), rtol=1e-12)
 
 
 def shares_and_counts(
     relation: str, n: int, share: float, *, by: bool, family: str, target: str, runs: int
 ) -> dict[str, tuple[int, int]]:
-    """Return, for counts and proportions, how many intervals covered of how many."""
+    """Return, for proportions and for counts that are not public, how many intervals covered of how many."""
     rng = np.random.default_rng([SEED, n, int(100 * share)])
     groups = {"g": [0, 1, 2]} if by else None
     request = parse_request([hg.proportion("x", value=1), hg.count()], by=groups, epsilon=1.0, delta=1e-6, noise=family)
@@ -56,27 +85,26 @@ def shares_and_counts(
     cells = GROUP_SHARES if by else np.array([1.0])
     law = np.outer(cells, [1 - share, share]).ravel()
     noise = SimulatedNoise(rng)
-    covered = {"proportion": [0, 0], "count": [0, 0]}
-    for _ in range(runs):
-        drawn = rng.multinomial(n if size else rng.poisson(n), law).reshape(len(cells), 2)
-        cell, index = np.nonzero(drawn)
-        full = Histogram.from_triplets(cell, index, drawn[cell, index], cells=len(cells))
-        counted = Histogram.from_triplets(
-            np.arange(len(cells)), np.zeros(len(cells), int), drawn.sum(1), cells=len(cells)
-        )
-        histograms = {
-            i.design.query: (full if i.statistic.name == "proportion" else counted) for i in plan.items if i.design
-        }
-        for position, estimate in enumerate(draw_estimates(plan, histograms, noise)):
-            row = position % len(cells)
-            if estimate.statistic == "count":
-                truth = n * cells[row] if target == "population" else drawn[row].sum()
-            else:
-                truth = share if target == "population" else drawn[row, 1] / max(drawn[row].sum(), 1)
-            interval = estimate.confidence_interval(0.95)
-            covered[estimate.statistic][0] += interval.low <= truth <= interval.high
-            covered[estimate.statistic][1] += 1
-    return {name: (hits, total) for name, (hits, total) in covered.items()}
+    sizes = np.full(runs, n) if size else rng.poisson(n, runs)
+    drawn = rng.multinomial(sizes, law).reshape(-1, 2)
+    cell, index = np.nonzero(drawn)
+    everywhere, records = np.arange(len(drawn)), drawn.sum(1)
+    full = Histogram.from_triplets(cell, index, drawn[cell, index], cells=len(drawn))
+    counted = Histogram.from_triplets(everywhere, np.zeros(len(drawn), int), records, cells=len(drawn))
+    histograms = {
+        i.design.query: (full if i.statistic.name == "proportion" else counted) for i in plan.items if i.design
+    }
+    population = target == "population"
+    truth = {
+        "count": np.tile(n * cells, runs) if population else records,
+        "proportion": np.full(len(drawn), share) if population else drawn[:, 1] / np.maximum(records, 1),
+    }
+    covered = {}
+    asked = [item.statistic.name for item in plan.items if item.design is not None]
+    for name, estimates in zip(asked, draw_cells(plan, histograms, noise), strict=True):
+        low, high = ends(estimates)
+        covered[name] = int(((low <= truth[name]) & (truth[name] <= high)).sum()), len(drawn)
+    return covered
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -84,7 +112,7 @@ def shares_and_counts(
 @pytest.mark.parametrize("target", ["population", "file"])
 @pytest.mark.parametrize(("n", "share", "by"), [(500, 0.5, True), (500, 0.05, False), (5000, 0.2, True)])
 def test_counts_and_proportions_cover(relation: str, family: str, target: str, n: int, share: float, by: bool) -> None:
-    found = shares_and_counts(relation, n, share, by=by, family=family, target=target, runs=600)
+    found = shares_and_counts(relation, n, share, by=by, family=family, target=target, runs=RUNS)
     for name, (covered, total) in found.items():
         assert not too_low(covered, total), (name, covered / total)
 
@@ -95,13 +123,11 @@ def test_an_interval_that_ignores_privacy_noise_is_caught() -> None:
     request = parse_request([hg.mean("x", bounds=(0, 1), step=0.01)], by={"g": [0, 1, 2]}, epsilon=1.0)
     plan = make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, setting.n))
     rng = np.random.default_rng(SEED)
-    noise, covered, total = SimulatedNoise(rng), 0, 0
-    for _ in range(RUNS):
-        histogram = draw_sample(setting, rng)
-        for estimate in draw_estimates(plan, answers(plan, histogram), noise):
-            if estimate.sampling_error is not None:
-                covered += abs(estimate.estimate - setting.law.mean) <= 1.96 * estimate.sampling_error
-                total += 1
+    (estimates,) = draw_cells(plan, answers(plan, draw_samples(setting, RUNS, rng)), SimulatedNoise(rng))
+    given = np.isfinite(estimates.sampling_error)
+    off = np.abs(estimates.estimate - setting.law.mean)[given]
+    covered, total = int((off <= 1.96 * estimates.sampling_error[given]).sum()), int(given.sum())
+    assert total > RUNS
     assert stats.binom.cdf(covered, total, 0.94) < 1e-12
 
 
@@ -110,20 +136,12 @@ def test_a_plug_in_ratio_interval_loses_coverage_where_the_score_interval_keeps_
     request = parse_request([hg.mean("x", bounds=(0, 1), step=0.01)], by={"g": [0, 1]}, epsilon=1.0)
     plan = make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, 80))
     rng = np.random.default_rng(SEED)
-    noise = SimulatedNoise(rng)
-    kept = total = 0
-    for _ in range(RUNS):
-        drawn = rng.binomial(40, 0.9, 2)
-        histogram = Histogram.from_triplets(
-            np.array([0, 0, 1, 1]),
-            np.array([0, 100, 0, 100]),
-            np.array([40 - drawn[0], drawn[0], 40 - drawn[1], drawn[1]]),
-            cells=2,
-        )
-        for estimate in draw_estimates(plan, answers(plan, histogram), noise):
-            interval = estimate.confidence_interval(0.95)
-            kept += interval.low <= 0.9 <= interval.high
-            total += 1
+    high = rng.binomial(40, 0.9, 2 * RUNS)
+    cell, index = np.repeat(np.arange(2 * RUNS), 2), np.tile([0, 100], 2 * RUNS)
+    histogram = Histogram.from_triplets(cell, index, np.stack([40 - high, high], axis=1).ravel(), cells=2 * RUNS)
+    (estimates,) = draw_cells(plan, answers(plan, histogram), SimulatedNoise(rng))
+    low, upper = ends(estimates)
+    kept, total = int(((low <= 0.9) & (upper >= 0.9)).sum()), 2 * RUNS
     assert not too_low(kept, total), kept / total
 
 
