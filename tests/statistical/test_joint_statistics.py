@@ -187,14 +187,19 @@ def rows_of(*rows: dict[str, Any]) -> pa.Table:
     return pa.table({name: pa.array([row.get(name, 0) for row in kept], type=kind) for name, kind in names.items()})
 
 
-def tiny_plan(relation: str, noise: str, missing: str, by: dict[str, list[int]] | None, size: int) -> Plan:
+def tiny_plan(
+    relation: str, noise: str, missing: str, by: dict[str, list[int]] | None, size: int, sets: int = 1
+) -> Plan:
     bounds = {"x": (0, 10, 1), "y": (0, 4, 1)}
     asked: list[Statistic] = [hg.ratio("x", "y", bounds=bounds), hg.correlation("x", "y", bounds=bounds)]
+    if sets > 1:
+        asked = [hg.mean("x", bounds=(0, 10), step=1), hg.variance("y", bounds=(0, 4), step=1), asked[1]][:sets]
     survey = hg.open(rows_of(*[CELLS[0]] * size), relation=relation)
     return survey.plan(asked, epsilon=1.0, noise=noise, missing=missing, by=by)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("sets", [1, 2, 3])
 @pytest.mark.parametrize(
     ("relation", "missing", "by"),
     [
@@ -205,14 +210,14 @@ def tiny_plan(relation: str, noise: str, missing: str, by: dict[str, list[int]] 
     ],
 )
 def test_no_neighbours_differ_by_more_than_was_priced(
-    noise: str, relation: str, missing: str, by: dict[str, list[int]] | None
+    noise: str, relation: str, missing: str, by: dict[str, list[int]] | None, sets: int
 ) -> None:
-    plan = tiny_plan(relation, noise, missing, by, 3)
+    plan = tiny_plan(relation, noise, missing, by, 3, sets)
     item = plan.items[0]
     assert item.design is not None and item.mechanism is not None
     kinds = [dict(one) for one in CELLS]
     if missing == "drop":
-        kinds.append({"x": None, "y": 4.0})
+        kinds += [{"x": None, "y": 4.0}, {"x": 10.0, "y": None}, {"x": None, "y": None}]
     if by:
         kinds = [{**one, "group": group} for one, group in product(kinds, (0, 1, 7))]
 

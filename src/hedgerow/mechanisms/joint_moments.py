@@ -43,6 +43,7 @@ from hedgerow.resampling.grid_sums import GridSums, Monomial
 from hedgerow.resampling.histogram import Histogram
 
 MOST_NUMBERS = 10_000
+MOST_IN_BLOCK = 3
 _MOST_BITS = 45  # of a width, in steps of its lattice: a sum of 2¹⁷ records then fits 62 bits
 # An audited record is a code of one digit a feature: missing, an end of its grid, or a place between.
 _BRUTE = 5  # up to so many features every pair of such records is compared
@@ -506,7 +507,7 @@ def _check_blocks(joint: JointMoments) -> None:
     for block in joint.blocks:
         of = block.of
         named = list(of) == sorted(set(of)) and all(0 <= i < len(joint.layout.features) for i in of)
-        fits = 1 <= len(of) == len(block.degrees) <= 3 and set(block.degrees) <= {1, 2, 3, 4}
+        fits = 1 <= len(of) == len(block.degrees) <= MOST_IN_BLOCK and set(block.degrees) <= {1, 2, 3, 4}
         check(named and fits, "A block is of one to three features in order, each of degree 1 to 4.")
         check(joint.layout.reach(of, block.degrees) < 2**84, "A block's polynomials fit 84 bits.")
         numbers += math.prod(e + 1 + joint.layout.features[i].missing for i, e in zip(of, block.degrees, strict=True))

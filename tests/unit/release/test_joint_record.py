@@ -202,12 +202,55 @@ def test_statistics_of_other_columns_lose_no_records_to_missing_values() -> None
     asked = [hg.variance("age", bounds=(0, 100)), hg.variance("bonus", bounds=(0, 2))]
     release = hg.open(holes, relation="add-remove").release(asked, epsilon=50.0)
     assert release[0].estimate == pytest.approx(AGE.var(), rel=0.02)
-    counts = [joint["cells"][0]["sums"][0] for joint in release.joint]
-    assert counts == pytest.approx([3000, 1500], abs=5)
+    # One vector for both: the number of people who have a value is a feature of it.
+    (joint,) = release.joint
+    sums = dict(zip(joint["features"], joint["cells"][0]["sums"][1:], strict=True))
+    assert [sums["present(age)"], sums["present(bonus)"]] == pytest.approx([3000, 1500], abs=5)
 
 
 HOLES = pa.table({name: np.where(RNG.random(3000) < 0.3, np.nan, values) for name, values in TABLE.to_pydict().items()})
 MEANS = [hg.mean("age", bounds=(0, 100)), hg.mean("pay", bounds=(0, 200)), hg.ratio("pay", "age", bounds=BOUNDS)]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("missing", ["drop", "error-if-declared-complete"])
+def test_a_mean_a_variance_and_a_correlation_share_one_release(relation: str, missing: str) -> None:
+    survey = hg.open(HOLES if missing == "drop" else TABLE, relation=relation)
+    asked = [MEANS[0], hg.variance("pay", bounds=(0, 200)), hg.correlation("age", "pay", bounds=BOUNDS)]
+    release = simulated.release(survey, asked, epsilon=60.0, missing=missing, rng=5)
+    assert len(release.joint) == 1
+    columns = survey_columns(missing)
+    age, pay = columns["age"], columns["pay"]
+    both = ~np.isnan(age) & ~np.isnan(pay)
+    truth = [np.nanmean(age), np.nanvar(pay), np.corrcoef(age[both], pay[both])[0, 1]]
+    for one, value in zip(release, truth, strict=True):
+        assert one.estimate == pytest.approx(value, abs=5.0 * (one.privacy_error or 0.0))
+    # What the same people's two numbers share is known: it would be lost between two releases.
+    resampled = RNG.integers(0, 3000, (400, 3000))
+    drawn = np.array([[np.nanmean(age[rows]), np.nanvar(pay[rows])] for rows in resampled])
+    together = release.covariance()
+    assert together.known
+    sampling = np.array(together.sampling)
+    found = sampling[0, 1] / np.sqrt(sampling[0, 0] * sampling[1, 1])
+    assert found == pytest.approx(np.corrcoef(drawn.T)[0, 1], abs=0.15)
+    mean, variance, _ = release
+    assert (variance / mean).standard_error == pytest.approx(np.std(drawn[:, 1] / drawn[:, 0]), rel=0.15)
+
+
+def test_statistics_of_too_many_columns_at_a_time_are_released_apart() -> None:
+    four = pa.table({name: RNG.uniform(0, 1, 500) for name in "abcd"})
+    pairs = [hg.correlation(*pair, bounds=dict.fromkeys(pair, (0, 1))) for pair in ("ab", "bc", "cd")]
+    survey = hg.open(four, relation="replace-one")
+    assert len(survey.release(pairs[:2], epsilon=1.0).joint) == 1
+    release = survey.release(pairs, epsilon=1.0)
+    assert len(release.joint) == 2
+    with pytest.raises(hg.ParameterError, match="HG130"):
+        release[0] - release[2]
+
+
+def survey_columns(missing: str) -> dict[str, np.ndarray[Any, Any]]:
+    table = HOLES if missing == "drop" else TABLE
+    return {name: np.array(values, dtype=np.float64) for name, values in table.to_pydict().items()}
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])

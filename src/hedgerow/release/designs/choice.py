@@ -14,7 +14,7 @@ from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
-from hedgerow.release.designs.joint import JointStatistic, degree_of, joint_release
+from hedgerow.release.designs.joint import JointStatistic, joint_release, shares_release
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
 from hedgerow.release.designs.unit_bootstrap import unit_design
@@ -33,8 +33,7 @@ _REASONS: dict[str, str] = {
 }
 
 
-_Group = tuple[Missing, tuple[str, ...]]
-_MOST_DEGREE, _MOST_COLUMNS, _FEW = 8, 12, 4
+_MOST_COLUMNS, _FEW = 12, 4
 
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
@@ -51,24 +50,19 @@ def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool
 def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatistic]:
     """Return the designs of the statistics that are read from joint moments, by their place in the request.
 
-    Statistics share a release, each over the records that have its own columns. Those of products of powers, such as
-    variances, share one with others only where the same records count; and products of all columns of a release must
-    not be of too high a degree, nor the columns too many.
+    Statistics share a release, each over the records that have its own columns, unless their columns are too many, or
+    the products of powers that tell the covariances of variances and the like are of too many columns.
 
     Raises
     ------
     ParameterError
         HG114: the midpoint for a missing value.
     """
-    groups: dict[_Group, list[int]] = {}
+    groups: dict[Missing, list[int]] = {}
     joint = {place: one for place, one in enumerate(request.statistics) if is_joint(one, request, facts)}
-    alike = len({frozenset(one.columns) for one in joint.values()}) == 1
     for place, statistic in joint.items():
-        missing = request.policies[place]
-        check_midpoint(statistic, missing)
-        # Of products of powers over different records there are no coordinates.
-        plain = alike or missing is not Missing.DROP or all(sum(power) == 1 for power in statistic.powers)
-        groups.setdefault((missing, () if plain else tuple(sorted(statistic.columns))), []).append(place)
+        check_midpoint(statistic, request.policies[place])
+        groups.setdefault(request.policies[place], []).append(place)
     releases = list(_divided(groups, request.statistics))
     alone = all(place in joint or _is_public(one, request, facts) for place, one in enumerate(request.statistics))
     laws = _laws_of_joint(request, len(releases) if alone else 0)
@@ -87,24 +81,18 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
 
 
 def _divided(
-    groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]
+    groups: Mapping[Missing, list[int]], statistics: Sequence[Statistic]
 ) -> Iterator[tuple[Missing, list[int]]]:
-    """Yield what is released as a whole: of so many columns at most, and of a degree that integers can hold."""
-    for (missing, _), places in groups.items():
-        parts: dict[tuple[str, ...], list[int]] = {}
-        if degree_of([statistics[place] for place in places]) > _MOST_DEGREE:
-            for place in places:
-                parts.setdefault(tuple(sorted(statistics[place].columns)), []).append(place)
-            yield from ((missing, own) for own in parts.values())
-            continue
-        own, columns = list[int](), set[str]()
+    """Yield what is released as a whole: of so many columns at most, and of products of so few."""
+    for missing, places in groups.items():
+        parts: list[list[int]] = [[]]
         for place in places:
-            wider = columns | set(statistics[place].columns)
-            if own and len(wider) > _MOST_COLUMNS:
-                yield missing, own
-                own, wider = [], set(statistics[place].columns)
-            own, columns = [*own, place], wider
-        yield missing, own
+            wider = [statistics[one] for one in (*parts[-1], place)]
+            fits = len({column for one in wider for column in one.columns}) <= _MOST_COLUMNS
+            if parts[-1] and not (fits and shares_release(wider)):
+                parts.append([])
+            parts[-1].append(place)
+        yield from ((missing, part) for part in parts)
 
 
 def _is_public(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:

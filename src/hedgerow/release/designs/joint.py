@@ -8,7 +8,7 @@ have a value, so that covariances between the means are known too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -27,7 +27,7 @@ from hedgerow.inference.joint.functions import SmoothFunction, Total, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_moments import MOST_IN_BLOCK, JointMoments, joint_moments
 from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
@@ -36,7 +36,7 @@ from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, compl
 from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
+from hedgerow.statistics.statistic import NamedGrid, OnGrid, Powers, Statistic
 
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
 # A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
@@ -66,6 +66,8 @@ class JointDesign:
         Whether a feature is of the records that have its own columns, whatever else they miss.
     shares : tuple of float
         What part of the noise precision each column gets, relative to one another; by default the same.
+    read_by : tuple of tuples of int
+        Which of the values each function reads.
     """
 
     values: tuple[ValueOnGrid | Indicator, ...]
@@ -76,6 +78,7 @@ class JointDesign:
     powers: Powers = ()
     apart: bool = False
     shares: tuple[float, ...] = ()
+    read_by: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.facts.limit is not None:
@@ -291,8 +294,7 @@ class JointStatistic:
     def noise_sd(self, mechanism: JointMoments) -> float:
         """Return the noise on the sum of the first column about its midpoint, of a sum on what is released; an sd."""
         design, function = self.release.design, self.release.design.functions[self.place]
-        column, grid = self.statistic.grids[0]
-        at = next(i for i, value in enumerate(design.values) if value.column == column)
+        at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
         about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
         known = design.facts.n if mechanism.layout.presence == "public" else None
         noise = mechanism.reading([((at, 0),) if design.apart else (), ((at, 1),)], n=known).covariance
@@ -300,7 +302,9 @@ class JointStatistic:
 
     def _remark(self) -> str | None:
         """Return a remark where a missing value counts as the midpoint, or a declared grid was too fine."""
-        grids = {value.column: value.grid for value in self.release.design.values if isinstance(value, ValueOnGrid)}
+        design = self.release.design
+        read = [design.values[place] for place in design.read_by[self.place]]
+        grids = {value.column: value.grid for value in read if isinstance(value, ValueOnGrid)}
         coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
         steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
         rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
@@ -329,7 +333,7 @@ def joint_release(
     for coarser in _COARSER:
         design = joint_design(statistics, by, facts, missing, coarser=coarser)
         if len(set(shares)) > 1:
-            design = replace(design, shares=_shares_of_columns(design, statistics, shares))
+            design = replace(design, shares=_shares_of_columns(design, shares))
         try:
             return JointRelease(design, design.choice(budget, laws=laws))
         except UncertifiedError:
@@ -338,15 +342,13 @@ def joint_release(
     raise AssertionError("unreachable")
 
 
-def _shares_of_columns(
-    design: JointDesign, statistics: Sequence[Statistic], shares: Sequence[float]
-) -> tuple[float, ...]:
+def _shares_of_columns(design: JointDesign, shares: Sequence[float]) -> tuple[float, ...]:
     """Return the share of each column: what the statistics that read it give it, each alike to all of its columns."""
-    found = dict.fromkeys((value.column for value in design.values), 0.0)
-    for statistic, share in zip(statistics, shares, strict=True):
-        for column in statistic.columns:
-            found[column] += share / len(statistic.columns)
-    return tuple(found[value.column] for value in design.values)
+    found = [0.0] * len(design.values)
+    for places, share in zip(design.read_by, shares, strict=True):
+        for place in places:
+            found[place] += share / len(places)
+    return tuple(found)
 
 
 def degree_of(statistics: Sequence[Statistic]) -> int:
@@ -356,12 +358,54 @@ def degree_of(statistics: Sequence[Statistic]) -> int:
     >>> degree_of([variance("age", bounds=(0, 100))])
     4
     """
-    highest: dict[_Key, int] = {}
+    highest: dict[tuple[str, Fraction, Fraction], int] = {}
     for statistic in statistics:
-        for i, named in enumerate(statistic.grids):
-            highest[_key(*named)] = max(highest.get(_key(*named), 1), *(power[i] for power in statistic.powers))
-    plain = all(sum(power) == 1 for statistic in statistics for power in statistic.powers)
-    return 0 if plain else 2 * sum(highest.values())
+        for i, (column, grid) in enumerate(statistic.grids):
+            key = column, grid.lower, grid.upper
+            highest[key] = max(highest.get(key, 1), *(power[i] for power in statistic.powers))
+    return 0 if all(map(_is_plain, statistics)) else 2 * sum(highest.values())
+
+
+def shares_release(statistics: Sequence[Statistic]) -> bool:
+    """Whether one release can tell statistics and their covariances: means, or products of few columns at a time.
+
+    >>> from hedgerow.statistics.correlation import correlation
+    >>> two = [correlation(*pair, bounds=dict.fromkeys(pair, (0, 1))) for pair in (("a", "b"), ("b", "c"), ("c", "d"))]
+    >>> shares_release(two[:2]), shares_release(two)
+    (True, False)
+    """
+    columns = {frozenset(one.columns) for one in statistics}
+    together = max(len(first | second) for first in columns for second in columns)
+    return len(columns) == 1 or together <= MOST_IN_BLOCK or all(map(_is_plain, statistics))
+
+
+def _is_plain(statistic: Statistic) -> bool:
+    return all(sum(power) == 1 for power in statistic.powers)
+
+
+def _grids(statistics: Sequence[Statistic], coarser: int) -> list[tuple[NamedGrid, ...]]:
+    """Return the columns of each statistic on the grids of the release.
+
+    Statistics of the same columns share grids. Those of products of powers also share them where they share a column;
+    beside them a mean of other columns keeps its fine grid.
+    """
+    alike: dict[frozenset[str], list[Statistic]] = {}
+    for one in statistics:
+        alike.setdefault(frozenset(one.columns), []).append(one)
+    degrees = {columns: degree_of(those) for columns, those in alike.items()}
+    found = []
+    for one in statistics:
+        own = frozenset(one.columns)
+        grids = []
+        for column, grid in one.grids:
+            degree = max(
+                other for columns, other in degrees.items() if columns == own or (degrees[own] and column in columns)
+            )
+            bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
+            kept = grid.declared and ((not degree and not coarser) or grid.steps <= 2**bits)
+            grids.append((column, grid if kept else Grid(grid.lower, grid.upper, 2**bits, declared=False)))
+        found.append(tuple(grids))
+    return found
 
 
 def joint_design(
@@ -378,19 +422,18 @@ def joint_design(
     """
     if missing is Missing.MIDPOINT:
         statistics = [one.with_midpoint() for one in statistics]
-    degree = degree_of(statistics)
-    bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
-    keys = dict.fromkeys(_key(*named) for statistic in statistics for named in statistic.grids)
-    places = {key: place for place, key in enumerate(keys)}
-    values = tuple(ValueOnGrid(key[0], _joint_grid(key, bits, kept=not degree and not coarser)) for key in keys)
+    grids = _grids(statistics, coarser)
+    places = {named: place for place, named in enumerate(dict.fromkeys(named for own in grids for named in own))}
+    values = tuple(ValueOnGrid(column, grid) for column, grid in places)
+    read_by = tuple(tuple(places[named] for named in own) for own in grids)
     # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
     apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
     read = [
         {power: power for power in one.powers} | ({(): (0,) * len(one.grids)} if apart else {}) for one in statistics
     ]
     whole = [
-        {name: _whole(power, one, places, ABSENT if apart else 0) for name, power in named.items()}
-        for one, named in zip(statistics, read, strict=True)
+        {name: _whole(power, own, len(places), ABSENT if apart else 0) for name, power in named.items()}
+        for own, named in zip(read_by, read, strict=True)
     ]
     # Columns first, in order: the place of a column alone is that of its value.
     listed = dict.fromkeys(power for named in whole for power in named.values())
@@ -400,29 +443,15 @@ def joint_design(
         one.of_moments({name: at[power] for name, power in named.items()})
         for one, named in zip(statistics, whole, strict=True)
     ]
-    design = JointDesign(values, (), by, facts, missing, powers if degree or apart else (), apart)
+    plain = all(map(_is_plain, statistics))
+    design = JointDesign(values, (), by, facts, missing, () if plain and not apart else powers, apart, (), read_by)
     limited = (one.of_records(*design.records) if isinstance(one, Total) else one for one in functions)
     return replace(design, functions=tuple(limited))
 
 
-_Key = tuple[str, Fraction, Fraction, int]
-
-
-def _key(column: str, grid: Grid) -> _Key:
-    return column, grid.lower, grid.upper, grid.steps if grid.declared else 0
-
-
-def _joint_grid(key: _Key, bits: int, *, kept: bool) -> Grid:
-    """Return the grid of a column: the declared one where it is not too fine, else one of 2^bits steps."""
-    _, lower, upper, declared = key
-    steps = declared if declared and (kept or declared <= 2**bits) else 2**bits
-    return Grid(lower, upper, steps, steps == declared)
-
-
-def _whole(power: tuple[int, ...], statistic: Statistic, places: Mapping[_Key, int], absent: int) -> tuple[int, ...]:
-    """Return the powers of a statistic's columns among all columns of the release."""
-    found = [absent] * len(places)
-    for (column, grid), degree in zip(statistic.grids, power, strict=True):
-        at = places[_key(column, grid)]
+def _whole(power: tuple[int, ...], own: Sequence[int], columns: int, absent: int) -> tuple[int, ...]:
+    """Return the powers of a statistic's own columns among all columns of the release."""
+    found = [absent] * columns
+    for at, degree in zip(own, power, strict=True):
         found[at] = max(found[at], 0) + degree
     return tuple(found)

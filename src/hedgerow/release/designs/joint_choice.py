@@ -21,7 +21,7 @@ are searched for; the runner-up is the best candidate of another law or basis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
@@ -51,6 +51,8 @@ _LEAST_WEIGHT, _SEARCHES = 1e-3, 60
 _NOISE_ITSELF = 0.02
 # The share of records that have a value, as guessed; the share of the price of what tells covariances alone.
 _PRESENT, _ACROSS = 0.8, 0.045
+# The weights of a count and of a square beside a sum of weight 1, where they are not searched.
+_COUNT, _SQUARE = 0.75, 0.5
 _Part = tuple[Of, Of]
 ABSENT = -1
 """The power of a column that a feature does not need."""
@@ -121,9 +123,15 @@ class Asked:
             return [(0, b) for b in range(size)]
         if self.covariances:
             return list(combinations_with_replacement(range(size), 2))
-        totals = self.n * np.array([_expected(self.moment(0, b), self.layout, 0.2, 0.45, 0.05) for b in range(size)])
-        used = [sorted({0, *np.flatnonzero(function(totals)).tolist()}) for function in self.functions]
-        return sorted({pair for places in used for pair in combinations_with_replacement(places, 2)})
+        return sorted({pair for places in self.used() for pair in combinations_with_replacement(places, 2)})
+
+    def used(self) -> list[list[int]]:
+        """Return which of (1, f_1, …) each function takes the totals of, 1 always."""
+        size = 1 + len(self.features)
+        each = [_expected(self.moment(0, b), self.layout, 0.2, 0.45, 0.05) for b in range(size)]
+        # Of independent columns a correlation is 0, and so are most of its slopes: look beside that.
+        totals = self.n * np.array(each) * (1.0 + 0.02 * np.sin(np.arange(size)))
+        return [sorted({0, *np.flatnonzero(function(totals)).tolist()}) for function in self.functions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +274,9 @@ def _precision(law: Law, budget: Budget) -> float:
 
 
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
+    by_sets = [] if asked.plain else _candidates_by_sets(asked, law)
     if asked.powers and asked.layout.missing:
-        return _candidates_apart(asked, law)
+        return _candidates_apart(asked, law) if asked.plain else by_sets
     layout, d = asked.layout, len(asked.layout.features)
     noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
     needed = replace(asked, covariances=False)
@@ -303,7 +312,7 @@ def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
     # A block of several columns has one noise for all of them.
     if 2 <= d <= 3 and (pairs or others) and not (asked.shares and found):
         found.append(_Candidate(f"{noise}, one partition block", law, tensor, ()))
-    return found
+    return found + by_sets
 
 
 def _candidates_apart(asked: Asked, law: Law) -> list[_Candidate]:
@@ -345,6 +354,74 @@ def _candidates_apart(asked: Asked, law: Law) -> list[_Candidate]:
     if all(len(one) <= (1 if asked.shares else 3) for one in widest):
         found.append(_Candidate(f"{noise}, partition blocks", law, blocks, ()))
     return found
+
+
+def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
+    """Return candidates for products of powers, of which functions read several sets of columns.
+
+    Each set has a block of its own, which tells all that its functions need, or only each set that lies in no other. A
+    column of which no more than the mean is read may have centred moments instead. Blocks of small weight, `_ACROSS` of
+    the price, tell what covariances between functions of different sets need besides. Nothing is searched: there are
+    many numbers, and the weights matter little.
+    """
+    layout, d = asked.layout, len(asked.layout.features)
+    noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    sets: dict[Of, set[int]] = {}
+    for used in asked.used():
+        columns = {i for place in used[1:] for i in _columns_of(asked.features[place - 1], layout)}
+        sets.setdefault(tuple(sorted(columns)), set()).update(used)
+    own = {one: {asked.moment(a, b) for a, b in asked.pairs() if {a, b} <= used} for one, used in sets.items()}
+    alone = [one for one in sets if len(one) == 1 and all(power <= 2 for moment in own[one] for _, power in moment)]
+    widest = [one for one in sets if not any(set(one) < set(other) for other in sets)]
+    moments = {asked.moment(a, b) for a, b in asked.pairs()}
+
+    def blocks(kept: Iterable[Of]) -> dict[_Part, float]:
+        return {(one, _degrees(one, own[one])): 1.0 for one in kept}
+
+    def across(parts: Mapping[_Part, float], told: Collection[Monomial], beside: int) -> dict[_Part, float]:
+        left = {one for one in moments - set(told) if not any(_tells(part, one) for part in parts)}
+        needed = {tuple(i for i, _ in one) for one in left}
+        most = sorted(one for one in needed if not any(set(one) < set(other) for other in needed))
+        others = [(one, _degrees(one, [m for m in left if {i for i, _ in m} <= set(one)])) for one in most]
+        weight = (_ACROSS * (len(parts) + beside) / max(1, len(others))) ** (1.0 / law.power)
+        return dict.fromkeys(others, weight)
+
+    def plain(name: str, parts: Mapping[_Part, float]) -> _Candidate:
+        whole = dict(parts) | across(parts, (), 0)
+        return _Candidate(f"{noise}, {name}", law, lambda _: JointWeights(d, {}, {}, whole), ())
+
+    found = [plain("a block of each set of columns", blocks(sets))]
+    if len(widest) < len(sets):
+        found.append(plain("partition blocks", blocks(widest)))
+    if alone:
+        parts = blocks(one for one in sets if one not in alone)
+        lower: set[Monomial] = {(), *(((*one, power),) for one in alone for power in (0, 1, 2))}
+        rest = parts | across(parts, lower, len(alone))
+        counts: dict[Of, float] = {one: _COUNT for one in alone if layout.features[one[0]].missing}
+        squared = [one + one for one in alone if layout.features[one[0]].steps > 1 and not asked.census]
+        sums: dict[Of, float] = dict.fromkeys(alone, 1.0)
+        centred = JointWeights(d, counts, sums | dict.fromkeys(squared, _SQUARE), rest)
+        found.append(_Candidate(f"{noise}, centred moments and blocks", law, lambda _: centred, ()))
+    return found
+
+
+def _degrees(columns: Of, told: Iterable[Monomial]) -> Of:
+    """Return the degree of a block in each column that tells these moments of them."""
+    highest = dict.fromkeys(columns, 1)
+    for moment in told:
+        highest |= {i: max(highest[i], power) for i, power in moment}
+    return tuple(highest.values())
+
+
+def _tells(part: _Part, moment: Monomial) -> bool:
+    """Whether a block, by its columns and their degrees, determines a moment."""
+    degrees = dict(zip(*part, strict=True))
+    return all(power <= degrees.get(i, -1) for i, power in moment)
+
+
+def _columns_of(power: tuple[int, ...], layout: JointLayout) -> Of:
+    """Return the columns that a feature needs: also those of which it needs the presence alone."""
+    return tuple(i for i, one in enumerate(power) if one > (ABSENT if layout.features[i].missing else 0))
 
 
 def _coordinate_of(moment: Monomial) -> _Part:
