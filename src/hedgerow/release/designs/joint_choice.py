@@ -12,6 +12,8 @@ candidate              what is released
 centred moments        Σ f, Σ f², the products needed, and a count where it is private; of columns alone
 partition blocks       a block of each column, and the products needed beside them
 one partition block    the tensor product of all columns, up to three
+blocks by columns      of products of powers: a block of each set of columns that a function reads, beside centred
+                       moments of columns of which only means are read, and what tells covariances between the sets
 =====================  =============================================================================================
 
 Each with Laplace noise, and with Gaussian noise where δ > 0, at the price that is exact for it. The weights of a kind
