@@ -6,6 +6,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 ``COL``                a group whose categories the facts declare
 ``COL=v1,v2``          values apart by commas; ``"North, East"`` in double quotes keeps its comma
 ``COL=0..25..45``      bands between cut points, the last one closed
+``COL=men,women``      labels of the categories or bands of a group, in their order
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
 ``1,2``                shares, one per statistic
 ``COL:sd=18,mean=45``  a guess: mean, sd, share, missing, and correlation.COL with another column
@@ -24,8 +25,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import bands
-from hedgerow.statistics.entry import Number, parse_number, parse_value
+from hedgerow.facts.columns import bands, with_names
+from hedgerow.statistics.entry import Number, parse_number, parse_value, unwritten, written_column
 
 
 def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | None:
@@ -52,6 +53,7 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
         column, equals, listed = text.partition("=")
         if not column or (equals and not listed.strip()):
             raise _no_categories(column or text)
+        column = written_column(column)
         if column in groups:
             raise ParameterError(
                 "HG111",
@@ -76,6 +78,38 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
             )
         groups[column] = [parse_value(value) for value in values]
     return groups or None
+
+
+def with_labels(groups: dict[str, Any] | None, texts: Sequence[str]) -> dict[str, Any] | None:
+    """Return groups with the labels of each ``COL=men,women``, one a category or band, in their order.
+
+    Raises
+    ------
+    ParameterError
+        HG116: written otherwise. HG111: a column whose categories or bands the call does not list, or is labelled
+        twice; another number of labels than of categories, or two that are the same.
+
+    Examples
+    --------
+    >>> with_labels(parse_by(["sex=0,1"]), ["sex=men,women"])
+    {'sex': {0: 'men', 1: 'women'}}
+    """
+    labelled: dict[str, Any] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        column, names = written_column(name), next(csv.reader([listed], skipinitialspace=True), [])
+        if not column or not equals or not names:
+            raise unwritten("--labels", "COL=label,label", text, "--by sex=0,1 --labels sex=men,women")
+        values = None if groups is None else groups.get(column)
+        if values is None or column in labelled:
+            raise ParameterError(
+                "HG111",
+                rule="`--labels` labels a column once, beside the categories or bands that `--by` lists.",
+                finding=f"{text!r} labels it again." if values is not None else f"`--by` lists none of {column!r}.",
+                remedy="For example --by sex=0,1 --labels sex=men,women. In a facts file, labels stand beside them.",
+            )
+        labelled[column] = with_names(column, values, names)
+    return None if groups is None else groups | labelled
 
 
 def parse_cell_bounds(texts: Sequence[str]) -> dict[Any, Any] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.grammar import parse_by, parse_share
+from hedgerow.cli.grammar import parse_by, parse_share, with_labels
 from hedgerow.cli.terminal import tell
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.formats import listed
@@ -38,6 +38,10 @@ By = Annotated[
         metavar="COL[=v1,v2]",
         help="Group by a column; list its categories, or the cut points of bands (0..25..45), or use the facts.",
     ),
+]
+Labels = Annotated[
+    _Texts,
+    typer.Option(metavar="COL=l1,l2", help="Show these in place of the categories or bands of --by, in their order."),
 ]
 Other = Annotated[bool | None, typer.Option("--other", help="Add a cell for all other categories.")]
 Where = Annotated[
@@ -120,6 +124,7 @@ class Asked:
 
 _OPTIONS: dict[str, Any] = {
     "by": By,
+    "labels": Labels,
     "other": Other,
     "where": Where,
     "epsilon": Epsilon,
@@ -186,7 +191,8 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
     if values["method"] is not None:
         old_name("--method", "--estimator and --noise")
-    values |= {"by": parse_by(values["by"] or (), banded=True), "share": parse_share(values["share"])}
+    groups = with_labels(parse_by(values["by"] or (), banded=True), values.pop("labels") or ())
+    values |= {"by": groups, "share": parse_share(values["share"])}
     return with_estimator({name: value for name, value in values.items() if value is not None})
 
 

@@ -401,10 +401,22 @@ def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tu
             rule="A label is a text that is not empty, and each category has one of its own.",
             finding=f"Those of {shown(name)} are not.",
             remedy='For example by={"sex": {0: "men", 1: "women"}}.',
-            shell='For example labels = ["men", "women"] beside the categories in the facts.',
+            shell="For example --by sex=0,1 --labels sex=men,women.",
         )
     check_texts(texts, "A label")
     return tuple(texts)
+
+
+def with_names(column: str, values: Sequence[Scalar] | Bands, names: Sequence[object]) -> Bands | dict[Scalar, str]:
+    """Return bands, or the categories of a column, with a label each (HG111).
+
+    >>> with_names("sex", [0, 1], ["men", "women"])
+    {0: 'men', 1: 'women'}
+    """
+    if isinstance(values, Bands):
+        return replace(values, labels=_labels(column, values.values, names))
+    Category.declared(column, values)
+    return dict(zip(values, _labels(column, values, names), strict=True))
 
 
 def _in_order(values: Iterable[Any]) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ def found(
         if one.asked_as[0] == name and (not about or _text(about) in (_text(one.asked_as[1]), one.column))
     ]
     fitting = [one for one in named if _texts(one.cell) == where]
-    fitting = fitting or [one for one in named if _texts({**one.cell, **one.labels}) == where]
+    fitting = fitting or [one for one in named if _is_called(one, where)]
     if len(fitting) == 1:
         return fitting[0]
     wanted = term_text(name, about, cell)
@@ -50,6 +50,14 @@ def found(
         rule="An estimate of a release is named by its statistic, its columns and its whole cell.",
         finding=f"{kind} {wanted}.",
         remedy=f"There {_listed(fitting or named or estimates)}.",
+    )
+
+
+def _is_called(one: Estimate, where: Mapping[str, str]) -> bool:
+    """Whether each column of its cell has this category, or a category of this label."""
+    values, labels = _texts(one.cell), _texts(one.labels)
+    return values.keys() == where.keys() and all(
+        text in (values[column], labels.get(column)) for column, text in where.items()
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hg
-from hedgerow.cli.grammar import parse_by
+from hedgerow.cli.grammar import parse_by, with_labels
 from hedgerow.cli.main import app
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.columns import Bands, Category
@@ -116,6 +116,64 @@ def test_labels_in_every_output_of_a_table(tmp_path: Path) -> None:
     found = {(line["by_sex"], line["label_sex"]) for line in lines}
     assert found == {("0", "men"), ("1", "women"), ("other", "other"), ("", "")}
     assert "women" in {text.get_text() for text in table.plot().get_yticklabels()}
+
+
+def test_an_estimate_is_named_by_values_or_labels() -> None:
+    made = SURVEY.release(
+        hg.mean("income", bounds=(0, 1000)),
+        by={"age": hg.bands(*CUTS, labels=["young", "middle", "old"]), "sex": LABELS},
+        epsilon=5.0,
+    )
+    assert made.estimate("mean", age="young", sex=1) == made.estimate("mean", age=NAMES[0], sex="women") == made[1]
+    assert made.ask("mean(income | sex=1, age=old) - mean(income | sex=women, age=old)").estimate == 0.0
+    swapped = SURVEY.release(hg.count(), by={"sex": {0: "1", 1: "0"}}, epsilon=5.0)
+    assert swapped.estimate("count", sex=1) == swapped[1]  # a value comes before a label
+
+
+COMMANDS = {
+    "release": ("release", "--mean", "income:0:1000"),
+    "plan": ("plan", "--mean", "income:0:1000"),
+    "table": ("table", "--total", "income:0:1000", "--margins"),
+}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_the_command_line_labels_categories_and_bands(verb: str, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    pa.csv.write_csv(PEOPLE, path)
+    by = ["--by", "sex=0,1", "--by", "(income / household)=0..300..1000"]
+    labels = ["--labels", 'sex=men,"women, all"', "--labels", "(income / household)=poor,rich"]
+    told = [*by, *labels, "--relation", "add-remove", "--epsilon", "5"]
+    name, *asked = COMMANDS[verb]
+    found = CliRunner().invoke(app, [name, str(path), *asked, *told])
+    assert found.exit_code == 0, found.output
+    assert verb == "plan" or ("women, all" in found.stdout and "rich" in found.stdout)
+    if verb != "plan":
+        record = json.loads(CliRunner().invoke(app, [name, str(path), *asked, *told, "--json"]).stdout)
+        assert {"sex": "women, all", "income / household": "rich"} in [one.get("labels") for one in record["estimates"]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [
+        (["sex"], "HG116"),
+        (["=men,women"], "HG116"),
+        (["sex="], "HG116"),
+        (["sex=men"], "HG111"),
+        (["sex=men,men"], "HG111"),
+        (["sex=men,"], "HG111"),
+        (["sex=men,women,all"], "HG111"),
+        (["age=young,old"], "HG111"),
+        (["region=n,s"], "HG111"),
+        (["sex=men,women", "sex=m,w"], "HG111"),
+        (["twice=a,b"], "HG111"),
+    ],
+)
+def test_labels_that_fit_no_group_of_the_call_are_refused(labels: list[str], code: str) -> None:
+    with pytest.raises(ParameterError, match=code):
+        with_labels(parse_by(["sex=0,1", "region", "twice=0,0"], banded=True), labels)
+    with pytest.raises(ParameterError, match=code):
+        with_labels(None, labels)
 
 
 def test_labels_do_not_change_a_request_and_bands_do() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_unit
+from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_unit, with_labels
 from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json, tell
 from hedgerow.errors import ParameterError
@@ -40,6 +40,7 @@ def table(
         ),
     ] = None,
     by: options.By = None,
+    labels: options.Labels = None,
     other: options.Other = None,
     where: options.Where = None,
     epsilon: options.Epsilon = None,
@@ -93,7 +94,7 @@ def table(
     level = parse_level(level)
     _check_asked(total, count)
     given = {
-        "by": parse_by(by or (), banded=True),
+        "by": with_labels(parse_by(by or (), banded=True), labels or ()),
         "other": other,
         "where": where,
         "epsilon": epsilon,
