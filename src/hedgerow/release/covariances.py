@@ -63,7 +63,8 @@ def covariances(estimates: Sequence[Estimate]) -> Covariances:
     """Return the covariance matrix of estimates, sampling and noise apart; NaN where it is not known.
 
     Estimates that were read from the same joint moments have known covariances, those of one public number are 0, and
-    between others only the diagonal is known: squared errors, where an estimate has them.
+    between others only the diagonal is known: squared errors, where an estimate has them. So it is between the cells of
+    units of several rows, each of which may have rows in several cells.
 
     Examples
     --------
@@ -77,13 +78,13 @@ def covariances(estimates: Sequence[Estimate]) -> Covariances:
     """
     size = len(estimates)
     sampling, noise = np.full((2, size, size), math.nan)
-    groups: dict[int, list[int]] = {}
+    groups: dict[tuple[int, ...], list[int]] = {}
     for place, one in enumerate(estimates):
         if one.method == PUBLIC:
             for part in (sampling, noise):
                 part[place, :] = part[:, place] = 0.0
         elif isinstance(one.joint, JointValue) and len(one.joint.releases) == 1:
-            groups.setdefault(id(one.joint.releases[0]), []).append(place)
+            groups.setdefault(one.joint.drawn_with, []).append(place)
     for places in groups.values():
         values = [one.joint for one in (estimates[place] for place in places) if isinstance(one.joint, JointValue)]
         for whole, part in zip((sampling, noise), covariance_of(values), strict=True):

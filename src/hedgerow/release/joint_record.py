@@ -113,6 +113,7 @@ def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Facts) 
         about.n,
         None if _plain(powers) else powers,
         about.census,
+        mechanism.layout.rows,
     )
 
 

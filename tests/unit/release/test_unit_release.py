@@ -6,9 +6,10 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import open_source
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 
 PERSON = [p for p in range(600) for _ in range(1 + p % 5)]
@@ -51,6 +52,9 @@ def test_a_number_of_units_that_changes_is_noticed() -> None:
             self.asked += 1
             return open_source(TABLE.slice(0, len(PERSON) - 5 * (self.asked == 1))).histogram(query)
 
+        def sums(self, query: SumsQuery) -> GridSums:
+            return self.inner.sums(query)
+
         def count_rows(self) -> int:
             return self.inner.count_rows()
 
@@ -63,9 +67,11 @@ def test_a_number_of_units_that_changes_is_noticed() -> None:
 
 def test_what_is_not_certified_for_units_is_refused_before_reading() -> None:
     survey = hg.open(TABLE, relation="add-remove", unit=UNIT)
-    for options, code in (({"delta": 0}, "HG117"), ({"estimator": "moments"}, "HG108")):
-        with pytest.raises(hg.HedgerowError, match=code):
-            survey.mean("age", bounds=(0, 100), epsilon=1.0, **options)
+    for options in ({"delta": 0}, {"noise": "laplace"}):
+        with pytest.raises(hg.HedgerowError, match=r"HG117|HG108"):
+            survey.mean("age", bounds=(0, 100), epsilon=1.0, estimator="bootstrap", **options)
+    with pytest.raises(hg.HedgerowError, match="HG402"):
+        survey.release([hg.variance("age", bounds=(0, 100))], epsilon=1.0)
     with pytest.raises(hg.HedgerowError, match="HG402"):
         hg.open(TABLE, relation="add-remove", unit={"column": "person", "max_rows": 13})
 

@@ -198,6 +198,13 @@ class JointValue(Operators):
         return self
 
     @property
+    def drawn_with(self) -> tuple[int, ...]:
+        """What values must have in common for their covariance to be known: the release, of units also the cell."""
+        (release,) = self.releases
+        cells = {term.place[1] for term in terms_of(self.node)} if release.limit is not None else ()
+        return (id(release), *cells)
+
+    @property
     def is_exact(self) -> bool:
         """Whether it is the function that was released, and not a tangent that a record keeps of it."""
         return not any(isinstance(term.function, Linearised) for term in terms_of(self.node))
@@ -264,6 +271,7 @@ class JointValue(Operators):
         else:
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
         left, right = (node, self.node) if swapped else (self.node, node)
+        _check_cells(releases, terms_of(left) + terms_of(right))
         return JointValue(releases, Operation(symbol, left, right), self.others and getattr(other, "others", True))
 
     @cached_property
@@ -305,6 +313,7 @@ def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
         releases, node = _merged(whole, value)
         nodes.append(node)
         whole = JointValue(releases, Operation("+", whole.node, node), whole.others and value.others)
+        _check_cells(releases, terms_of(whole.node))
     places = sorted({term.place for node in nodes for term in terms_of(node)})
     cells = _beside(whole.releases, places)
     where = dict(zip(places, cells.places, strict=True))
@@ -323,6 +332,18 @@ def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
 def _beside(releases: Sequence[JointTotals], places: Sequence[Place]) -> SideBySide:
     blocks = tuple(releases[release].rows(slice(cell, cell + 1)) for release, cell in places)
     return SideBySide(blocks, tuple(release for release, _ in places))
+
+
+def _check_cells(releases: Sequence[JointTotals], terms: Sequence[Term]) -> None:
+    """Check that the terms are not of several cells of units that may have rows in each of them (HG130)."""
+    for number, release in enumerate(releases):
+        if release.limit is not None and len({term.place[1] for term in terms if term.place[0] == number}) > 1:
+            raise ParameterError(
+                "HG130",
+                rule="Estimates are combined where their joint sampling law is known.",
+                finding="These are of several cells, and a unit may have rows in more than one.",
+                remedy="Combine numbers of one cell, or bring the data to one row per unit first.",
+            )
 
 
 def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, ...], Node]:

@@ -168,9 +168,10 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
         return _root_of(function, estimate(function.variance, cells))
     tangent, defined = _tangent(function, cells)
     known = defined & _counted(cells)
-    if isinstance(function, Mean) and len(cells.blocks) == 1:
+    of_rows = len(cells.blocks) == 1 and cells.blocks[0].limit is None
+    if isinstance(function, Mean) and of_rows:
         return _as_mean(function, cells, tangent)
-    if isinstance(function, Total) and function.x.place and len(cells.blocks) == 1:
+    if isinstance(function, Total) and function.x.place and of_rows:
         return _as_sum(function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
@@ -350,7 +351,9 @@ def _tangent(function: SmoothFunction, cells: SideBySide) -> tuple[Tangent, NDAr
     most = np.zeros(len(raw))
     for block, place in zip(cells.blocks, cells.places, strict=True):
         low, high = influence_range(slopes[:, place.start + 1 : place.stop], block)
-        most += block.positive_count * -low * high
+        # A unit has a row at least, so their number is at most that of all rows.
+        records = block.positive_count if block.limit is None else np.maximum(block.sums[:, -1], 1.0)
+        most += records * -low * high
     if not function.homogeneous:
         most = np.full(len(raw), np.inf)
     sampling = np.minimum(np.maximum(raw, 0.0), most)

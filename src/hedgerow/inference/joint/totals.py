@@ -50,6 +50,10 @@ class JointTotals:
         Feature j of a record is Π u_c ** powers[j][c], with columns u_c scaled to [−1, 1]; None: a column each.
     census : bool
         Whether the target is the file itself: there is no sampling error.
+    limit : int or None
+        The limit of rows where units have several: then a feature is the total of a unit's rows, in [−limit, limit],
+        the last one is their number, and n counts units. How many have rows in a cell is not known; where n is private
+        ``count`` is a guess of it (`units_behind`) and units are taken to be Poisson.
     """
 
     count: Floats
@@ -60,6 +64,7 @@ class JointTotals:
     n: int | None = None
     powers: tuple[tuple[int, ...], ...] | None = None
     census: bool = False
+    limit: int | None = None
 
     @classmethod
     def of_moments(
@@ -143,6 +148,18 @@ class JointTotals:
         matrix[:, 1:, 1:] = self.products
         return matrix
 
+    @property
+    def centred(self) -> bool:
+        """Whether a total varies about its mean alone: not so where their number is random."""
+        return self.limit is None or self.n is not None
+
+    @property
+    def records_behind(self) -> Floats:
+        """N, or of units what stands for the number of those with rows in a cell; at least 1."""
+        if self.limit is None:
+            return self.positive_count
+        return units_behind(self.sums[:, -1], self.products[:, -1, -1], self.limit, self.n)
+
     def noise_covariance(self) -> Floats:
         """Return the noise covariance of T = (N, S): float array (1 + d, 1 + d)."""
         mixing = self.mixing[: 1 + self.features]
@@ -152,10 +169,12 @@ class JointTotals:
         """Return an unbiased estimate of the covariance of one record's features: float array (cells, d, d).
 
         Σ̂ = (Q/N − m̂m̂' + V)·N/(N − 1), V the noise covariance of m̂ = S/N. It need not be positive definite:
-        making it so would bias it upwards. Of a census it is 0.
+        making it so would bias it upwards. Of a census it is 0. Of a Poisson number of units NΣ̂ is Q.
         """
         if self.census:
             return np.zeros_like(self.products)
+        if not self.centred:
+            return self.products / self.positive_count[:, None, None]
         n, means = self.positive_count[:, None, None], self.means
         slopes = np.concatenate(
             [-means[:, :, None], np.broadcast_to(np.eye(self.features), self.products.shape)], axis=2
@@ -173,7 +192,7 @@ class JointTotals:
             return np.zeros((len(slope), self.mixing.shape[1])), np.zeros(len(slope))
         n, means = self.positive_count, self.means
         rows, columns = np.triu_indices(self.features)
-        level = np.einsum("cj,cj->c", slope, means)
+        level = np.einsum("cj,cj->c", slope, means) if self.centred else np.zeros_like(n)
         in_products = slope[:, rows] * slope[:, columns] * np.where(rows == columns, 1.0, 2.0)
         second = np.einsum("cj,cjk,ck->c", slope, self.products, slope) / n
         derivative = np.concatenate(
@@ -183,6 +202,18 @@ class JointTotals:
         of_totals = np.concatenate([-level[:, None], slope], axis=1)
         of_level = np.einsum("ci,ij->cj", of_totals, self.mixing[: 1 + self.features]) / n[:, None]
         return np.asarray(first), np.asarray(2.0 * np.sum(of_level**2, axis=1) ** 2)
+
+
+def units_behind(rows: Floats, squares: Floats, limit: int, n: int | None) -> Floats:
+    """Return (Σr)²/Σr², kept between Σr/L and Σr, at least 1 and at most n: r the rows of each unit, at most L.
+
+    It is the number of units where all have equally many rows, and less than it elsewhere.
+
+    >>> units_behind(np.array([200.0, 200.0]), np.array([400.0, 900.0]), 3, None).round(1).tolist()
+    [100.0, 66.7]
+    """
+    found = np.clip(rows**2 / np.maximum(squares, 1.0), rows / limit, np.maximum(rows, rows / limit))
+    return np.clip(found, 1.0, np.inf if n is None else max(n, 1))
 
 
 def moments_of(powers: tuple[tuple[int, ...], ...]) -> list[tuple[tuple[int, int], ...]]:
@@ -285,7 +316,7 @@ class SideBySide:
             part = np.einsum("ri,rij,rj->r", slopes[:, sums], self.sampling[:, sums, sums], slopes[:, sums])
             part = np.maximum(part, 0.0)
             whole += part
-            parts += part**2 / np.maximum(block.positive_count - 1.0, 1.0)
+            parts += part**2 / np.maximum(block.records_behind - 1.0, 1.0)
         return np.where(parts > 0.0, whole**2 / np.where(parts > 0.0, parts, 1.0), np.inf)
 
     def noise_draws(self, slopes: Floats) -> Floats | None:
@@ -309,7 +340,7 @@ class SideBySide:
         spreads = self._spreads(slopes) if len(self.blocks) > 1 else [(np.zeros(len(slopes)),) * 2]
         for block, place, (square, _) in zip(self.blocks, self.places, spreads, strict=True):
             sums = slice(place.start + 1, place.stop)
-            slope, n = slopes[:, sums], block.positive_count
+            slope, n = slopes[:, sums], block.records_behind
             part = np.maximum(np.einsum("ri,rij,rj->r", slope, self.sampling[:, sums, sums], slope), 0.0)
             low, high = influence_range(slope, block)
             skew, doubt = skewness_range(np.zeros(len(slope)), part / n, low, high)
@@ -330,8 +361,12 @@ def influence_range(slopes: Floats, block: JointTotals) -> tuple[Floats, Floats]
     """Return the least and the most that a record can add to g'(T − E T).
 
     Exact for features that are columns of their own; for polynomials of at most three columns over a lattice of nine
-    values a column; else a bound.
+    values a column; else a bound. Of units exact: the ends are a unit with as many rows as may be, or with none.
     """
+    if block.limit is not None:
+        size = np.abs(slopes[:, :-1]).sum(axis=1)
+        ends = block.limit * (slopes[:, -1] - size), block.limit * (slopes[:, -1] + size)
+        return np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
     level = np.einsum("rj,rj->r", slopes, np.clip(block.means, -1.0, 1.0))
     powers = np.array(block.powers if block.powers is not None else np.eye(block.features, dtype=int))
     powers = np.maximum(powers, 0)

@@ -33,36 +33,50 @@ _REASONS: dict[str, str] = {
 }
 
 
+_Group = tuple[Missing, tuple[str, ...]]
 _MOST_COLUMNS, _FEW = 12, 4
 
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
-    if not statistic.powers or facts.limit is not None or request.table:
+    if not statistic.powers or request.table:
         return False
-    if statistic.family == "function" and (request.n_resamples is not None or request.interval is not None):
+    if facts.limit is not None and (facts.census or not _adds_up(statistic)):
+        return False
+    if (statistic.family == "function" or facts.limit is not None) and (
+        request.n_resamples is not None or request.interval is not None
+    ):
         return False
     # Without a second moment a vector of moments is a plain release.
     plain = request.estimator == PLAIN and facts.census and statistic.family == "moments"
     return plain or request.estimator in ("auto", "moments")
 
 
+def _adds_up(statistic: Statistic) -> bool:
+    """Whether it is a function of sums of columns: products of a row's values are not added up over a unit's rows."""
+    return all(sum(power) == 1 for power in statistic.powers)
+
+
 def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatistic]:
     """Return the designs of the statistics that are read from joint moments, by their place in the request.
 
     Statistics share a release, each over the records that have its own columns, unless their columns are too many, or
-    the products of powers that tell the covariances of variances and the like are of too many columns.
+    the products of powers that tell the covariances of variances and the like are of too many columns. Those of units
+    of several rows share one where the same rows count.
 
     Raises
     ------
     ParameterError
         HG114: the midpoint for a missing value.
     """
-    groups: dict[Missing, list[int]] = {}
+    groups: dict[_Group, list[int]] = {}
     joint = {place: one for place, one in enumerate(request.statistics) if is_joint(one, request, facts)}
     for place, statistic in joint.items():
-        check_midpoint(statistic, request.policies[place])
-        groups.setdefault(request.policies[place], []).append(place)
+        missing = request.policies[place]
+        check_midpoint(statistic, missing)
+        # A unit's rows count where they have all values of a release.
+        rows = facts.limit is not None and missing is Missing.DROP
+        groups.setdefault((missing, tuple(sorted(statistic.columns)) if rows else ()), []).append(place)
     releases = list(_divided(groups, request.statistics))
     alone = all(place in joint or _is_public(one, request, facts) for place, one in enumerate(request.statistics))
     laws = _laws_of_joint(request, len(releases) if alone else 0)
@@ -81,10 +95,10 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
 
 
 def _divided(
-    groups: Mapping[Missing, list[int]], statistics: Sequence[Statistic]
+    groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]
 ) -> Iterator[tuple[Missing, list[int]]]:
     """Yield what is released as a whole: of so many columns at most, and of products of so few."""
-    for missing, places in groups.items():
+    for (missing, _), places in groups.items():
         parts: list[list[int]] = [[]]
         for place in places:
             wider = [statistics[one] for one in (*parts[-1], place)]

@@ -150,6 +150,19 @@ def only_where(where: str) -> str:
     return f"Only records where {where} count; how many they are is private."
 
 
+def rows_kept(unit: UnitLimit) -> str:
+    """Return what is said of the rows of units of several rows.
+
+    >>> rows_kept(UnitLimit("person", 4))
+    'Over at most 4 rows of each person, drawn at random where there are more; rows without person are left out.'
+    """
+    rows = "row" if unit.max_rows == 1 else "rows"
+    return (
+        f"Over at most {unit.max_rows} {rows} of each {unit.column}, drawn at random where there are more; rows "
+        f"without {unit.column} are left out."
+    )
+
+
 def declared_complete(column: str) -> str:
     """Return what a certificate says of a column whose values are taken as complete.
 

@@ -24,7 +24,7 @@ from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import SmoothFunction, Total, gradient
-from hedgerow.inference.joint.totals import JointTotals, SideBySide
+from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import MOST_IN_BLOCK, JointMoments, joint_moments
@@ -32,7 +32,7 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers
+from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers, rows_kept
 from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -80,18 +80,16 @@ class JointDesign:
     shares: tuple[float, ...] = ()
     read_by: tuple[tuple[int, ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.facts.limit is not None:
-            raise UncertifiedError(
-                "HG402",
-                rule="Joint moments are certified for units of one row.",
-                finding="Units have several.",
-                remedy='Use unit="row", or bring the data to one row per unit first.',
-            )
-
     @property
     def layout(self) -> JointLayout:
-        """The features as the mechanism sees them: a record has all of them, or is in no cell."""
+        """The features as the mechanism sees them: a record has all of them, or is in no cell.
+
+        Of units of several rows they are totals over rows, and the number of these rows.
+        """
+        if self.facts.limit is not None:
+            columns = tuple(JointFeature(value.size - 1) for value in self.values)
+            cells = len(CellLabels(self.by))
+            return JointLayout((*columns, JointFeature(1)), "private", cells, self.facts.limit.max_rows)
         here = self.apart or self.missing is not Missing.DROP
         known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
         features = tuple(JointFeature(value.size - 1, self.apart) for value in self.values)
@@ -99,8 +97,10 @@ class JointDesign:
 
     @property
     def records(self) -> tuple[float, float]:
-        """The least and the most records that a cell can have."""
+        """The least and the most records, or rows, that a cell can have."""
         n = math.inf if self._known_n is None else float(self._known_n)
+        if self.facts.limit is not None:
+            return 0.0, n * self.facts.limit.max_rows
         return (n if self.layout.presence == "public" else 0.0), n
 
     @property
@@ -109,8 +109,10 @@ class JointDesign:
         layout, n = self.layout, self.facts.n
         slopes = tuple(self._slopes(function) for function in self.functions)
         guess = _TYPICAL if n is None else max(1.0, n / layout.cells)
-        known = layout.presence == "public" and n is not None
-        return Asked(layout, slopes, guess, known, self.facts.census, True, self.powers, self.shares)
+        public = layout.presence == "public" or (layout.rows is not None and layout.cells == 1)
+        known = public and self._known_n is not None
+        shares = (*self.shares, max(self.shares)) if self.shares and layout.rows is not None else self.shares
+        return Asked(layout, slopes, guess, known, self.facts.census, True, self.powers, shares)
 
     @property
     def _known_n(self) -> int | None:
@@ -123,7 +125,7 @@ class JointDesign:
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
         needed = frozenset(() if self.apart else range(len(self.values)))
-        return SumsQuery(self.values, mechanism.monomials(), self.by, needed, None, self.missing)
+        return SumsQuery(self.values, mechanism.monomials(), self.by, needed, self.facts.limit, self.missing)
 
     def table(self, sums: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
         """Return the exact sums with noise: what becomes public.
@@ -158,15 +160,21 @@ def joint_totals(table: AdditiveTable, mechanism: JointMoments, asked: Asked, *,
     pairs = list(combinations_with_replacement(range(size), 2))
     read = asked.pairs()
     wanted = [asked.moment(a, b) for a, b in read]
+    limit = mechanism.layout.rows
     known = None if n is None or mechanism.layout.presence == "private" else float(n)
+    if limit is not None:
+        # A unit is in every cell, where it has no row perhaps; so nothing tells their number but what is public.
+        known = float(n or 1)
     reading = mechanism.numbers.reading(wanted, table.noise_sd, n=known)
     moments = np.zeros((len(table.values), size, size))
     rows, columns = np.array(read).T
     moments[:, rows, columns] = moments[:, columns, rows] = reading.values(table.values)
     mixing = np.zeros((len(pairs), reading.mixing.shape[1]))
     mixing[: len(read)] = reading.mixing
-    powers = asked.powers or None
-    return JointTotals(moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:], mixing, table.noise_law, n, powers)
+    count, sums, products = moments[:, 0, 0], moments[:, 0, 1:], moments[:, 1:, 1:]
+    if limit is not None and n is None:
+        count = units_behind(sums[:, -1], products[:, -1, -1], limit, n)
+    return JointTotals(count, sums, products, mixing, table.noise_law, n, asked.powers or None, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +218,8 @@ class JointRelease:
             assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
             scaled.append(f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})")
         columns = [value.column for value in self.design.values]
+        if self.design.facts.limit is not None:
+            return [*scaled, "rows"]
         found = []
         for each in self.design.asked.features:
             parts = [f"present({column})" for column, power in zip(columns, each, strict=True) if power == 0]
@@ -297,7 +307,9 @@ class JointStatistic:
         at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
         about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
         known = design.facts.n if mechanism.layout.presence == "public" else None
-        noise = mechanism.reading([((at, 0),) if design.apart else (), ((at, 1),)], n=known).covariance
+        rows = mechanism.layout.rows is not None
+        base = ((mechanism.layout.last, 1),) if rows else ((at, 0),) if design.apart else ()
+        noise = mechanism.reading([base, ((at, 1),)], n=known).covariance
         return math.sqrt(float(about @ noise @ about))
 
     def _remark(self) -> str | None:
@@ -308,7 +320,9 @@ class JointStatistic:
         coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
         steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
         rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
-        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), rounded])) or None
+        unit = self.release.design.facts.limit
+        kept = "" if unit is None else rows_kept(unit)
+        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), kept, rounded])) or None
 
 
 def joint_release(
@@ -439,8 +453,10 @@ def joint_design(
     listed = dict.fromkeys(power for named in whole for power in named.values())
     powers = tuple(sorted(listed, key=lambda power: (sum(power), tuple(-p for p in power))))
     at = {power: place for place, power in enumerate(powers, start=1)}
+    # Of units the number of rows stands behind the totals of columns.
+    base = {} if facts.limit is None else {(): len(values) + 1}
     functions = [
-        one.of_moments({name: at[power] for name, power in named.items()})
+        one.of_moments({name: at[power] for name, power in named.items()} | base)
         for one, named in zip(statistics, whole, strict=True)
     ]
     plain = all(map(_is_plain, statistics))

@@ -14,6 +14,7 @@ partition blocks       a block of each column, and the products needed beside th
 one partition block    the tensor product of all columns, up to three
 blocks by columns      of products of powers: a block of each set of columns that a function reads, beside centred
                        moments of columns of which only means are read, and what tells covariances between the sets
+moments of units       of units of several rows: Σ f, Σ r, and all products of these totals f and numbers of rows r
 =====================  =============================================================================================
 
 Each with Laplace noise, and with Gaussian noise where δ > 0, at the price that is exact for it. The weights of a kind
@@ -55,6 +56,7 @@ _NOISE_ITSELF = 0.02
 _PRESENT, _ACROSS = 0.8, 0.045
 # The weights of a count and of a square beside a sum of weight 1, where they are not searched.
 _COUNT, _SQUARE = 0.75, 0.5
+_APART = 0.3
 _Part = tuple[Of, Of]
 ABSENT = -1
 """The power of a column that a feature does not need."""
@@ -112,8 +114,8 @@ class Asked:
         found = []
         for place, (i, j, column) in enumerate(powers):
             power = max(i, 0) + max(j, 0)
-            # A column of two values is −1 or 1, and its square 1.
-            power = power % 2 if column.steps == 1 else power
+            # A column of two values is −1 or 1, and its square 1; a total of it over several rows is not.
+            power = power % 2 if column.steps == 1 and self.layout.rows is None else power
             if power or (column.missing and max(i, j) > ABSENT):
                 found.append((place, power))
         return tuple(found)
@@ -276,6 +278,8 @@ def _precision(law: Law, budget: Budget) -> float:
 
 
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
+    if asked.layout.rows is not None:
+        return _candidates_of_units(asked, law)
     by_sets = [] if asked.plain else _candidates_by_sets(asked, law)
     if asked.powers and asked.layout.missing:
         return _candidates_apart(asked, law) if asked.plain else by_sets
@@ -426,6 +430,21 @@ def _columns_of(power: tuple[int, ...], layout: JointLayout) -> Of:
     return tuple(i for i, one in enumerate(power) if one > (ABSENT if layout.features[i].missing else 0))
 
 
+def _candidates_of_units(asked: Asked, law: Law) -> list[_Candidate]:
+    """Return the one candidate for units of several rows: totals of columns, the number of rows, and all products."""
+    d = len(asked.layout.features)
+    noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    last, part = d - 1, 1.0 / max(1, d - 2) ** (1.0 / law.power)
+
+    def centred(logs: Floats) -> JointWeights:
+        count, square, pair, rows = np.exp(logs)
+        sums: dict[Of, float] = {(i,): 1.0 for i in range(last)} | {(last,): count, (last, last): rows}
+        sums |= {(i, j): square if i == j else part * square for i in range(last) for j in range(i, last)}
+        return JointWeights(d, {}, sums | {(i, last): pair for i in range(last)})
+
+    return [_Candidate(f"{noise}, moments of units", law, centred, (0.2, -0.5, -0.7, -0.7))]
+
+
 def _coordinate_of(moment: Monomial) -> _Part:
     """Return the features whose product a coordinate adds up for a moment, and the further columns that it needs."""
     of = tuple(place for place, power in moment for _ in range(power))
@@ -488,7 +507,8 @@ def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWe
 def _forecast(mechanism: JointMoments, asked: Asked) -> tuple[Floats, Floats]:
     """Return the squared error of each function at each guess, (guesses, functions), and the part of the noise."""
     moments, sampling, slopes, of_variance = _linearised(asked)
-    noise = mechanism.reading(moments, n=asked.n if asked.known else None).mixing
+    known = asked.known or asked.layout.rows is not None
+    noise = mechanism.reading(moments, n=asked.n if known else None).mixing
     eta, unsure = (np.sum((rows @ noise) ** 2, axis=-1) for rows in (slopes, of_variance))
     return np.asarray(sampling + eta + 0.5 * np.sqrt(unsure)), np.asarray(np.maximum(eta, np.finfo(float).tiny))
 
@@ -503,7 +523,9 @@ def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Floats, Floats, Flo
     shape = len(_GUESSES), len(asked.functions)
     sampling, slopes, of_variance = np.zeros(shape), np.zeros((*shape, len(moments))), np.zeros((*shape, len(moments)))
     for row, (mean, sd) in enumerate(_GUESSES):
-        expected = asked.n * np.array([_expected(moment, asked.layout, mean, sd) for moment in moments])
+        # Of units the columns' means differ: where they are equal a ratio needs no number of rows, and never in truth.
+        apart = 0.0 if asked.layout.rows is None else _APART
+        expected = asked.n * np.array([_expected(moment, asked.layout, mean, sd, apart) for moment in moments])
         for column, function in enumerate(asked.functions):
             gradient = function(expected[first])
             slopes[row, column, first] = gradient
@@ -520,8 +542,11 @@ def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Floats, Floats, Flo
 def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apart: float = 0.0) -> float:
     """Return the mean of a product of powers of independent columns, each of a beta law between −1 and 1.
 
-    Their means differ by `apart` from one to the next.
+    Their means differ by `apart` from one to the next. Of units it is that of totals, see `_expected_of_unit`.
     """
+    if layout.rows is not None:
+        means = [min(mean + apart * i, 0.9) for i in range(layout.last)]
+        return _expected_of_unit(moment, layout, means, sd)
     found = 1.0
     for place, power in moment:
         found *= _PRESENT if layout.features[place].missing else 1.0
@@ -533,6 +558,20 @@ def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apa
         raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])
         found *= sum(math.comb(power, k) * 2.0**k * (-1.0) ** (power - k) * raw[k] for k in range(power + 1))
     return float(found)
+
+
+def _expected_of_unit(moment: Monomial, layout: JointLayout, means: Sequence[float], sd: float) -> float:
+    """Return the mean of a product of at most two totals of a unit's rows, of 1 to L rows with even chances.
+
+    Half of the variance of a column is between units, and columns are independent.
+    """
+    rows = np.arange(1.0, (layout.rows or 1) + 1.0)
+    places = [place for place, power in moment for _ in range(power)]
+    factors = [means[place] if place < layout.last else 1.0 for place in places]
+    found = math.prod(factors) * float((rows ** len(places)).mean())
+    if len(places) == 2 and places[0] == places[1] < layout.last:
+        found += sd**2 * float((0.5 * rows + 0.5 * rows**2).mean())
+    return found
 
 
 def _errors(squares: Floats) -> tuple[float, ...]:

@@ -37,7 +37,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
-from hedgerow.release.designs.design import PublicFacts, check_midpoint, complete
+from hedgerow.release.designs.design import PublicFacts, check_midpoint, complete, rows_kept
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
@@ -166,7 +166,7 @@ class UnitBootstrapDesign:
         noise_sd = np.broadcast_to(table.noise_sd, table.values.shape[:2])[row]
         read = self._read(np.asarray(table.values[row]), noise_sd)
         counted_apart = replace(read, replicates=replace(read.replicates, rate=rate))
-        return bootstrap_estimate(self, counted_apart, table.cells[row], notes=[_kept(self.unit)])
+        return bootstrap_estimate(self, counted_apart, table.cells[row], notes=[rows_kept(self.unit)])
 
 
 def unit_design(
@@ -241,11 +241,3 @@ def choose_unit_resamples(units: int | None, *, cells: int, budget: Budget, shar
     n = max(units / cells, 1.0) if units else None
     mu = gaussian_mu(budget) * math.sqrt(share)
     return choose_n_resamples(n=n, value_range=1.0, privacy_variance=(1.0 / (mu * (n or 1.0))) ** 2, spread=_SPREAD)
-
-
-def _kept(unit: UnitLimit) -> str:
-    rows = "row" if unit.max_rows == 1 else "rows"
-    return (
-        f"Over at most {unit.max_rows} {rows} of each {unit.column}, drawn at random where there are more; rows "
-        f"without {unit.column} are left out."
-    )

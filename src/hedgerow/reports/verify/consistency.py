@@ -22,6 +22,7 @@ from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     CellTotals,
     Counts,
+    Mechanism,
     Moments,
     ResampledGaussian,
     ResampledSums,
@@ -104,11 +105,19 @@ def _of_certificate(certificate: Certificate) -> Iterator[str]:
     if certificate.bound != "upper":
         yield "Its bound is no upper one."
     for part in parts_of(certificate.mechanism):
-        if isinstance(part, ResampledUnits) and not _unit_of(part.max_rows, certificate.unit):
-            yield f"Its unit is not one of at most {part.max_rows} rows, for which the mechanism was priced."
+        rows = _rows_of(part)
+        if rows is not None and not _unit_of(rows, certificate.unit):
+            yield f"Its unit is not one of at most {rows} rows, for which the mechanism was priced."
         valued = isinstance(part, ResampledGaussian) and part.shape in ("value", "value-and-count")
         if valued and certificate.relation is Relation.REPLACE_ONE and END_PAIR not in certificate.assumptions:
             yield "An assumption on which the price of its mechanism rests is missing."
+
+
+def _rows_of(part: Mechanism) -> int | None:
+    """Return the limit of rows that a mechanism was priced for, where units may have several."""
+    if isinstance(part, ResampledUnits):
+        return part.max_rows
+    return part.layout.rows if isinstance(part, JointMoments) else None
 
 
 def _unit_of(rows: int, unit: str) -> bool:
@@ -131,7 +140,7 @@ def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[
         return
     if about["n"] is None and certificate.relation is Relation.REPLACE_ONE:
         yield "The number of records, which is public under replace-one, is not stated."
-    several = any(isinstance(part, ResampledUnits) for part in parts_of(certificate.mechanism))
+    several = any(_rows_of(part) is not None for part in parts_of(certificate.mechanism))
     if not several and certificate.unit != "row":
         yield "Its unit has several rows, and its mechanism was priced for one."
     if "table" in record and record["table"]["guarantee"] != "dp":
