@@ -264,6 +264,9 @@ class Survey:
             Use only records for which this is true: comparisons of columns with constants, ``in [...]``, ``and``,
             ``or``, ``not`` and brackets, as in ``"age >= 25 and region in ['North', 'East']"``. A missing value makes
             no comparison true. How many records are selected is private, under either relation.
+        weights : (column, largest), optional
+            Weigh each record by a column, clamped to 0 up to the declared largest weight; a missing weight is 0. A mean
+            is Σwx/Σw, a sum Σwx, a ratio Σwx/Σwy, a function one of weighted means, with linearised errors.
         n_resamples : int, optional
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional

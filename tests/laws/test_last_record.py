@@ -361,6 +361,6 @@ def test_an_engine_that_stumbles_over_a_value_is_seen(
     kind: str, one_by_one: bool, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage: whole numbers of Arrow are not clamped, and objects are left to the engine to be made texts."""
-    monkeypatch.setattr(frames, "_arrow_columns", lambda _: frozenset())
+    monkeypatch.setattr(frames, "arrow_columns", lambda _: frozenset())
     monkeypatch.setattr(frames, "_with_texts", lambda frame, _: frame)
     assert differences(kind, ENTRIES[1:3], capfd, one_by_one=one_by_one)[1]

@@ -8,6 +8,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 ``COL=0..25..45``      bands between cut points, the last one closed
 ``COL=men,women``      labels of the categories or bands of a group, in their order
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
+``COL:MAX``            weights, up to the largest
 ``1,2``                shares, one per statistic
 ``COL:sd=18,mean=45``  a guess: mean, sd, share, missing, and correlation.COL with another column
 ``COL:0.5``            a target, split from the right
@@ -26,6 +27,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import bands, with_names
+from hedgerow.facts.weights import unfit_weights
 from hedgerow.statistics.entry import Number, parse_number, parse_value, unwritten, written_column
 
 
@@ -220,6 +222,21 @@ def parse_unit(text: str | None) -> tuple[str, int] | str | None:
             remedy="For example --unit person_id:4.",
         )
     return column, int(limit)
+
+
+def parse_weights(text: str | None) -> tuple[str, float] | None:
+    """Return (column, largest weight) of ``COL:MAX``; None where none is given (HG134).
+
+    >>> parse_weights("weight:10")
+    ('weight', 10)
+    """
+    if text is None:
+        return None
+    column, _, most = text.rpartition(":")
+    number = parse_number(most)
+    if not column or number is None:
+        raise unfit_weights(f"Found {text!r}.")
+    return column, number
 
 
 def parse_share(text: str | None) -> list[Number] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.grammar import parse_by, parse_share, with_labels
+from hedgerow.cli.grammar import parse_by, parse_share, parse_weights, with_labels
 from hedgerow.cli.terminal import tell
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.formats import listed
@@ -47,6 +47,10 @@ Other = Annotated[bool | None, typer.Option("--other", help="Add a cell for all 
 Where = Annotated[
     str | None,
     typer.Option(metavar="CONDITION", help='Use only records where it is true, e.g. "age >= 25 and sex in [0, 1]".'),
+]
+Weighting = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="COL:MAX", help="Weight records by a column, clamped to 0 … MAX."),
 ]
 Epsilon = Annotated[float | None, typer.Option(metavar="E", help="ε, the total price.")]
 RhoBudget = Annotated[float | None, typer.Option("--rho", metavar="R", help="ρ of the whole call, for --epsilon.")]
@@ -127,6 +131,7 @@ _OPTIONS: dict[str, Any] = {
     "labels": Labels,
     "other": Other,
     "where": Where,
+    "weights": Weighting,
     "epsilon": Epsilon,
     "rho": RhoBudget,
     "mu": MuBudget,
@@ -192,7 +197,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     if values["method"] is not None:
         old_name("--method", "--estimator and --noise")
     groups = with_labels(parse_by(values["by"] or (), banded=True), values.pop("labels") or ())
-    values |= {"by": groups, "share": parse_share(values["share"])}
+    values |= {"by": groups, "share": parse_share(values["share"]), "weights": parse_weights(values["weights"])}
     return with_estimator({name: value for name, value in values.items() if value is not None})
 
 

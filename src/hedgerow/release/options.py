@@ -50,6 +50,7 @@ class PlanOptions(SharedOptions, total=False):
     """Keywords of `Survey.plan`, apart from the statistics."""
 
     by: By | None
+    weights: tuple[str, float] | None
     estimator: str | None
 
 

@@ -157,6 +157,8 @@ class Plan:
         """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
         if self.request.where is not None:
             return "Records that `where` leaves out may be the worst ones."
+        if self.request.weights is not None:
+            return "A weighted value is at most its weight: the two do not vary freely."
         if self.request.derived:
             return "A column is computed from others: its values may not vary freely."
         groups = {category.column for category in self.request.by}
@@ -281,4 +283,5 @@ def planned(
     about = replace(context or Context(), facts=facts, units=isinstance(protection.unit, UnitLimit))
     request = parse_request(statistics, context=about, **options)
     request = replace(request, notes=(*protection.notes, *request.notes))
-    return make_plan(request, PublicFacts(protection.relation, protection.unit, protection.target, n, request.where))
+    about_all = protection.relation, protection.unit, protection.target, n
+    return make_plan(request, PublicFacts(*about_all, request.where, request.weights))

@@ -14,6 +14,7 @@ from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_m
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import kind_of, real, shown, whole
+from hedgerow.facts.weights import Weights, unfit_weights
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
@@ -51,6 +52,8 @@ class Request:
         How many Laplace numbers make the noise on each number, where averaged Laplace noise is asked for.
     table : bool
         Whether it is a table, whose cells are added up to totals.
+    weights : Weights or None
+        How much each record counts; None: all alike.
     """
 
     statistics: tuple[Statistic, ...]
@@ -66,6 +69,7 @@ class Request:
     membership: bool = False
     draws: int | None = None
     table: bool = False
+    weights: Weights | None = None
 
     @property
     def where(self) -> str | None:
@@ -79,6 +83,7 @@ class Request:
             column for one in self.statistics for column in one.columns
         ]
         named += [column for category in self.by for column in category.columns]
+        named += [] if self.weights is None else [self.weights.column]
         return {str(one): one.text for one in named if isinstance(one, DerivedColumn)}
 
     @property
@@ -121,6 +126,7 @@ class Request:
         return {
             "by": [category.public_record() for category in self.groups],
             **({} if self.where is None else {"where": self.where}),
+            **({} if self.weights is None else {"weights": self.weights.public_record()}),
             **({"derived": self.derived} if self.derived else {}),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
@@ -170,7 +176,8 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     ParameterError
         HG101, HG102 for the budget, HG104 for bounds, HG107 for too many cells, HG108 for the estimator, HG111 for
         groups, HG112 for the statistics, HG113 for shares, HG114 for the missing policy, HG120 for the number of
-        resamples, HG131 for `where`, HG141 for ρ and μ, HG185 to HG188 for the noise.
+        resamples, HG131 for `where`, HG134 and HG135 for
+        weights, HG141 for ρ and μ, HG185 to HG188 for the noise.
     FactsError
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
@@ -199,6 +206,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         about.membership,
         _draws(options.get("n_draws"), noise, resampled, units=about.units),
         about.table,
+        _weights(options.get("weights"), resolved, groups, estimator, resolver),
     )
 
 
@@ -388,6 +396,30 @@ def _selected(where: object, about: Context, resolver: Resolver) -> tuple[Select
             remedy="Leave `where` out, or take another sensitivity.",
         )
     return (resolver.selection(where),)
+
+
+def _weights(
+    given: object, statistics: Sequence[Statistic], groups: Sequence[Category], estimator: str, resolver: Resolver
+) -> Weights | None:
+    """Return the weights of a call, None where there are none (HG134); of what can be weighted alone (HG135)."""
+    if given is None:
+        return None
+    found = resolver.weights(given)
+    taken = {column for one in statistics for column in one.columns} | {
+        one for group in groups for one in group.columns
+    }
+    if found.column in taken:
+        raise unfit_weights(f"Column {str(found.column)!r} is also released or grouped by.", "Name another column.")
+    unserved = [one for one in statistics if not one.weighable]
+    if not unserved and estimator in ("auto", "moments"):
+        return found
+    finding = f"A {unserved[0].name} was asked for." if unserved else f'estimator="{estimator}" was given.'
+    raise ParameterError(
+        "HG135",
+        rule="Weights are for means, sums, ratios and functions of means, with errors from joint moments.",
+        finding=finding,
+        remedy="Release it in a call of its own, without weights." if unserved else "Leave `estimator` out.",
+    )
 
 
 def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tuple[Category, ...]:

@@ -13,6 +13,7 @@ from hedgerow.errors import FactsError, ParameterError
 from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.weights import Weights
 from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
 
 Values = Iterable[Scalar] | Mapping[Scalar, str] | Bands
@@ -55,6 +56,11 @@ class Resolver:
         """Return the records that a condition selects; columns that the facts compute are computed (HG131)."""
         found = Selection.of(where)
         return found.renamed(self.facts.computed)
+
+    def weights(self, given: object) -> Weights:
+        """Return the weights of a call; a column that the facts compute is computed (HG134)."""
+        found = Weights.declared(given)
+        return found.renamed(self.facts.computed(found.column))
 
     def groups(self, by: object, other: bool | None) -> tuple[Category, ...] | None:
         """Return the categories of each group; None where `by` is no list of names and no mapping.

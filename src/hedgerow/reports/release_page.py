@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -394,6 +394,12 @@ def _row(estimate: Estimate, level: float, *, resampled: bool) -> tuple[str, ...
     )
 
 
+def _weights(weights: Mapping[str, Any] | None) -> Iterator[tuple[str, str, str]]:
+    if weights is not None:
+        clamped = f"column {weights['column']}, clamped to [0, {weights['most']:.15g}]; none counts as 0"
+        yield "weights", clamped, "the request"
+
+
 def declared_facts(release: Release, facts: Facts | None) -> Section:
     """Return the public facts of a release with their sources; with a custodian's facts, those of its columns too."""
     stated = "the request" if facts is None else "the request or the facts"
@@ -405,6 +411,7 @@ def declared_facts(release: Release, facts: Facts | None) -> Section:
         ("target", release.target, stated),
         ("missing values", _MISSING.get(release.missing, release.missing), stated),
         *(() if release.where is None else (("records that count", f"those where {release.where}", "the request"),)),
+        *_weights(release.weights),
         *((f"column {name}", f"computed as {text}", stated) for name, text in release.derived.items()),
         *(() if release.date is None else (("date", release.date, "the clock, in UTC"),)),
         *_categories(release, facts),

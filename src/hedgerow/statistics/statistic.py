@@ -69,6 +69,11 @@ class Statistic:
         return self.kind
 
     @property
+    def weighable(self) -> bool:
+        """Whether records can be weighted: a function of means, and no mean of a product of columns."""
+        return bool(self.powers) and all(sum(power) == 1 for power in self.powers)
+
+    @property
     def column(self) -> str | None:
         """The columns, for a label; None without columns."""
         return ", ".join(name for name, _ in self.grids) or None

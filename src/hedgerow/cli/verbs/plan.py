@@ -388,6 +388,7 @@ def _record(one: Requested, found: Plan, expected: Forecast, aimed: bool) -> dic
 
     about = {"name": one.name or None, **found.facts.record(), "missing": found.request.missing, "cells": found.cells}
     about |= {} if found.request.where is None else {"where": found.request.where}
+    about |= {} if found.request.weights is None else {"weights": found.request.weights.public_record()}
     price = {"epsilon": found.request.budget.epsilon, "epsilon_upper": round_up(found.epsilon), "delta": found.delta}
     price |= {} if found.mu is None else {"mu": found.mu}
     rest = {"mechanism": as_record(found.mechanism), "assumptions": list(found.assumptions())}

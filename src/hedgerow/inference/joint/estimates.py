@@ -169,9 +169,9 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
     tangent, defined = _tangent(function, cells)
     known = defined & _counted(cells)
     of_rows = len(cells.blocks) == 1 and cells.blocks[0].limit is None
-    if isinstance(function, Mean) and of_rows:
+    if isinstance(function, Mean) and of_rows and not function.x.weight:
         return _as_mean(function, cells, tangent)
-    if isinstance(function, Total) and function.x.place and of_rows:
+    if isinstance(function, Total) and function.x.place and of_rows and not function.x.weight:
         return _as_sum(function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
@@ -412,7 +412,7 @@ def _fieller(
     The mean of a feature that may be missing is the ratio of its sum to the noisy number of records that have it.
     """
     cells = estimates.cells
-    below = function.y if isinstance(function, Ratio) else Axis(function.x.base)
+    below = function.y if isinstance(function, Ratio) else function.x.counting()
     first, second = (axis.along(cells.totals.shape[1]) for axis in (function.x, below))
     tangent = estimates.tangent
     # The same sampling variance at the estimate as everywhere: clipped where its noise made it impossible.

@@ -52,6 +52,10 @@ class SmoothFunction(Protocol):
         """Return the value without the bias of products of means; ``excess`` is the covariance of the totals."""
         ...
 
+    def weighted(self, place: int, most: float) -> SmoothFunction:
+        """Return it of weighted means and sums; `place` is that of the weights' total, see `Axis`."""
+        ...
+
     def divisors(self, totals: Numbers) -> list[Numbers]:
         """Return what must be at least two standard deviations of its noise: the value divides by it."""
         ...
@@ -63,27 +67,46 @@ class Axis:
 
     ``place`` is that of S in the totals, ``base`` that of N: of all records, or, where the feature may be missing, of
     the feature that is 1 where it is present.
+
+    With weights from 0 to ``most`` the feature is w/most times the scaled column, and in place of N stands Σ w/most =
+    (N + T)/2: ``weight`` is the place of the total T of the feature 2w/most − 1, 0 where there are no weights.
     """
 
     place: int
     centre: float = 0.0
     half: float = 1.0
     base: int = 0
+    weight: int = 0
+    most: float = 1.0
+
+    def number(self, totals: Numbers) -> Numbers:
+        """Return the number of records, or the sum of their weights over the largest: what a mean divides by."""
+        n: Numbers = totals[:, self.base]
+        return (n + totals[:, self.weight]) / 2.0 if self.weight else n
 
     def mean(self, totals: Numbers) -> Numbers:
         """Return the mean in the column's unit."""
-        return self.centre + self.half * totals[:, self.place] / totals[:, self.base]
+        return self.centre + self.half * totals[:, self.place] / self.number(totals)
 
     def total(self, totals: Numbers) -> Numbers:
         """Return the sum in the column's unit."""
-        return self.centre * totals[:, self.base] + self.half * totals[:, self.place]
+        return self.most * (self.centre * self.number(totals) + self.half * totals[:, self.place])
 
     def along(self, size: int) -> Floats:
         """Return the slopes of the sum at totals of this size."""
         slopes = np.zeros(size)
-        slopes[self.base] += self.centre
+        for place in (self.base, self.weight) if self.weight else (self.base,):
+            slopes[place] += self.centre / (2.0 if self.weight else 1.0)
         slopes[self.place] += self.half
-        return slopes
+        return self.most * slopes
+
+    def weighted(self, place: int, most: float) -> Axis:
+        """Return it with weights from 0 to `most`, whose total is at this place."""
+        return replace(self, weight=place, most=most)
+
+    def counting(self) -> Axis:
+        """Return the axis whose sum is the number of records, or the sum of their weights."""
+        return replace(self, centre=1.0, half=0.0)
 
 
 class Smooth:
@@ -123,6 +146,10 @@ class Smooth:
     def _divisors(self, totals: Numbers) -> list[Numbers]:
         return [totals[:, 0]]
 
+    def weighted(self, place: int, most: float) -> SmoothFunction:
+        """Return it of weighted means and sums; `place` is that of the weights' total, see `Axis`."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
 class Mean(Smooth):
@@ -137,7 +164,11 @@ class Mean(Smooth):
         return self.x.mean(totals)
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
-        return [totals[:, self.x.base]]
+        return [self.x.number(totals)]
+
+    def weighted(self, place: int, most: float) -> Mean:
+        """Return it of weighted means and sums."""
+        return replace(self, x=self.x.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +183,8 @@ class Total(Smooth):
     def of_records(self, least: float, most: float) -> Total:
         """Return it with the limits that so many records, none more and none fewer, set to it."""
         ends = self.x.centre - self.x.half, self.x.centre + self.x.half
+        if self.x.weight:
+            least, most = 0.0, self.x.most * most
         sums = [end * records if end else 0.0 for end in ends for records in (least, most)]
         return replace(self, limits=(min(sums), max(sums)))
 
@@ -163,6 +196,10 @@ class Total(Smooth):
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
         return []
+
+    def weighted(self, place: int, most: float) -> Total:
+        """Return it of weighted means and sums."""
+        return replace(self, x=self.x.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +227,10 @@ class Ratio(Smooth):
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
         return [self.y.total(totals)]
+
+    def weighted(self, place: int, most: float) -> Ratio:
+        """Return it of weighted means and sums."""
+        return replace(self, x=self.x.weighted(place, most), y=self.y.weighted(place, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +341,12 @@ class UserFunction(Smooth):
         return np.array([self.of_means(row) for row in means], dtype=complex)
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
-        return [totals[:, base] for base in sorted({axis.base for _, axis in self.columns})]
+        bases = {(axis.base, axis.weight): axis for _, axis in self.columns}
+        return [bases[base].number(totals) for base in sorted(bases)]
+
+    def weighted(self, place: int, most: float) -> UserFunction:
+        """Return it of weighted means; see `Smooth.weighted`."""
+        return replace(self, columns=tuple((name, axis.weighted(place, most)) for name, axis in self.columns))
 
     def of_means(self, means: Numbers) -> complex:
         """Return the value at one vector of means, NaN where the function is not defined."""

@@ -39,6 +39,7 @@ _KINDS: dict[str, type[Any]] = {
     "correlation": Correlation,
     "axis": Axis,
 }
+_OF_WEIGHTS = ("weight", "most")
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -106,7 +107,10 @@ def _plain(value: Any) -> Any:
         return [one if math.isfinite(one) else None for one in value]
     if type(value) not in _NAMES:
         return value
-    return {"type": _NAMES[type(value)], **{one.name: _plain(getattr(value, one.name)) for one in fields(value)}}
+    # An axis without weights is written as before there were any.
+    left_out = _OF_WEIGHTS if isinstance(value, Axis) and not value.weight else ()
+    kept = [one.name for one in fields(value) if one.name not in left_out]
+    return {"type": _NAMES[type(value)], **{name: _plain(getattr(value, name)) for name in kept}}
 
 
 def _made(value: Any) -> Any:

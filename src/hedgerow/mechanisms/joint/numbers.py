@@ -38,6 +38,7 @@ from hedgerow.resampling.grid_sums import Monomial
 Polynomial = dict[Monomial, int]
 N = TypeVar("N", int, float)
 MOST_FEATURES = 64
+MOST_STEPS = 2**42  # squares then fit 84 bits, which engines add up exactly
 STEPS = 2**20
 """Of the grid of a feature, where none is given: rounding to it is far below any noise."""
 
@@ -71,11 +72,11 @@ class JointLayout:
     rows: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
-        whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= 2**24 for feature in self.features)
+        whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= MOST_STEPS for feature in self.features)
         known = self.presence in ("public", "private") and isinstance(self.cells, int) and self.cells >= 1
         check(
             whole and known and 0 < len(self.features) <= MOST_FEATURES,
-            f"Joint moments are of 1 to {MOST_FEATURES} features, each on a grid of 1 to 2²⁴ steps, by cells.",
+            f"Joint moments are of 1 to {MOST_FEATURES} features, each on a grid of 1 to 2⁴² steps, by cells.",
         )
         if self.rows is not None:
             whole = isinstance(self.rows, int) and 1 <= self.rows <= 2**20 and self.features[-1].steps == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
@@ -68,7 +68,16 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
     ------
     ParameterError
         HG114: the midpoint for a missing value.
+    UncertifiedError
+        HG402: weights of units of several rows.
     """
+    if facts.weights is not None and facts.limit is not None:
+        raise UncertifiedError(
+            "HG402",
+            rule="Weights are certified for units of one row.",
+            finding="Units have several.",
+            remedy='Use unit="row", or bring the data to one row per unit first.',
+        )
     groups: dict[_Group, list[int]] = {}
     joint = {place: one for place, one in enumerate(request.statistics) if is_joint(one, request, facts)}
     for place, statistic in joint.items():

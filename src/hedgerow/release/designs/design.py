@@ -14,6 +14,7 @@ from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.facts.weights import Weights
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
@@ -29,7 +30,8 @@ NoiseLaw = Literal["gaussian", "geometric", "averaged-laplace"]
 class PublicFacts:
     """What is public about the records of a survey: whom the guarantee protects, and n where the relation shows it.
 
-    With `where` only the records for which it is true count. How many they are is private, also where n is public.
+    With `where` only the records for which it is true count. How many they are is private, also where n is public. With
+    `weights` each record counts as its weight says.
     """
 
     relation: Relation
@@ -37,6 +39,7 @@ class PublicFacts:
     target: Target
     n: int | None
     where: str | None = None
+    weights: Weights | None = None
 
     def record(self) -> dict[str, Any]:
         """Return relation, unit, target and n as plain JSON data."""
@@ -181,6 +184,7 @@ def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -
     'the population mean of age clamped to [0, 100]; sampling and privacy noise are counted'
     """
     what = statistic.in_words(by_cell=by_cell)
+    what += "" if facts.weights is None else f", {facts.weights.in_words}"
     among = "" if facts.where is None else f"(among records where {facts.where}) "
     if facts.census:
         return f"{among}this file's {what}; privacy noise is counted, sampling is not (a census)"

@@ -14,16 +14,18 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.engines.query import CellLabels, Indicator, SumsQuery, ValueOnGrid
+from hedgerow.engines.query import CellLabels, Indicator, SumsQuery, Value, ValueOnGrid, Weighted, WeightOnGrid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
+from hedgerow.facts.weights import Weights
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import SmoothFunction, Total, gradient
+from hedgerow.inference.joint.functions import Axis, SmoothFunction, Total, UserFunction, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
@@ -51,8 +53,9 @@ class JointDesign:
 
     Attributes
     ----------
-    values : tuple of ValueOnGrid or Indicator
-        The columns, each scaled to [−1, 1] (an indicator: −1 or 1).
+    values : tuple of values
+        The columns, each scaled to [−1, 1] (an indicator: −1 or 1); where records are weighted each times its weight,
+        and behind them the weights themselves.
     functions : tuple of SmoothFunction
         What was asked, as functions of the totals (N, Σ f_1, …) of a cell.
     by : tuple of Category
@@ -70,7 +73,7 @@ class JointDesign:
         Which of the values each function reads.
     """
 
-    values: tuple[ValueOnGrid | Indicator, ...]
+    values: tuple[Value, ...]
     functions: tuple[SmoothFunction, ...]
     by: tuple[Category, ...]
     facts: PublicFacts
@@ -92,8 +95,31 @@ class JointDesign:
             return JointLayout((*columns, JointFeature(1)), "private", cells, self.facts.limit.max_rows)
         here = self.apart or self.missing is not Missing.DROP
         known = self.facts.relation is Relation.REPLACE_ONE and not self.by and here
-        features = tuple(JointFeature(value.size - 1, self.apart) for value in self.values)
+        # A weight is never missing: where there is none it is 0.
+        absent = [self.apart and not isinstance(value, WeightOnGrid) for value in self.values]
+        features = tuple(JointFeature(value.size - 1, gone) for value, gone in zip(self.values, absent, strict=True))
         return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+
+    @property
+    def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
+        """The columns that are read, with that of the weights where there are some."""
+        return SumsQuery(self.values, ()).read
+
+    def grids_of(self, place: int) -> dict[str, Grid]:
+        """Return the grids of the columns that a function reads, weights left out."""
+        values = [self.values[at] for at in self.read_by[place]]
+        alone = [value.value if isinstance(value, Weighted) else value for value in values]
+        return {one.column: one.grid for one in alone if isinstance(one, ValueOnGrid)}
+
+    def scaled(self, indices: NDArray[np.int64]) -> Floats:
+        """Return the values of records, scaled to [−1, 1], from the grid indices of what is `read`."""
+        found = dict(zip(self.read, indices.T, strict=True))
+        each = [
+            value.index(found[value.weight], found[value.value]) if isinstance(value, Weighted) else found[value]
+            for value in self.values
+        ]
+        steps = np.array([value.size - 1 for value in self.values])
+        return np.asarray(2.0 * np.stack(each, axis=1) / steps - 1.0)
 
     @property
     def records(self) -> tuple[float, float]:
@@ -213,10 +239,7 @@ class JointRelease:
 
     def names(self) -> list[str]:
         """Return each feature in the columns' own units."""
-        scaled = []
-        for value in self.design.values:
-            assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
-            scaled.append(f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})")
+        scaled = [_scaled(value) for value in self.design.values]
         columns = [value.column for value in self.design.values]
         if self.design.facts.limit is not None:
             return [*scaled, "rows"]
@@ -229,6 +252,14 @@ class JointRelease:
             ]
             found.append(" * ".join(parts))
         return found
+
+
+def _scaled(value: Value) -> str:
+    """Return a column scaled to [−1, 1], in words; one that is weighted times its weight over the largest."""
+    if isinstance(value, Weighted):
+        return f"({value.weight.column} / {float(value.weight.grid.upper):.15g}) * {_scaled(value.value)}"
+    assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
+    return f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +335,8 @@ class JointStatistic:
     def noise_sd(self, mechanism: JointMoments) -> float:
         """Return the noise on the sum of the first column about its midpoint, of a sum on what is released; an sd."""
         design, function = self.release.design, self.release.design.functions[self.place]
+        if design.facts.weights is not None:
+            return self._weighted_noise_sd(mechanism)
         at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
         about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
         known = design.facts.n if mechanism.layout.presence == "public" else None
@@ -312,11 +345,20 @@ class JointStatistic:
         noise = mechanism.reading([base, ((at, 1),)], n=known).covariance
         return math.sqrt(float(about @ noise @ about))
 
+    def _weighted_noise_sd(self, mechanism: JointMoments) -> float:
+        """Return the same where records are weighted."""
+        design, function = self.release.design, self.release.design.functions[self.place]
+        axis: Axis = function.columns[0][1] if isinstance(function, UserFunction) else function.x  # type: ignore[attr-defined]  # of all functions that can be weighted
+        axis = axis if isinstance(function, Total) else replace(axis, centre=0.0)
+        size = 1 + len(design.asked.features)
+        known = design.facts.n if mechanism.layout.presence == "public" else None
+        mixing = mechanism.reading([design.asked.moment(0, place) for place in range(size)], n=known).mixing
+        return float(np.linalg.norm(axis.along(size) @ mixing))
+
     def _remark(self) -> str | None:
         """Return a remark where a missing value counts as the midpoint, or a declared grid was too fine."""
         design = self.release.design
-        read = [design.values[place] for place in design.read_by[self.place]]
-        grids = {value.column: value.grid for value in read if isinstance(value, ValueOnGrid)}
+        grids = design.grids_of(self.place)
         coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
         steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
         rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
@@ -362,7 +404,8 @@ def _shares_of_columns(design: JointDesign, shares: Sequence[float]) -> tuple[fl
     for places, share in zip(design.read_by, shares, strict=True):
         for place in places:
             found[place] += share / len(places)
-    return tuple(found)
+    # All statistics read the weights.
+    return tuple(share or 1.0 for share in found)
 
 
 def degree_of(statistics: Sequence[Statistic]) -> int:
@@ -438,31 +481,56 @@ def joint_design(
         statistics = [one.with_midpoint() for one in statistics]
     grids = _grids(statistics, coarser)
     places = {named: place for place, named in enumerate(dict.fromkeys(named for own in grids for named in own))}
-    values = tuple(ValueOnGrid(column, grid) for column, grid in places)
+    values = _weighted([ValueOnGrid(column, grid) for column, grid in places], facts.weights, coarser)
     read_by = tuple(tuple(places[named] for named in own) for own in grids)
     # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
     apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
     read = [
         {power: power for power in one.powers} | ({(): (0,) * len(one.grids)} if apart else {}) for one in statistics
     ]
+    absent = ABSENT if apart else 0
     whole = [
-        {name: _whole(power, own, len(places), ABSENT if apart else 0) for name, power in named.items()}
+        {name: _whole(power, own, len(places), absent) for name, power in named.items()}
         for own, named in zip(read_by, read, strict=True)
     ]
+    if facts.weights is not None:
+        # Behind the columns stands the weight, and of each statistic the weights of the records that have its columns.
+        whole = [
+            {name: (*power, absent) for name, power in named.items()}
+            | {_WEIGHT: (*_whole((0,) * len(own), own, len(places), absent), 1)}
+            for own, named in zip(read_by, whole, strict=True)
+        ]
     # Columns first, in order: the place of a column alone is that of its value.
     listed = dict.fromkeys(power for named in whole for power in named.values())
     powers = tuple(sorted(listed, key=lambda power: (sum(power), tuple(-p for p in power))))
     at = {power: place for place, power in enumerate(powers, start=1)}
     # Of units the number of rows stands behind the totals of columns.
     base = {} if facts.limit is None else {(): len(values) + 1}
-    functions = [
-        one.of_moments({name: at[power] for name, power in named.items()} | base)
-        for one, named in zip(statistics, whole, strict=True)
-    ]
+    found = [{name: at[power] for name, power in named.items()} | base for named in whole]
+    functions = [one.of_moments(own) for one, own in zip(statistics, found, strict=True)]
+    if facts.weights is not None:
+        most = float(facts.weights.most)
+        functions = [one.weighted(own[_WEIGHT], most) for one, own in zip(functions, found, strict=True)]
     plain = all(map(_is_plain, statistics))
     design = JointDesign(values, (), by, facts, missing, () if plain and not apart else powers, apart, (), read_by)
     limited = (one.of_records(*design.records) if isinstance(one, Total) else one for one in functions)
     return replace(design, functions=tuple(limited))
+
+
+_WEIGHT = (ABSENT,)  # stands for the weight among the powers of a statistic's columns
+
+
+def _weighted(values: Sequence[ValueOnGrid], weights: Weights | None, coarser: int) -> tuple[Value, ...]:
+    """Return the values, each times its weight where records are weighted, with the weights behind them."""
+    if weights is None:
+        return tuple(values)
+    weight, found = WeightOnGrid(weights.column, weights.grid(coarser=coarser)), list[Value]()
+    for value in values:
+        # The square of a product of both is to fit the integers.
+        low, high = value.grid.lower, value.grid.upper
+        grid = value.grid if value.grid.steps <= STEPS else Grid(low, high, STEPS, declared=False)
+        found.append(Weighted(ValueOnGrid(value.column, grid), weight))
+    return (*found, weight)
 
 
 def _whole(power: tuple[int, ...], own: Sequence[int], columns: int, absent: int) -> tuple[int, ...]:

@@ -139,9 +139,8 @@ def expected_joint(
     if not isinstance(mechanism, JointMoments):
         raise TypeError(f"{mechanism.type} releases no joint moments")
     joint = design.release.design
-    laws = [(one.column, one.grid, moments[one.column]) for one in joint.values if isinstance(one, ValueOnGrid)]
-    steps = np.array([grid.steps for _, grid, _ in laws])
-    scaled = 2.0 * typical_records(laws, told or {}) / steps - 1.0
+    laws = [(one.column, one.grid, moments[one.column]) for one in joint.read if isinstance(one, ValueOnGrid)]
+    scaled = joint.scaled(typical_records(laws, told or {}))
     each = mechanism.record_means(scaled)
     rng = np.random.default_rng(20)
     spread, law = mechanism.noise_sds(), mechanism.noise_law.name

@@ -13,7 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from hedgerow.engines.query import ValueOnGrid
+from hedgerow.engines.query import ValueOnGrid, WeightOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import shown, whole
@@ -291,18 +291,21 @@ def _joint(
     design: JointStatistic, mechanism: Single, guesses: Mapping[str, Guess], records: float, level: float
 ) -> list[tuple[Reading, str, float | None]]:
     joint = design.release.design
-    grids = [(value.column, value.grid) for value in joint.values if isinstance(value, ValueOnGrid)]
+    grids = [(value.column, value.grid) for value in joint.read if isinstance(value, ValueOnGrid)]
     pairs, _ = _laws(grids, guesses)
     told, statistic = correlations(guesses), design.statistic
+    weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
     if statistic.family != "moments":
-        said = _laws(statistic.grids, guesses, told)[1]
+        said = _laws([*statistic.grids, *weighing], guesses, told)[1]
         return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
     (column, grid), made = statistic.grids[0], list[tuple[Reading, str, float | None]]()
     guess = guesses.get(column, Guess())
     for mean, sd in guess.moments(column, grid):
         own = pairs | {column: (mean, sd)}
         read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
-        made.append((read, _said(guess, mean, sd), mean * records if statistic.is_total else mean))
+        value = mean * records * (pairs[weighing[0][0]][0] if weighing else 1.0) if statistic.is_total else mean
+        said = _said(guess, mean, sd) + "".join(f"; weights {_laws([one], guesses)[1]}" for one in weighing)
+        made.append((read, said, value))
     return made
 
 

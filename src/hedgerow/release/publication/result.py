@@ -44,6 +44,8 @@ class Result(Sequence[Estimate]):
         The number of records, under replace-one.
     where : str or None
         Which records count, as it was asked; None for all. Under replace-one `n` is the number of all records.
+    weights : mapping or None
+        How much each record counts: the column of weights and the largest; None: all alike.
     derived : mapping
         The expressions of the columns that were computed, by their names.
     date : str or None
@@ -66,6 +68,7 @@ class Result(Sequence[Estimate]):
     n: int | None
     missing: str
     where: str | None = None
+    weights: Mapping[str, Any] | None = None
     derived: Mapping[str, str] = field(default_factory=dict)
     date: str | None = None
     backend: str | None = None
@@ -117,6 +120,7 @@ class Result(Sequence[Estimate]):
         """Return the record's part about the whole: what was asked of what, and how."""
         facts = {name: getattr(self, name) for name in _FACTS}
         facts |= {} if self.where is None else {"where": self.where}
+        facts |= {} if self.weights is None else {"weights": dict(self.weights)}
         facts |= {"derived": dict(self.derived)} if self.derived else {}
         facts |= {} if self.date is None else {"date": self.date}
         facts |= {"methods": methods, "notes": list(notes)}

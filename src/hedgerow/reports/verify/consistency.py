@@ -171,6 +171,7 @@ class _Numbers:
         self._pools = "combined" in record["release"].get("methods", ())
         self._census = record["release"]["target"] == str(Target.FILE)
         self._missing = str(record["release"]["missing"])
+        self._weights: Entry | None = record["release"].get("weights")
         n = record["release"]["n"]
         columns = {entry["column"] for entry in self._entries if entry["column"] is not None}
         complete = frozenset(column for column in columns if self._is_complete(column))
@@ -192,6 +193,8 @@ class _Numbers:
             yield from self._pooled(parts)
             return
         yield from self._of_joint([part for part in parts if isinstance(part, JointMoments)])
+        if self._weights is not None and not all(isinstance(part, JointMoments) for part in parts):
+            yield "It says that records are weighted, and a number was read otherwise."
         read = {place for one in self._joint for place in one["estimates"]}
         left = [entry for place, entry in enumerate(self._entries) if place not in read]
         for part in parts:
@@ -245,7 +248,7 @@ class _Numbers:
                 yield "A number is called reliable, and has no error."
         about = JointFacts(self._facts.n, self._census)
         values = joint_values(self._joint, self._certificate.mechanism, about)
-        yield from contradictions_of_estimates(self._joint, self._entries, values)
+        yield from contradictions_of_estimates(self._joint, self._entries, values, self._weights)
 
     def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
         """Pass over numbers that are public, and return the rest."""
@@ -298,7 +301,10 @@ class _Numbers:
         if public and self._certificate.relation is not Relation.REPLACE_ONE:
             yield "Its mechanism takes the presence of every record as public, which add-remove keeps private."
         kept = first["column"] in self._facts.complete or MIDPOINT in (first["note"] or "")
-        kept |= isinstance(part, JointMoments) and all(feature.missing for feature in part.layout.features)
+        if isinstance(part, JointMoments):
+            # The last of weighted features is the weight, which is 0 where it is missing.
+            columns = part.layout.features[:-1] if self._weights is not None else part.layout.features
+            kept |= all(feature.missing for feature in columns)
         if public and not kept:
             yield "Its mechanism takes every value as present, and the record says that missing ones were dropped."
         if public and self._facts.selected:

@@ -28,7 +28,7 @@ Entry = Mapping[str, Any]
 
 
 def contradictions_of_estimates(
-    joint: Sequence[Entry], entries: Sequence[Entry], values: Mapping[int, JointValue]
+    joint: Sequence[Entry], entries: Sequence[Entry], values: Mapping[int, JointValue], weights: Entry | None = None
 ) -> Iterator[str]:
     """Yield where an estimate, an error or an interval does not follow from the joint moments on record.
 
@@ -47,6 +47,8 @@ def contradictions_of_estimates(
                     yield "A number was read from joint moments as another statistic than it is called."
             if kind != "tangent" and not _of_its_columns(read["function"], one["features"], entries, read["estimates"]):
                 yield "A number was read from other columns, or other bounds, than it is said to be of."
+            if kind != "tangent" and not _weighted_so(read["function"], one["features"], weights):
+                yield "A number was weighted otherwise than the release says."
     for place, value in values.items():
         if not _follows(entries[place], value):
             yield "A number, its errors or its interval do not follow from the joint moments on record."
@@ -88,8 +90,26 @@ def _of_its_columns(function: Entry, features: Sequence[str], entries: Sequence[
         if axis["place"] < 1:
             continue
         feature = features[axis["place"] - 1]
+        if axis.get("weight"):
+            feature = f"(({feature.partition(' * ((')[2]}"
         scaled = [f"(({column} - {axis['centre']:.15g}) / {axis['half']:.15g})" for column in columns]
         if feature.startswith("((") and feature not in scaled:
+            return False
+    return True
+
+
+def _weighted_so(function: Entry, features: Sequence[str], weights: Entry | None) -> bool:
+    """Whether each axis of a function is weighted by the column and up to the bound that a release says, or by none."""
+    for axis in _axes(function):
+        if weights is None or not axis.get("weight"):
+            if weights is not None or axis.get("weight"):
+                return False
+            continue
+        column, most = weights["column"], float(weights["most"])
+        own, times = features[axis["weight"] - 1], features[axis["place"] - 1]
+        if float(axis["most"]) != most or not own.endswith(f"(({column} - {most / 2:.15g}) / {most / 2:.15g})"):
+            return False
+        if axis["place"] > 0 and f"({column} / {most:.15g}) * " not in times:
             return False
     return True
 

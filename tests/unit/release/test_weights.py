@@ -1,0 +1,208 @@
+"""Weights: every number is the weighted one, on every way into a release and out of it; bad ones are refused unread."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import hedgerow as hg
+from hedgerow.errors import HedgerowError, LedgerError
+from hedgerow.facts.budget import Budget
+from hedgerow.ledger.store import Ledger
+from hedgerow.release.result import release_from_record
+from hedgerow.reports.release_page import report_html
+from hedgerow.reports.verify.verification import verify_record
+from hedgerow.testing.simulated import release
+
+N = 4000
+WEIGHTS = ("w", 10.0)
+BOUNDS = {"x": (0, 100), "y": (0, 50)}
+
+
+def people() -> pa.Table:
+    """Weights below 0, above the bound and missing among them; x rises with the weight."""
+    rng = np.random.default_rng(5)
+    w = rng.uniform(0.0, 9.0, N)
+    w[::50], w[1::50], w[2::50] = -3.0, 40.0, np.nan
+    x = np.clip(20.0 + 4.0 * np.nan_to_num(w) + rng.normal(0.0, 15.0, N), 0.0, 100.0)
+    y = rng.uniform(0.0, 50.0, N)
+    y[3::40] = np.nan
+    return pa.table({"x": x, "y": y, "w": w, "g": rng.integers(0, 2, N)})
+
+
+PEOPLE = people()
+X, Y, W, G = (PEOPLE[name].to_numpy() for name in "xywg")
+CLAMPED = np.clip(np.nan_to_num(W), 0.0, 10.0)
+ASKED = [
+    hg.mean("x", bounds=(0, 100)),
+    hg.sum("x", bounds=(0, 100)),
+    hg.ratio("x", "y", bounds=BOUNDS),
+    hg.function(lambda t: t["x"] / t["y"], columns=BOUNDS, name="quotient"),
+]
+
+
+def expected(here: Any) -> list[float]:
+    w, both = CLAMPED * here, CLAMPED * here * ~np.isnan(Y)
+    ratio = float((both * X).sum() / np.nansum(both * Y))
+    return [float((w * X).sum() / w.sum()), float((w * X).sum()), ratio, ratio]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    "option", [{}, {"by": {"g": [0, 1]}}, {"delta": 0.0}, {"where": "g == 1"}, {"noise": "gaussian"}], ids=str
+)
+def test_estimates_are_weighted(relation: str, option: dict[str, Any]) -> None:
+    survey = hg.open(PEOPLE, relation=relation)
+    found = release(survey, ASKED, rng=1, **{"epsilon": 80.0, "weights": WEIGHTS, **option})
+    cells = [G == 0, G == 1] if "by" in option else [G == 1] if "where" in option else [G >= 0]
+    truth = np.array([expected(here) for here in cells]).T.ravel()
+    for one, value in zip(found, truth, strict=True):
+        assert one.standard_error > 0.0
+        assert abs(one.estimate - value) < 6.0 * one.privacy_error + 1e-6 * abs(value)
+        assert "weighted by w clamped to [0, 10]" in one.covers
+    # Weights matter: the plain mean of x lies far away.
+    assert abs(float(X.mean()) - truth[0]) > 2.0 or "where" in option
+
+
+def test_midpoints_and_complete_columns_are_weighted_too() -> None:
+    survey = hg.open(PEOPLE, relation="replace-one")
+    filled = np.where(np.isnan(Y), 25.0, Y)
+    mean = hg.mean("y", bounds=(0, 50))
+    given = {"epsilon": 80.0, "weights": WEIGHTS, "rng": 1}
+    middle = release(survey, [mean], missing="midpoint", **given)[0]
+    assert abs(middle.estimate - float((CLAMPED * filled).sum() / CLAMPED.sum())) < 6.0 * middle.privacy_error
+    # Only a weight is missing in these columns, and that is no missing value.
+    complete = release(survey, ASKED[:1], missing="error-if-declared-complete", **given)[0]
+    assert abs(complete.estimate - expected(G >= 0)[0]) < 6.0 * complete.privacy_error
+
+
+def test_weights_all_alike_give_the_plain_mean_with_its_error() -> None:
+    table = PEOPLE.append_column("one", pa.array(np.full(N, 2.0)))
+    survey = hg.open(table, relation="replace-one")
+    weighted = release(survey, ASKED[:1], rng=1, epsilon=80.0, weights=("one", 2.0))[0]
+    assert abs(weighted.estimate - float(X.mean())) < 6.0 * weighted.privacy_error
+    assert weighted.sampling_error == pytest.approx(float(X.std(ddof=1)) / N**0.5, rel=0.02)
+
+
+def test_shares_go_with_weights() -> None:
+    survey = hg.open(PEOPLE, relation="replace-one")
+    given = {"epsilon": 1.0, "weights": WEIGHTS, "rng": 1}
+    even, more = (release(survey, ASKED[1:3], share=share, **given)[0].privacy_error for share in ([1, 1], [9, 1]))
+    assert 0.5 * even < more < even
+
+
+def test_a_record_states_the_weights_and_verifies() -> None:
+    survey = hg.open(PEOPLE, relation="add-remove")
+    made = survey.release(ASKED, epsilon=1.0, weights=WEIGHTS, by={"g": [0, 1]}, ask=["mean(x | g=1) - mean(x | g=0)"])
+    record = json.loads(made.to_json())
+    assert record["release"]["weights"] == {"column": "w", "most": 10.0}
+    assert verify_record(record).holds
+    assert release_from_record(made.to_json()).to_json() == made.to_json()
+    assert "column w, clamped to [0, 10]; none counts as 0" in report_html(made)
+
+
+@pytest.mark.parametrize("weights", [None, {"column": "w", "most": 20.0}, {"column": "x", "most": 10.0}])
+def test_a_record_that_states_other_weights_contradicts_itself(weights: dict[str, Any] | None) -> None:
+    survey = hg.open(PEOPLE, relation="add-remove")
+    record = json.loads(survey.release(ASKED[:3], epsilon=1.0, weights=WEIGHTS).to_json())
+    other = copy.deepcopy(record)
+    other["release"]["weights"] = weights
+    assert verify_record(record).holds and not verify_record(other).holds
+
+
+def test_weights_are_part_of_a_request(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    Ledger.create(path, dataset="d", budget=Budget(10.0, 1e-5), relation="replace-one", unit="row").close()
+    survey = hg.open(PEOPLE, relation="replace-one", ledger=path)
+    first = survey.release(ASKED[0], epsilon=1.0, weights=WEIGHTS, request_id="a")
+    assert survey.release(ASKED[0], epsilon=1.0, weights=["w", 10], request_id="a").to_json() == first.to_json()
+    for other in (("w", 9.0), None):
+        with pytest.raises(LedgerError, match="HG311"):
+            survey.release(ASKED[0], epsilon=1.0, weights=other, request_id="a")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        *(({"weights": given}, "HG134") for given in ("w", ("w",), ("", 1.0), (3, 1.0), ("w", 0), ("w", -1.0), 5)),
+        *(({"weights": ("w", most)}, "HG134") for most in (float("nan"), float("inf"), "10", 1e300, True)),
+        ({"weights": ("x", 10.0)}, "HG134"),
+        ({"weights": ("g", 10.0), "by": {"g": [0, 1]}}, "HG134"),
+        ({"weights": ("absent", 10.0)}, "HG203"),
+        ({"weights": ("name", 10.0)}, "HG204"),
+        ({"weights": WEIGHTS, "estimator": "bootstrap"}, "HG135"),
+    ],
+)
+def test_bad_weights_are_refused_before_anything_is_read(options: dict[str, Any], code: str) -> None:
+    table = PEOPLE.append_column("name", pa.array(["a"] * N))
+    survey = hg.open(table, relation="add-remove")
+    with (
+        mock.patch("hedgerow.engines.frames.add_up", side_effect=AssertionError),
+        mock.patch("hedgerow.engines.frames.count", side_effect=AssertionError),
+        pytest.raises(HedgerowError, match=code),
+    ):
+        survey.release(ASKED[0], epsilon=1.0, **options)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        hg.variance("x", bounds=(0, 100)),
+        hg.correlation("x", "y", bounds=BOUNDS),
+        hg.quantile("x", 0.5, bounds=(0, 100)),
+        hg.bootstrap(lambda t: t["x"] / t["count"], columns={"x": (0, 100)}, name="own"),
+    ],
+)
+def test_what_cannot_be_weighted_is_refused(asked: Any) -> None:
+    survey = hg.open(PEOPLE, relation="add-remove")
+    with pytest.raises(HedgerowError, match="HG135"):
+        survey.plan([ASKED[0], asked], epsilon=1.0, weights=WEIGHTS)
+
+
+def test_units_of_several_rows_are_refused_with_weights() -> None:
+    survey = hg.open(PEOPLE, relation="add-remove", unit={"column": "g", "max_rows": 3})
+    with pytest.raises(HedgerowError, match="HG402"):
+        survey.plan(ASKED[0], epsilon=1.0, weights=WEIGHTS)
+
+
+def test_no_warning_or_note_depends_on_a_weight() -> None:
+    """Weights below 0, above the bound, infinite and missing are clamped or dropped without a word."""
+    said = []
+    for last in (1.0, -1.0, 1e9, float("inf"), float("nan")):
+        w = W.copy()
+        w[-1] = last
+        table = PEOPLE.set_column(PEOPLE.schema.get_field_index("w"), "w", pa.array(w))
+        made = hg.open(table, relation="replace-one").release(ASKED[0], epsilon=1.0, weights=WEIGHTS)
+        said.append((made.notes, made[0].note, made[0].covers, made.certificate.to_dict()))
+    assert all(one == said[0] for one in said)
+
+
+def test_a_computed_column_may_be_the_weight() -> None:
+    survey = hg.open(PEOPLE, relation="add-remove")
+    weights = (hg.column("w * 2"), 20.0)
+    found = release(survey, ASKED[:1], rng=1, epsilon=80.0, weights=weights)
+    assert abs(found[0].estimate - expected(G >= 0)[0]) < 6.0 * found[0].privacy_error
+    assert found.derived == {"w * 2": "w * 2"}
+
+
+def test_a_forecast_knows_the_weights() -> None:
+    """Its errors are those of a release, whose weights are independent of the values here."""
+    rng = np.random.default_rng(7)
+    x, y, w = (rng.beta(a, b, N) for a, b in ((2.0, 3.0), (4.0, 2.0), (1.0, 2.0)))
+    table = pa.table({"x": x * 100.0, "y": y * 50.0, "w": w})
+    guess = {"x": {"mean": 40.0, "sd": 20.0}, "y": {"mean": 33.3, "sd": 8.9}, "w": {"mean": 1 / 3, "sd": 0.2357}}
+    survey = hg.open(table, relation="replace-one")
+    for asked in ASKED[:3]:
+        plan = survey.plan(asked, epsilon=1.0, weights=("w", 1.0))
+        expected = plan.forecast(guess)[0]
+        found = [release(survey, asked, rng=i, epsilon=1.0, weights=("w", 1.0))[0].standard_error for i in range(8)]
+        assert float(np.mean(found)) == pytest.approx(expected.standard_error, rel=0.08)
+        assert "w beta with mean 0.3333" in expected.guess
