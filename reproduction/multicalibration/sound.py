@@ -5,10 +5,11 @@ sex, depth 2, k = 10; the base classifier counts as public. Means of the seeds b
 are taken over 18 groups.
 
 Targets. The paper's baseline: none, as published (kept in [0, 1]) 36.25/.838; table at ε = 1: 34.3/.839, M .0025, W
-.0115; at ε = .1: 35.6; rounds (ε = 1, δ = 1e-6) 37.6; numeric sparse 37.5; input perturbation: better than nothing,
+.012; at ε = .1: 35.6; rounds (ε = 1, δ = 1e-6) 37.6; numeric sparse 37.5; input perturbation: better than nothing,
 45.1. With an intercept: table at ε = 1 no more than 32.84, the baseline itself; the others may do harm, without
 privacy up to 33.5, with it 34, and 40 for input perturbation, of which little is expected. Input perturbation's
-45.1 and these others were set after a first run, the rest before any.
+45.1 and these others were set after a first run, the rest before any, but for the table's W: it was .0115 while a cell
+was shifted at 2.5 sd, which harmed scores that were right.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Way:
 WAYS = {
     "none, as published": Way(lambda: NoPrivacy(0.0, 1.0), 1, 0, _ADD, 36.25, 33.5, (0.838, None, None)),
     "none, kept off 0 and 1": Way(NoPrivacy, 1, 0, _ADD, 36.25, 33.5, (0.838, None, None)),
-    "table, ε = 1": Way(Table, 1, 0, _ADD, 34.3, 32.84, (0.839, 0.0025, 0.0115)),
+    "table, ε = 1": Way(Table, 1, 0, _ADD, 34.3, 32.84, (0.839, 0.0025, 0.012)),
     "table, ε = 0.1": Way(Table, 0.1, 0, _ADD, 35.6, 34.0),
     "rounds, ε = 1, δ = 1e-6": Way(Rounds, 1, 1e-6, _ADD, 37.6, 34.0),
     "numeric sparse, ε = 1": Way(NumericSparse, 1, 0, _ADD, 37.5, 34.0),

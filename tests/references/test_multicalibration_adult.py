@@ -61,7 +61,7 @@ def test_none_on_the_papers_baseline(mechanism: NoPrivacy) -> None:
 
 def test_a_table_at_epsilon_one_is_as_good_as_any_without_privacy() -> None:
     loss, accuracy, worst, weighted = judged(Table(), 1.0, papers())
-    assert loss <= 0.343 and accuracy >= 0.839 and worst <= 0.0025 and weighted <= 0.0115
+    assert loss <= 0.3415 and accuracy >= 0.839 and worst <= 0.0025 and weighted <= 0.012
     assert loss - 0.3396 < 0.004
 
 

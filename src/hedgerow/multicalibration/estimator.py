@@ -116,9 +116,11 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         `hedgerow.multicalibration.groups.groups`. Columns by name in frames, by position in arrays. None: everybody.
     n_buckets : int
         k buckets of the score in which every group is calibrated and reported.
-    alpha : float
-        Of Algorithms 1 and 2: a cell is shifted when its mean residual is at least α/2. The table uses its own noise
-        instead.
+    alpha : float, optional
+        The target: in every group the buckets whose mean residual exceeds α hold at most α of its records (Definition
+        3 of Fishman, Mugunthan and Tanzer). Only cells with a mean residual of at least α/2 are shifted, and a private
+        mechanism stops when its release shows the target; ``report_.target`` says whether it does. None: as far as the
+        noise allows (for ``"none"``: .1). `hoped_alpha` says which α one may hope for.
     mechanism : str or object
         ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, ``"none"``, or an
         object with other parameters, e.g. ``Table(bins=20)``.
@@ -186,7 +188,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         groups: Any = None,
         *,
         n_buckets: int = 10,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         mechanism: Any = "table",
         relation: str | None = None,
         epsilon: float | None = None,

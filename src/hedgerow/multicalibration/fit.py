@@ -277,7 +277,7 @@ class FitOptions:
     delta: float | None = None
     mechanism: object = "table"
     n_buckets: int = 10
-    alpha: float = 0.1
+    alpha: float | None = None
     notes: Sequence[str] = ()
 
 

@@ -3,9 +3,11 @@
 ======================  ========================================================================================
 max error               M = max over cells of |R| / n
 group-weighted error    W = Σ |R| / Σ |g|, over groups g and buckets: each group's calibration error by its size
+alpha                   the least α such that in every group the buckets with |R|/N > α hold at most α of its records
 ======================  ========================================================================================
 
-A cell is group × bucket of the prediction, R = Σ (y − p) over its records. Neither is 0 for a perfect model: labels
+A cell is group × bucket of the prediction, R = Σ (y − p) over its N records. The third is Definition 3 of Fishman,
+Mugunthan and Tanzer, with whole buckets as what may be left out of a group. None is 0 for a perfect model: labels
 scatter about p. The **noise floor** is their mean when y is drawn from p itself; a value near it cannot be
 distinguished from perfect multicalibration.
 
@@ -28,14 +30,14 @@ from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model import Residuals
 from hedgerow.multicalibration.model.records import score_bucket
 
-Kind = Literal["max", "group-weighted"]
+Kind = Literal["max", "group-weighted", "alpha"]
 Floats = NDArray[np.float64]
 
 
 def multicalibration_error(
     y: object, p: object, groups: object = None, *, n_buckets: int = 10, kind: Kind = "max", X: object = None
 ) -> float:
-    """Return M or W of scores p for labels y. No privacy: for data that may be looked at.
+    """Return M, W or α of scores p for labels y. No privacy: for data that may be looked at.
 
     Parameters
     ----------
@@ -46,8 +48,8 @@ def multicalibration_error(
         Everybody is always one group.
     n_buckets : int
         k buckets of equal width.
-    kind : {"max", "group-weighted"}
-        M or W, see the module.
+    kind : {"max", "group-weighted", "alpha"}
+        M, W or α, see the module.
     X : array or frame, optional
         The records, where groups are declared by columns or predicates.
 
@@ -61,19 +63,42 @@ def multicalibration_error(
     >>> y, p = np.array([0, 1, 1, 1]), np.array([0.25, 0.25, 0.75, 0.75])
     >>> multicalibration_error(y, p, {"first": [True, True, False, False]})
     0.125
-    >>> round(multicalibration_error(y, p, kind="group-weighted"), 3)
-    0.25
+    >>> round(multicalibration_error(y, p, kind="group-weighted"), 3), multicalibration_error(y, p, kind="alpha")
+    (0.25, 0.25)
     """
     return error_of(residuals_of(y, p, groups, n_buckets=n_buckets, X=X), kind)
 
 
 def error_of(residuals: Residuals, kind: Kind) -> float:
-    """Return M or W of residual sums, exact or noisy, clipped to their maximum of 1."""
+    """Return M, W or α of residual sums, exact or noisy, clipped to their maximum of 1."""
     if kind == "max":
         return min(1.0, float(np.abs(residuals.residual).max(initial=0.0)) / max(residuals.n, 1.0))
     if kind == "group-weighted":
         return min(1.0, float(np.abs(residuals.residual).sum()) / max(float(residuals.count.sum()), 1.0))
-    raise ParameterError("HG165", rule='`kind` is "max" or "group-weighted".', finding=f"Found {shown(kind)}.")
+    if kind == "alpha":
+        return float(alpha_of(residuals, np.abs(residuals.residual)).max(initial=0.0))
+    raise ParameterError("HG165", rule='`kind` is "max", "group-weighted" or "alpha".', finding=f"Found {shown(kind)}.")
+
+
+def alpha_of(residuals: Residuals, errors: Floats) -> Floats:
+    """Return the α of Definition 3 of each group, for residual sums of these sizes, (groups, buckets).
+
+    Of noisy counts those within two sd of their noise are not judged: their mean residual could be anything.
+
+    >>> sums = np.array([[[9.0, 20.0]], [[10.0, 90.0]], [[5.0, 45.0]]])  # one tenth is off by .9, the rest by .22
+    >>> found = Residuals.exact(("all",), sums, 100.0, log_loss=0.5, brier=0.2)
+    >>> alpha_of(found, np.abs(found.residual)).round(3).tolist()
+    [0.222]
+    """
+    judged = residuals.count > 2.0 * residuals.count_sd
+    n = np.where(judged, residuals.count, 0.0)
+    mean = np.where(judged, np.minimum(errors / np.where(judged, residuals.count, 1.0), 1.0), 0.0)
+    order = np.argsort(-mean, axis=1)
+    worst, held = np.take_along_axis(mean, order, axis=1), np.take_along_axis(n, order, axis=1)
+    # Leaving out the i worst buckets costs their share, and what is left is off by the next.
+    total = np.maximum(held.sum(axis=1, keepdims=True), 1e-9)
+    left_out = (np.cumsum(held, axis=1) - held) / total
+    return np.asarray(np.minimum(np.maximum(left_out, worst).min(axis=1), 1.0), dtype=np.float64)
 
 
 def residuals_of(y: object, p: object, groups: object = None, *, n_buckets: int = 10, X: object = None) -> Residuals:

@@ -54,8 +54,11 @@ def exact_cells(records: Records, score: Integers, n_buckets: int) -> Integers:
     return sum_by_group(records.family, records.patterns, table)
 
 
-def shifts_of(family: Family, cells: NoisyCells, *, z: float) -> Floats:
-    """Return the shift of each cell, (groups, buckets), in scores; 0 where its residual is within its noise."""
+def shifts_of(family: Family, cells: NoisyCells, *, z: float, least: float = 0.0) -> Floats:
+    """Return the shift of each cell, (groups, buckets), in scores; 0 where its residual is within its noise.
+
+    `least` is the least mean residual of a cell that is shifted.
+    """
     k = cells.residual.shape[1]
     middle = (np.arange(k) + 0.5) / k
     own = group_classes(family)
@@ -67,6 +70,7 @@ def shifts_of(family: Family, cells: NoisyCells, *, z: float) -> Floats:
         left = cells.residual[at] - cells.count[at] * wider
         noise = cells.residual_variance[at] + wider**2 * cells.count_variance[at]
         step = shrunk_step(left, cells.count[at], noise, cells.count_variance[at], middle + wider, z=z)
+        step = np.where(np.abs(left) >= least * cells.count[at], step, 0.0)
         shift[at] = step / math.comb(len(family.attributes), level)
     return shift
 

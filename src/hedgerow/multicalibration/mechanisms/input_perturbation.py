@@ -29,7 +29,13 @@ from hedgerow.mechanisms.mechanism import Composition, RandomisedRecords, Single
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
 from hedgerow.multicalibration.groups.family import Block
 from hedgerow.multicalibration.mechanisms.cells import UNRELEASED, NoisyCells, patch_of, shifts_of
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
+from hedgerow.multicalibration.mechanisms.mechanism import (
+    PUBLISHED_ALPHA,
+    CalibrationMechanism,
+    Fitted,
+    Setting,
+    check_parameter,
+)
 from hedgerow.multicalibration.model.model import Patches
 from hedgerow.multicalibration.model.records import HIGH, LOW, Records, bucket_of
 from hedgerow.noise.source import NoiseSource
@@ -129,7 +135,7 @@ class InputPerturbation(CalibrationMechanism):
             table = _estimates(setting, described, view, block, counts, len(lies))
             released.append(table)
             _read_into(cells, table, block)
-        patch = patch_of(shifts_of(setting.family, cells, z=self.z))
+        patch = patch_of(shifts_of(setting.family, cells, z=self.z, least=setting.least_shift))
         return Fitted(Patches(k, (patch,), LOW, HIGH), None, None, tuple(released))
 
 
@@ -146,7 +152,8 @@ def _some_column_exceeds_its_noise(alone: RandomisedRecords, setting: Setting, c
     if not columns or setting.n is None:
         return False
     noise = alone.noise_sd(setting.n, 0) * np.sqrt(2.0 * len(columns))
-    return any(setting.alpha * setting.n / (block.size * setting.n_buckets) > 2.0 * noise for block in columns)
+    alpha = PUBLISHED_ALPHA if setting.alpha is None else setting.alpha
+    return any(alpha * setting.n / (block.size * setting.n_buckets) > 2.0 * noise for block in columns)
 
 
 def _estimates(

@@ -49,6 +49,7 @@ MECHANISMS = {
     "input_perturbation": "InputPerturbation",
     "none": "NoPrivacy",
 }
+PUBLISHED_ALPHA = 0.1
 
 
 def check_parameter(fits: bool, rule: str, *values: object, code: str = "HG165", remedy: str = "") -> None:
@@ -71,8 +72,10 @@ class Setting:
         The number of records: public under replace-one, None under add-remove.
     n_buckets : int
         k, the number of score buckets in which calibration is required.
-    alpha : float
-        Algorithms 1 and 2 shift a cell when its mean residual is at least α/2.
+    alpha : float or None
+        The target, if any: a cell is shifted only when its mean residual is at least α/2 (Algorithm 2), and a private
+        mechanism that measures again stops once its release shows every group α-calibrated (Definition 3). None: as far
+        as the noise allows; Algorithms 1 and 2 without privacy, which need a target, then take `PUBLISHED_ALPHA`.
     models : int
         How many models are fitted on the same records (one a class above two classes): they share the budget.
     """
@@ -81,16 +84,22 @@ class Setting:
     relation: Relation
     n: int | None
     n_buckets: int = 10
-    alpha: float = 0.1
+    alpha: float | None = None
     models: int = 1
 
     def __post_init__(self) -> None:
-        buckets, alpha = whole(self.n_buckets), real(self.alpha)
+        buckets, alpha = whole(self.n_buckets), None if self.alpha is None else real(self.alpha)
         fits = buckets is not None and 1 <= buckets <= 1000
         check_parameter(fits, "`n_buckets` is a whole number from 1 to 1,000.", self.n_buckets)
-        check_parameter(alpha is not None and 0.0 < alpha <= 1.0, "`alpha` lies in (0, 1].", self.alpha)
+        alpha_fits = self.alpha is None or (alpha is not None and 0.0 < alpha <= 1.0)
+        check_parameter(alpha_fits, "`alpha` lies in (0, 1], or is None.", self.alpha)
         object.__setattr__(self, "n_buckets", buckets)
         object.__setattr__(self, "alpha", alpha)
+
+    @property
+    def least_shift(self) -> float:
+        """The least mean residual of a cell that a private mechanism shifts: α/2, or 0 without a target."""
+        return 0.0 if self.alpha is None else self.alpha / 2.0
 
 
 @dataclass(frozen=True, slots=True)

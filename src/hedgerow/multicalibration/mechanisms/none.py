@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.budget import Budget
-from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
+from hedgerow.multicalibration.mechanisms.mechanism import (
+    PUBLISHED_ALPHA,
+    CalibrationMechanism,
+    Fitted,
+    Setting,
+    check_parameter,
+)
 from hedgerow.multicalibration.model.model import Patch, Patches, Residuals
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, bucket_of, from_grid
 from hedgerow.noise.source import NoiseSource
@@ -75,7 +81,8 @@ class NoPrivacy(CalibrationMechanism):
     ) -> None:
         """Go through the buckets of one group in order; a record that is shifted up may be in a later one again."""
         k, count = setting.n_buckets, records.count[rows]
-        enough = setting.alpha * float(count.sum()) / k
+        alpha = PUBLISHED_ALPHA if setting.alpha is None else setting.alpha
+        enough = alpha * float(count.sum()) / k
         bucket, gap = bucket_of(current[rows], k), records.label[rows] * STEPS - current[rows]
         for b in range(k):
             inside = np.flatnonzero(bucket == b)
@@ -84,7 +91,7 @@ class NoPrivacy(CalibrationMechanism):
                 continue
             mean = float((count[inside] * gap[inside]).sum()) / size
             shift = round(mean)
-            if abs(mean) < setting.alpha / 2.0 * STEPS or shift == 0:
+            if abs(mean) < alpha / 2.0 * STEPS or shift == 0:
                 continue
             patches.append(Patch(np.array([[group, b]]), np.array([shift])))
             moved = rows[inside]

@@ -145,7 +145,8 @@ class _State:
         variance = 2.0 * self._scales**2
         numbers = [np.array([number]) for number in (residual, count, *variance, (cell % k + 0.5) / k)]
         shift = np.zeros((len(self._setting.family.groups), k))
-        shift[cell // k, cell % k] = shrunk_step(*numbers, z=z)[0]
+        if abs(residual) >= self._setting.least_shift * count:
+            shift[cell // k, cell % k] = shrunk_step(*numbers, z=z)[0]
         patch = patch_of(shift)
         if len(patch.cells):
             self.patches.append(patch)

@@ -31,6 +31,7 @@ from hedgerow.multicalibration.mechanisms.mechanism import (
     check_parameter,
     least_noise_for,
 )
+from hedgerow.multicalibration.metrics import error_of
 from hedgerow.multicalibration.model.model import WRITTEN, Model, Patch, Patches, Residuals
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records
 from hedgerow.noise.lattice import lattice_noise
@@ -131,7 +132,12 @@ class Rounds(CalibrationMechanism):
             table = _release(setting, described, exact_cells(records, score, k), noise)
             released.append(table)
             cells.append(_noisy_cells(table, k))
-            patches.append(patch_of(shifts_of(setting.family, cells[-1], z=self.z)))
+            shown = _as_residuals(setting, cells[-1])
+            if setting.alpha is not None and error_of(shown, "alpha") <= setting.alpha:
+                return Fitted(
+                    Patches(k, tuple(patches), LOW, HIGH), _as_residuals(setting, cells[0]), shown, tuple(released)
+                )
+            patches.append(patch_of(shifts_of(setting.family, cells[-1], z=self.z, least=setting.least_shift)))
             score = patches[-1].move(records.family, records.patterns, records.pattern, score, k)
         model = Patches(k, tuple(patches), LOW, HIGH)
         return Fitted(model, _as_residuals(setting, cells[0]), None, tuple(released))

@@ -17,19 +17,13 @@ everybody and is right would be "corrected" by half the width of a bin. The tabl
 One more record adds λ to one sum, hence 0 or 1 to one U_b: U changes as counts of disjoint cells do, and has the same
 price. The sums are exact integers, because λ is a fraction of the public grid of scores.
 
-**Calibration** goes through cells in sweeps. A cell is a set of (atom, bin) pairs: those of one group whose current
-score c lies in one of the k buckets, or those of one group in one score bin. With noisy counts n₁, n₀ of labels 1 and
-0, N = n₀ + n₁ and R = Σ (n₁ − N c):
-
-    var R = s² Σ ((1 − c)² + c²) + Σ max(N, 0) c (1 − c)          privacy noise of sd s, and binomial noise of labels
-
-A cell is shifted when |R| > z √var R, by (R / N)(1 − var R / R²): this shrinkage keeps the model from learning noise.
+**Calibration** reads these tables alone: `sweeps` says which cells are shifted, by how much, and which groups keep the
+scores that they had.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,6 +41,8 @@ from hedgerow.multicalibration.mechanisms.mechanism import (
     check_parameter,
     least_noise_for,
 )
+from hedgerow.multicalibration.mechanisms.sweeps import NoisyCounts, Rule, calibrated
+from hedgerow.multicalibration.metrics import error_of
 from hedgerow.multicalibration.model.model import WRITTEN, Loss, Model, Residuals, Shifts
 from hedgerow.multicalibration.model.records import HIGH, LOW, STEPS, Records, ScoreBins, score_bucket
 from hedgerow.noise.source import NoiseSource
@@ -57,7 +53,6 @@ Integers = NDArray[np.int64]
 
 BINARY = ("label=0", "label=1")
 PLACED = ("placed",)
-SWEEPS = 20
 # Atoms × bins. Above this, a cell of data of usual size holds less than its noise, so bins are made coarser.
 FINE_CELLS = 20_000
 MOST_CELLS = 200_000
@@ -73,9 +68,15 @@ class Table(CalibrationMechanism):
     bins : int, optional
         Logit-spaced score bins; by default 40, or as many as keep atoms × bins ≤ 20,000, at least 10: a public choice.
     z : float
-        A cell is shifted when its residual sum exceeds z standard deviations of privacy and binomial noise together.
+        A cell is shifted only when its residual sum exceeds z standard deviations of privacy and binomial noise
+        together.
     place_share : float
         The part of the precision that pays for the mean scores of bins, for scores that take few values.
+    level : float
+        Of Benjamini and Hochberg's rule, which a cell has to pass as well (`sweeps`): at most about this share of the
+        shifts of a block and division is due to chance.
+    gain : float
+        A group keeps the scores that it had unless the table shows a gain in its log likelihood of as many sd.
 
     Examples
     --------
@@ -88,6 +89,8 @@ class Table(CalibrationMechanism):
     bins: int | None = None
     z: float = 2.5
     place_share: float = 0.05
+    level: float = 0.003
+    gain: float = 1.5
 
     name: ClassVar[str] = "table"
     noise: ClassVar[tuple[type, ...]] = (GeometricCounts, GeometricCounts)
@@ -98,6 +101,8 @@ class Table(CalibrationMechanism):
         check_parameter(self.z >= 0.0, "`z` of a table is not negative.", self.z)
         share_fits = 0.0 < self.place_share < 1.0
         check_parameter(share_fits, "`place_share` of a table lies between 0 and 1.", self.place_share)
+        check_parameter(0.0 < self.level <= 1.0, "`level` of a table lies in (0, 1].", self.level)
+        check_parameter(math.isfinite(self.gain), "`gain` of a table is a finite number of sd.", self.gain)
 
     def score_bins(self, family: Family) -> ScoreBins:
         """Return the bins for a family: a public choice."""
@@ -136,7 +141,8 @@ class Table(CalibrationMechanism):
         bins = self.score_bins(setting.family)
         count = table.values.sum(axis=1).reshape(-1, bins.count).sum(axis=0)
         means = means_of(places, count, table.sd(BINARY[0]) * math.sqrt(2.0 * setting.family.atoms), bins)
-        return read_table((table, places), setting, means, bins, z=self.z)
+        rule = Rule(self.z, self.level, self.gain, setting.least_shift)
+        return read_table((table, places), setting, means, bins, rule)
 
     @classmethod
     def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
@@ -223,81 +229,32 @@ def _ends(bins: ScoreBins) -> tuple[Integers, Integers]:
     return low, np.ceil(ends[1:]).astype(np.int64) - low
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Noisy counts of labels 1 and 0, (atoms, bins), and the sd of their noise."""
-
-    ones: Floats
-    zeros: Floats
-    sd: float
-
-    @property
-    def all(self) -> Floats:
-        return self.ones + self.zeros
-
-
 def read_table(
-    released: tuple[AdditiveTable, ...], setting: Setting, means: BinMeans, bins: ScoreBins, *, z: float
+    released: tuple[AdditiveTable, ...], setting: Setting, means: BinMeans, bins: ScoreBins, rule: Rule
 ) -> Fitted:
     """Return the calibration that a released table, the first, supports, and its residuals before and after."""
     table = released[0]
     shape = (setting.family.atoms, bins.count)
     zeros, ones = (table.column(name).reshape(shape) for name in BINARY)
-    counts = _Counts(ones, zeros, table.sd(BINARY[0]))
+    counts = NoisyCounts(ones, zeros, table.sd(BINARY[0]))
     members = members_of(setting.family, setting.family.atom_classes())
     original = np.broadcast_to(means.score, shape)
-    calibrated = _sweeps(counts, original, members, setting.n_buckets, z)
-    return Fitted(
-        # Rounded to the grid of scores: people read model files too.
-        Shifts(bins.edges, np.round(calibrated - original, 6) + 0.0, LOW, HIGH),
-        _residuals(counts, original, members, setting, means),
-        _residuals(counts, calibrated, members, setting, means),
-        released,
-    )
+
+    def residuals(score: Floats) -> Residuals:
+        return _residuals(counts, score, members, setting, means)
+
+    def enough(score: Floats) -> bool:
+        return setting.alpha is not None and error_of(residuals(score), "alpha") <= setting.alpha
+
+    score = calibrated(counts, original, setting.family, setting.n_buckets, rule, enough)
+    # Rounded to the grid of scores: people read model files too.
+    shifts = Shifts(bins.edges, np.round(score - original, 6) + 0.0, LOW, HIGH)
+    return Fitted(shifts, residuals(original), residuals(score), released)
 
 
-def _sweeps(counts: _Counts, original: Floats, members: list[Integers], n_buckets: int, z: float) -> Floats:
-    current = original.copy()
-    score_bins = np.broadcast_to(np.arange(original.shape[1]), original.shape)
-    for _ in range(SWEEPS):
-        moved = False
-        for atoms, cell, cells in _cells(current, members, score_bins, n_buckets):
-            delta = _moves(counts, current, atoms, cell, cells, z)
-            if delta.any():
-                moved = True
-                current[atoms] = np.clip(current[atoms] + delta[cell], LOW, HIGH)
-        if not moved:
-            break
-    return current
-
-
-def _cells(
-    current: Floats, members: list[Integers], score_bins: Integers, n_buckets: int
-) -> Iterator[tuple[Integers, Integers, int]]:
-    """Yield, group by group, its atoms and the cell of each (atom, bin): buckets of the current score, then bins."""
-    for atoms in members:
-        yield atoms, score_bucket(current[atoms], n_buckets), n_buckets
-        yield atoms, score_bins[atoms], score_bins.shape[1]
-
-
-def _moves(counts: _Counts, current: Floats, atoms: Integers, cell: Integers, cells: int, z: float) -> Floats:
-    """Return the shift of each cell; 0 where its residual is within its noise."""
-    c, ones, n = current[atoms], counts.ones[atoms], counts.all[atoms]
-    flat = cell.ravel()
-    size = np.bincount(flat, n.ravel(), minlength=cells)
-    residual = np.bincount(flat, (ones - n * c).ravel(), minlength=cells)
-    spread = counts.sd**2 * ((1.0 - c) ** 2 + c**2) + np.maximum(n, 0.0) * c * (1.0 - c)
-    variance = np.bincount(flat, spread.ravel(), minlength=cells)
-    # Where N itself is within its noise, R/N could be anything: such a cell holds few records, and stays.
-    noise = counts.sd * np.sqrt(2.0 * np.bincount(flat, minlength=cells))
-    moves = (size > np.maximum(z * noise, 1.0)) & (residual**2 > z**2 * variance)
-    # |R| ≤ N holds for the true counts; where noise breaks it, the larger of the two divides.
-    mean = residual / np.maximum(np.maximum(size, np.abs(residual)), 1e-9)
-    shrink = np.maximum(0.0, 1.0 - variance / np.maximum(residual**2, 1e-9))
-    return np.where(moves, mean * shrink, 0.0)
-
-
-def _residuals(counts: _Counts, score: Floats, members: list[Integers], setting: Setting, means: BinMeans) -> Residuals:
+def _residuals(
+    counts: NoisyCounts, score: Floats, members: list[Integers], setting: Setting, means: BinMeans
+) -> Residuals:
     """Return R, N and Σ p of group × bucket with the sd of their privacy noise."""
     k = setting.n_buckets
     n, s2 = counts.all, counts.sd**2
@@ -329,7 +286,7 @@ def _from_places(count: Floats, bucket: Integers, means: BinMeans, k: int) -> Fl
     return np.asarray((np.maximum(held, 0.0) ** 2 * means.variance).sum(axis=1), dtype=np.float64)
 
 
-def _loss(counts: _Counts, of_one: Floats, of_zero: Floats, n: float) -> Loss:
+def _loss(counts: NoisyCounts, of_one: Floats, of_zero: Floats, n: float) -> Loss:
     """Return (1/n) Σ (n₁ l₁ + n₀ l₀): linear in the noisy counts, so unbiased for the binned scores, at no cost."""
     total = float((counts.ones * of_one + counts.zeros * of_zero).sum())
     spread = counts.sd * float(np.sqrt((of_one**2 + of_zero**2).sum()))
