@@ -17,7 +17,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
 test-long: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=default
 
 # The papers' figures beside ours. Public data are read from the folder that HEDGEROW_DATA names, or from
 # reproduction/data; what needs a file that is not there is left out, and it is said where the file is had.

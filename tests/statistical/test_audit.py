@@ -103,6 +103,7 @@ def test_an_attack_crosses_a_price_of_joint_moments_that_forgets_something(what:
     assert verdict.epsilon_lower > 1.01 * profile_of(fewer, Relation.REPLACE_ONE).epsilon_upper(0.0)
 
 
+@pytest.mark.entropy
 @pytest.mark.parametrize(
     ("mechanism", "relation"),
     [(GeometricCounts(1.0, cells=2), Relation.REPLACE_ONE), (bootstrap(1, "value"), Relation.REPLACE_ONE)],
@@ -128,6 +129,7 @@ def test_every_mutant_is_rejected_by_its_layer(mutant: Mutant) -> None:
 LAWS = [("gaussian", 2.0**20), ("gaussian", 0.7), ("geometric", 2.0**20), ("geometric", 1.0)]
 
 
+@pytest.mark.entropy
 @pytest.mark.parametrize(("law", "width"), LAWS)
 def test_the_stand_in_has_the_law_of_the_released_noise(law: str, width: float) -> None:
     """10⁵ draws of each; KS and spread, or value by value; noise 3 % low (narrow: 10 % low) must be seen."""
@@ -145,6 +147,7 @@ def test_the_stand_in_has_the_law_of_the_released_noise(law: str, width: float) 
     assert not equal_laws(halved, drawn["stand-in"], law, width, alpha=1e-12).accepted
 
 
+@pytest.mark.entropy
 @pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(SEED)], ids=["released", "stand-in"])
 def test_bootstrap_weights_are_poisson(source: NoiseSource) -> None:
     drawn = source.generator().poisson(1.0, LAW_DRAWS)

@@ -21,7 +21,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 # n = 20 tables × 1,200 cells of independent noise.
-TABLES, ACCEPT, REJECT = 20, 1e-6, 1e-12
+TABLES, ACCEPT, REJECT = 20, 1e-9, 1e-12
 FAMILY = family_of({"a": range(14)})
 
 
@@ -51,6 +51,7 @@ def p_value(noise: NDArray[np.float64], scale: float) -> float:
     return float(2 * stats.norm.sf(abs(standard)))
 
 
+@pytest.mark.entropy
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(11)], ids=["secure", "simulated"])
 def test_the_released_table_carries_the_noise_that_is_priced(relation: Relation, source: NoiseSource) -> None:

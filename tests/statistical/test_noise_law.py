@@ -1,4 +1,4 @@
-"""The law of released noise: the truth accepted (p > 1e-6), a named sabotage rejected (p < 1e-12). n as stated."""
+"""The law of released noise: the truth accepted (p > 1e-9), a named sabotage rejected (p < 1e-12). n as stated."""
 
 import multiprocessing
 import os
@@ -14,7 +14,8 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 100_000
-ACCEPT, REJECT = 1e-6, 1e-12
+ACCEPT, REJECT = 1e-9, 1e-12
+pytestmark = pytest.mark.entropy
 SOURCES = {"secure": SecureNoise(), "simulated": SimulatedNoise(20261120)}
 
 

@@ -55,8 +55,12 @@ class SecureNoise:
         return np.random.Generator(AESCounter(key=key, counter=counter))
 
 
-def _in_batches(sampler: Callable[[list[int]], list[int]], size: int) -> NDArray[np.int64]:
-    drawn = [sampler([0] * min(_BATCH, size - start)) for start in range(0, size, _BATCH)]
+_Sampler = Callable[[NDArray[np.int64]], list[int]]
+
+
+def _in_batches(sampler: _Sampler, size: int) -> NDArray[np.int64]:
+    # An array is handed over as it is; a list is checked number by number.
+    drawn = [sampler(np.zeros(min(_BATCH, size - start), np.int64)) for start in range(0, size, _BATCH)]
     return np.concatenate([np.asarray(batch, dtype=np.int64) for batch in drawn]) if drawn else np.zeros(0, np.int64)
 
 
@@ -71,19 +75,15 @@ def _opendp() -> tuple[Any, Any, Any]:
     return domains, measurements, metrics
 
 
-def _gaussian(width: float) -> Callable[[list[int]], list[int]]:
+def _gaussian(width: float) -> _Sampler:
     domains, measurements, metrics = _opendp()
     integers = domains.vector_domain(domains.atom_domain(T="i64"))
-    sampler: Callable[[list[int]], list[int]] = measurements.make_gaussian(
-        integers, metrics.l2_distance(T="f64"), scale=width
-    )
+    sampler: _Sampler = measurements.make_gaussian(integers, metrics.l2_distance(T="f64"), scale=width)
     return sampler
 
 
-def _geometric(scale: float) -> Callable[[list[int]], list[int]]:
+def _geometric(scale: float) -> _Sampler:
     domains, measurements, metrics = _opendp()
     integers = domains.vector_domain(domains.atom_domain(T="i64"))
-    sampler: Callable[[list[int]], list[int]] = measurements.make_laplace(
-        integers, metrics.l1_distance(T="f64"), scale=scale
-    )
+    sampler: _Sampler = measurements.make_laplace(integers, metrics.l1_distance(T="f64"), scale=scale)
     return sampler

@@ -374,6 +374,7 @@ def test_an_attack_on_the_worst_pair_comes_near_the_price_and_finds_one_that_is_
 
 # One release of 10⁵ cells, of a sum and of one restricted to another column, against the law that is priced; noise
 # 5 % too narrow is rejected.
+@pytest.mark.entropy
 @pytest.mark.parametrize("source", [SecureNoise(), SimulatedNoise(11)], ids=["released", "stand-in"])
 @pytest.mark.parametrize("law", [*LAWS, AveragedLaplace(2)], ids=["gaussian", "laplace", "averaged"])
 def test_released_noise_has_the_law_that_is_priced(law: Law, source: object) -> None:

@@ -1,0 +1,80 @@
+"""Every test draws the same numbers in every run: released noise and keys come from a stream that its name seeds.
+
+What draws from the operating system all the same is marked `entropy`, and states how seldom it fails by chance.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Generator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from hedgerow.engines import priority
+from hedgerow.noise import secure
+from hedgerow.testing.simulated import SimulatedNoise
+
+# `make test-long` searches for new examples instead, with the profile "default".
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
+
+SAMPLERS = "_gaussian", "_geometric"
+REAL = {name: getattr(secure, name) for name in SAMPLERS}
+OPERATING_SYSTEM = secure.os
+
+
+def draw_from(stream: SimulatedNoise) -> None:
+    """Let releases draw from a stream; what is refused before a draw still is."""
+
+    def of(draw: Callable[[float, int], Any]) -> Callable[[float], Callable[[Any], Any]]:
+        return lambda width: lambda exact: draw(width, len(exact)).tolist()
+
+    secure._gaussian = of(stream.discrete_gaussian)
+    secure._geometric = of(stream.two_sided_geometric)
+    secure.os = priority.os = SimpleNamespace(urandom=stream.generator().bytes)
+
+
+def draw_from_the_operating_system() -> None:
+    """Undo it."""
+    for name, sampler in REAL.items():
+        setattr(secure, name, sampler)
+    secure.os = priority.os = OPERATING_SYSTEM
+
+
+def seeded(name: str) -> SimulatedNoise:
+    """Return the stream of a name."""
+    return SimulatedNoise(np.random.default_rng(zlib.crc32(name.encode())))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Seed each test by its name."""
+    if item.get_closest_marker("entropy"):
+        draw_from_the_operating_system()
+    else:
+        draw_from(seeded(item.nodeid))
+    try:
+        return (yield)
+    finally:
+        draw_from_the_operating_system()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Seed what several tests share by its own name: which of them asks first depends on what else runs."""
+    marked = isinstance(request.node, pytest.Item) or secure.os is OPERATING_SYSTEM
+    if marked:
+        return (yield)
+    before = secure._gaussian, secure._geometric, secure.os
+    draw_from(seeded(f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"))
+    try:
+        return (yield)
+    finally:
+        secure._gaussian, secure._geometric, secure.os = before
+        priority.os = secure.os
