@@ -31,6 +31,12 @@ class NumbersWithErrors:
     reliable: NDArray[np.bool_]
     basis: ScoreArrays
 
+    def row(self, index: int) -> NumbersWithErrors:
+        """Return the numbers of one cell."""
+        one = slice(index, index + 1)
+        value, sampling, privacy = (part[one] for part in (self.value, self.sampling_error, self.privacy_error))
+        return NumbersWithErrors(value, sampling, privacy, self.reliable[one], self.basis.row(index).cell)
+
 
 def exact_count(n: int) -> ScoreBasis:
     """Return the interval's numbers of a public n: an interval of one point."""

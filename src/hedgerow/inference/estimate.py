@@ -476,8 +476,8 @@ def _joint_of(estimate: Estimate) -> Joint:
         "HG130",
         rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
         finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other estimates is not known.",
-        remedy="Release means, sums, ratios, variances or smooth functions of means together in one call; a share, as "
-        "the mean of a column of 0 and 1. With a number, any estimate can be added or multiplied.",
+        remedy="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, "
+        "without naming a bootstrap. With a number, any estimate can be added or multiplied.",
     )
 
 
@@ -519,7 +519,7 @@ def _covers(operands: Sequence[Estimate]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecordedBasis:
-    """What a record keeps of an interval; with joint moments on record those of other levels are computed.
+    """What a record keeps of an interval; those of other levels are computed from its sums, where it has them.
 
     >>> RecordedBasis(1.0, 2.0, 0.95, "moments").interval(0.95, "moments")
     (1.0, 2.0)
@@ -529,7 +529,7 @@ class RecordedBasis:
     recorded_high: float
     level: float
     method: str
-    joint: Joint | None = None
+    computed: IntervalBasis | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -537,14 +537,19 @@ class RecordedBasis:
         return (self.method,)
 
     @property
+    def joint(self) -> Joint | None:
+        """What knows its joint law with other estimates."""
+        return getattr(self.computed, "joint", None)
+
+    @property
     def low(self) -> float:
         """The least that is possible, or that the recorded interval holds."""
-        return self.recorded_low if self.joint is None else self.joint.low
+        return self.recorded_low if self.computed is None else self.computed.low
 
     @property
     def high(self) -> float:
         """The most that is possible, or that the recorded interval holds."""
-        return self.recorded_high if self.joint is None else self.joint.high
+        return self.recorded_high if self.computed is None else self.computed.high
 
     def interval(self, level: float, method: str) -> tuple[float, float]:
         """Return the recorded interval, or one at another level.
@@ -556,8 +561,8 @@ class RecordedBasis:
         """
         if level == self.level:
             return self.recorded_low, self.recorded_high
-        if self.joint is not None and self.joint.is_exact:
-            return self.joint.interval(level, method)
+        if self.computed is not None and self.joint is not None and self.joint.is_exact:
+            return self.computed.interval(level, method)
         raise ParameterError(
             "HG108",
             rule="A release read back from a record has the intervals that were recorded, or that follow from it.",

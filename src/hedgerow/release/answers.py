@@ -13,9 +13,10 @@ from hedgerow.inference.estimate import PUBLIC, Estimate, IntervalBasis, Recorde
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.release.ask import ask
+from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import covers
-from hedgerow.release.designs.joint import JointRelease, JointStatistic
-from hedgerow.release.plan import Plan
+from hedgerow.release.designs.joint import JointStatistic
+from hedgerow.release.plan import Plan, drawn_of
 from hedgerow.release.result import Release
 
 _RECORDS = 1000.0  # of a cell, where nothing was read yet
@@ -66,9 +67,10 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
         labels = [{}] if design is None else plan.labels
         for cell, label in enumerate(labels):
             basis: IntervalBasis = RecordedBasis(0.0, 1.0, 0.95, "")
-            if isinstance(design, JointStatistic):
-                whole = moments.setdefault(id(design.release), _moments(design.release, plan.cells))
-                basis = JointValue.of(whole, cell, design.release.design.functions[design.place])
+            if isinstance(design, (JointStatistic, CountsDesign)):
+                size = len(design.joint_features["features"])
+                whole = moments.setdefault(id(drawn_of(design)), _moments(size, plan.cells))
+                basis = JointValue.of(whole, cell, design.function)
             number = float(plan.facts.n or 0) if design is None else 1.0
             yield Estimate(
                 item.statistic.name,
@@ -83,8 +85,7 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
             ).labelled(plan.request.labels)
 
 
-def _moments(release: JointRelease, cells: int) -> JointTotals:
-    size = len(release.design.asked.features)
+def _moments(size: int, cells: int) -> JointTotals:
     products = np.tile(np.eye(size) * _RECORDS / 2.0, (cells, 1, 1))
     mixing = np.zeros((1 + size + size * (size + 1) // 2, 1))
     return JointTotals(np.full(cells, _RECORDS), np.zeros((cells, size)), products, mixing, "gaussian")

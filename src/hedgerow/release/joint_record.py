@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,17 @@ import numpy as np
 
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.joint.counted import CountedCells, CountedValue, counted_cells, table_of
 from hedgerow.inference.joint.recorded import function_of, function_record
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import Mechanism, parts_of
+from hedgerow.mechanisms.mechanism import Counts, Mechanism, parts_of
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.joint import JointStatistic, joint_totals
 from hedgerow.release.designs.joint_choice import Asked
-from hedgerow.release.plan import Plan
+from hedgerow.release.plan import Plan, drawn_of
 from hedgerow.statistics.statistic import Powers
 
 
@@ -33,25 +35,24 @@ def joint_records(plan: Plan, estimates: Sequence[Estimate]) -> tuple[dict[str, 
     place = 0
     for item in plan.items:
         size = plan.cells if item.design is not None else 1
-        design = item.design
-        if isinstance(design, JointStatistic):
-            own = estimates[place : place + size]
-            (whole,) = {one.basis.releases[0] for one in own if isinstance(one.basis, JointValue)}
-            record = found.setdefault(id(design.release), {}) or _record(design, own, whole)
+        design, own = item.design, estimates[place : place + size]
+        joint = own[0].joint
+        if isinstance(design, (JointStatistic, CountsDesign)) and isinstance(joint, JointValue):
+            (whole,) = joint.releases
+            record = found.setdefault(id(drawn_of(design)), {}) or _record(design, own, whole)
             record["estimates"] += range(place, place + size)
-            function = function_record(design.release.design.functions[design.place], whole.totals)
+            function = function_record(design.function, whole.totals)
             record["functions"].append({"estimates": list(range(place, place + size)), "function": function})
-            found[id(design.release)] = record
+            found[id(drawn_of(design))] = record
         place += size
     return tuple(found.values())
 
 
-def _record(design: JointStatistic, estimates: Sequence[Estimate], whole: JointTotals) -> dict[str, Any]:
+def _record(design: JointStatistic | CountsDesign, estimates: Sequence[Estimate], whole: JointTotals) -> dict[str, Any]:
     return {
         "estimates": [],
         "functions": [],
-        "features": design.release.names(),
-        "powers": [list(power) for power in design.release.design.asked.features],
+        **design.joint_features,
         "noise_law": whole.law,
         "noise_covariance": (whole.mixing @ whole.mixing.T).tolist(),
         "cells": [
@@ -67,7 +68,9 @@ def moved(record: Mapping[str, Any], before: int) -> dict[str, Any]:
     return {**record, "estimates": [before + place for place in record["estimates"]], "functions": functions}
 
 
-def joint_values(records: Sequence[Mapping[str, Any]], mechanism: Mechanism, about: Facts) -> dict[int, JointValue]:
+def joint_values(
+    records: Sequence[Mapping[str, Any]], mechanism: Mechanism, about: Facts
+) -> dict[int, JointValue | CountedValue]:
     """Return what the estimates of a record compute with, by their places.
 
     Parameters
@@ -85,10 +88,12 @@ def joint_values(records: Sequence[Mapping[str, Any]], mechanism: Mechanism, abo
     KeyError, TypeError, ValueError, AttributeError, IndexError
         It is no such record.
     """
-    parts = [part for part in parts_of(mechanism) if isinstance(part, JointMoments)]
-    found: dict[int, JointValue] = {}
-    # Records pooled, or of another version, have other parts.
-    for one, part in zip(records, parts, strict=True) if len(records) == len(parts) else ():
+    found: dict[int, JointValue | CountedValue] = {}
+    for one, part in with_parts(records, mechanism):
+        if isinstance(part, Counts):
+            cells = _counted_of(one, part, about)
+            found |= {int(place): cells.row(cell) for cell, place in enumerate(one["estimates"])}
+            continue
         whole = totals_of(one, part, about)
         for read in one.get("functions", ()):
             for cell, place in enumerate(read["estimates"]):
@@ -98,9 +103,40 @@ def joint_values(records: Sequence[Mapping[str, Any]], mechanism: Mechanism, abo
     return found
 
 
+def with_parts(
+    records: Sequence[Mapping[str, Any]], mechanism: Mechanism
+) -> Iterator[tuple[Mapping[str, Any], JointMoments | Counts]]:
+    """Yield the parts of a record that `joint_records` wrote, each with its mechanism.
+
+    Releases that were pooled, or written by another version, keep fewer; then their mechanisms are not told apart.
+    """
+    kinds: tuple[type[JointMoments | Counts], ...] = (JointMoments, Counts)
+    for kind in kinds:
+        own = [one for one in records if ("counted" in one) == (kind is Counts)]
+        parts = [part for part in parts_of(mechanism) if isinstance(part, kind)]
+        if len(own) == len(parts):
+            yield from zip(own, parts, strict=True)
+
+
+def _counted_of(record: Mapping[str, Any], mechanism: Counts, about: Facts) -> CountedCells:
+    """Return the noisy counts on record, with the noise of the mechanism on them."""
+    features = tuple(str(one) for one in record["counted"])
+    sums = np.array([cell["sums"] for cell in record["cells"]], dtype=np.float64)
+    table = table_of(sums, features, mechanism.table_spread(features), mechanism.noise_law.name)
+    return counted_cells(table, n=about.n, census=about.census, method=mechanism.methods[0])
+
+
+def counts_fit(record: Mapping[str, Any], mechanism: Counts, about: Facts) -> bool:
+    """Whether the moments on record are those of its noisy counts: these have a price, and nothing beside them."""
+    totals = _counted_of(record, mechanism, about).totals
+    cells = [(cell["sums"], cell["second_moments"]) for cell in record["cells"]]
+    pairs = zip(cells, totals.totals.tolist(), totals.products.tolist(), strict=True)
+    return all((list(sums), list(products)) == (own, square) for (sums, products), own, square in pairs)
+
+
 def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Facts) -> JointTotals:
     """Return the noisy moments on record, with the noise of the mechanism on them."""
-    powers = tuple(tuple(int(power) for power in each) for each in record["powers"])
+    powers = _powers(record)
     totals, products = (
         np.array([cell[name] for cell in record["cells"]], dtype=np.float64) for name in ("sums", "second_moments")
     )
@@ -125,10 +161,17 @@ class Facts:
     census: bool
 
 
-def noise_covariance(mechanism: JointMoments, powers: Powers, *, n: int | None, census: bool) -> Floats:
-    """Return the noise covariance that a record must state for a mechanism."""
-    mixing = _mixing(mechanism, powers, Facts(n, census))
+def noise_covariance(mechanism: JointMoments | Counts, record: Mapping[str, Any], about: Facts) -> Floats:
+    """Return the noise covariance that a part of a record must state for its mechanism."""
+    if isinstance(mechanism, Counts):
+        mixing = _counted_of(record, mechanism, about).totals.mixing
+    else:
+        mixing = _mixing(mechanism, _powers(record), about)
     return np.asarray(mixing @ mixing.T)
+
+
+def _powers(record: Mapping[str, Any]) -> Powers:
+    return tuple(tuple(int(power) for power in each) for each in record["powers"])
 
 
 def _plain(powers: Powers) -> bool:

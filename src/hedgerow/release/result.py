@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.relation import Target
-from hedgerow.inference.estimate import Estimate, RecordedBasis
-from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.estimate import Estimate, IntervalBasis, RecordedBasis
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.ask import ask
 from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
@@ -395,11 +394,11 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         ) from None
 
 
-def _estimate(entry: dict[str, Any], joint: JointValue | None) -> Estimate:
+def _estimate(entry: dict[str, Any], computed: IntervalBasis | None) -> Estimate:
     interval = entry["confidence_interval"]
     low = -math.inf if interval["low"] is None else float(interval["low"])
     high = math.inf if interval["high"] is None else float(interval["high"])
-    basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]), joint)
+    basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]), computed)
     drawn = entry.get("replicates")
     return Estimate(
         **{name: entry[name] for name in _ESTIMATE},

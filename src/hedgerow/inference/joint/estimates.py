@@ -138,7 +138,9 @@ class JointEstimates:
             shift = self._bias()
             low = reach(self.function, self.cells, self.tangent, -1.0, below) - shift
             high = reach(self.function, self.cells, self.tangent, 1.0, above) - shift
-            low, high = (np.clip(end, self.function.low, self.function.high) for end in (low, high))
+            # Noise in whole numbers is read by a continuous law (`inference.counts`).
+            half = self.cells.half_step(self.tangent.slopes)
+            low, high = (np.clip(end, self.function.low, self.function.high) for end in (low - half, high + half))
         return np.where(self.known, low, self.function.low), np.where(self.known, high, self.function.high)
 
     def _bias(self) -> Floats | float:
@@ -383,9 +385,9 @@ def _second_order(function: SmoothFunction, cells: SideBySide) -> Floats | float
 
 
 def _counted(cells: SideBySide) -> NDArray[np.bool_]:
-    """Where the counts stand clear of their noise."""
+    """Where the counts of records whose features are averaged stand clear of their noise."""
     counted = np.ones(len(cells.totals), dtype=bool)
-    for block in cells.blocks:
+    for block in (one for one in cells.blocks if one.features):
         counted &= block.count >= max(RELIABLE_SDS * block.count_sd, 1.0)
     return counted
 

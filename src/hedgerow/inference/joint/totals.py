@@ -54,6 +54,8 @@ class JointTotals:
         The limit of rows where units have several: then a feature is the total of a unit's rows, in [−limit, limit],
         the last one is their number, and n counts units. How many have rows in a cell is not known; where n is private
         ``count`` is a guess of it (`units_behind`) and units are taken to be Poisson.
+    noise_step : float
+        The step between the values of each z, in units of its standard deviation; 0 where it is far below the noise.
     """
 
     count: Floats
@@ -65,6 +67,7 @@ class JointTotals:
     powers: tuple[tuple[int, ...], ...] | None = None
     census: bool = False
     limit: int | None = None
+    noise_step: float = 0.0
 
     @classmethod
     def of_moments(
@@ -176,12 +179,15 @@ class JointTotals:
         if not self.centred:
             return self.products / self.positive_count[:, None, None]
         n, means = self.positive_count[:, None, None], self.means
-        slopes = np.concatenate(
-            [-means[:, :, None], np.broadcast_to(np.eye(self.features), self.products.shape)], axis=2
-        )
-        noise = slopes @ self.noise_covariance() @ slopes.transpose(0, 2, 1) / n**2
-        raw = self.products / n - means[:, :, None] * means[:, None, :] + noise
+        raw = self.products / n - means[:, :, None] * means[:, None, :] + self.residual_noise() / n**2
         return np.asarray(raw * np.where(n > 2.0, n / np.where(n > 2.0, n - 1.0, 1.0), 2.0))
+
+    def residual_noise(self) -> Floats:
+        """Return the noise covariance of S − m̂N, m̂ = S/N: float array (cells, d, d)."""
+        slopes = np.concatenate(
+            [-self.means[:, :, None], np.broadcast_to(np.eye(self.features), self.products.shape)], axis=2
+        )
+        return np.asarray(slopes @ self.noise_covariance() @ slopes.transpose(0, 2, 1))
 
     def spread_noise(self, slope: Floats) -> tuple[Floats, Floats]:
         """Return the noise of s'Σ̂s, s slopes of the means: parts (cells, r), one of each z, and a variance (cells,).
@@ -277,7 +283,11 @@ class SideBySide:
         for block, place, source in zip(self.blocks, self.places, self.sources, strict=True):
             if block.count_is_public or block.census:
                 continue
-            covariance[:, place, place] += squares[:, place, place] / block.positive_count[:, None, None]
+            totals, sums = self.totals[:, place].copy(), slice(place.start + 1, place.stop)
+            totals[:, 0] = np.maximum(block.count, 0.0)
+            count = block.positive_count[:, None, None]
+            covariance[:, place, place] += totals[:, :, None] * totals[:, None, :] / count
+            covariance[:, sums, sums] -= block.residual_noise() / count
             if block.n is not None:
                 for other, beside in zip(self.sources, self.places, strict=True):
                     if other == source:
@@ -318,6 +328,15 @@ class SideBySide:
             whole += part
             parts += part**2 / np.maximum(block.records_behind - 1.0, 1.0)
         return np.where(parts > 0.0, whole**2 / np.where(parts > 0.0, parts, 1.0), np.inf)
+
+    def half_step(self, slopes: Floats) -> Floats:
+        """Return half a step of the noise of g'T, in each row."""
+        ends = np.zeros(len(slopes))
+        for block, place in zip(self.blocks, self.places, strict=True):
+            if block.noise_step:
+                parts = np.abs(slopes[:, place] @ block.mixing[: 1 + block.features])
+                ends = np.maximum(ends, 0.5 * block.noise_step * parts.max(axis=1))
+        return ends
 
     def noise_draws(self, slopes: Floats) -> Floats | None:
         """Return of how many equal draws the noise of g'T has the kurtosis; None where it is normal.

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import Indicator, Query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
-from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
+from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, counted_cells, function_of
+from hedgerow.inference.joint.functions import Mean, Total
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import NOT_RELIABLE, SMALL_COUNT, NoiseLaw, PublicFacts, complete, covers
+from hedgerow.release.designs.design import (
+    NOT_RELIABLE,
+    SMALL_COUNT,
+    NoiseLaw,
+    PublicFacts,
+    complete,
+    covers,
+    indicator_name,
+)
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -65,8 +75,20 @@ class CountsDesign:
     def features(self) -> tuple[str, ...]:
         """What is counted in each cell."""
         if self.statistic.is_count:
-            return ("count",)
-        return ("equal",) if self.denominator_is_public else ("equal", "different")
+            return (COUNT,)
+        return (EQUAL,) if self.denominator_is_public else (EQUAL, DIFFERENT)
+
+    @property
+    def function(self) -> Mean | Total:
+        """What is read from the totals of the counts (`hedgerow.inference.joint.counted`)."""
+        return function_of(self.features, self.facts.n)
+
+    @property
+    def joint_features(self) -> dict[str, Any]:
+        """The features of these totals, as plain JSON data, and what is counted."""
+        value = self.query.value
+        names = [indicator_name(value)] if isinstance(value, Indicator) else []
+        return {"features": names, "powers": [[1] for _ in names], "counted": list(self.features)}
 
     def mechanism(self, mu: float) -> Single:
         """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
@@ -92,7 +114,8 @@ class CountsDesign:
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell."""
         counted = self.statistic.is_count
-        read = self._counts(table) if counted else self._proportions(table)
+        cells = counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+        read = cells.numbers
         subject = Subject(
             self.statistic.name,
             self.statistic.column,
@@ -102,25 +125,4 @@ class CountsDesign:
         )
         known = counted | read.reliable
         sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))
-        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), read.basis, reliable=read.reliable)
-
-    def _counts(self, table: AdditiveTable) -> NumbersWithErrors:
-        return counts_with_errors(
-            table.column("count"),
-            noise_sd=table.sd("count"),
-            n=self.facts.n,
-            census=self.facts.census,
-            noise_law=table.noise_law,
-            method=self.method,
-        )
-
-    def _proportions(self, table: AdditiveTable) -> NumbersWithErrors:
-        equal = table.column("equal")
-        return proportions_with_errors(
-            equal,
-            float(self.facts.n or 0) if self.denominator_is_public else equal + table.column("different"),
-            noise_sd=table.sd("equal"),
-            census=self.facts.census,
-            noise_law=table.noise_law,
-            method=self.method,
-        )
+        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), cells, reliable=read.reliable)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
@@ -173,6 +173,15 @@ def declared_complete(column: str) -> str:
     'column age holds no missing value, as declared'
     """
     return f"column {column} holds no missing value, as declared"
+
+
+def indicator_name(value: Indicator) -> str:
+    """Return what a record has as its feature where it equals a value: 1, else −1.
+
+    >>> indicator_name(Indicator("employed", 1))
+    '(2 * (employed = 1) - 1)'
+    """
+    return f"(2 * ({value.column} = {value.value}) - 1)"
 
 
 def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -306,6 +307,17 @@ class JointStatistic:
     def missing(self) -> Missing:
         """What becomes of a record in which a value is missing."""
         return self.release.design.missing
+
+    @property
+    def function(self) -> SmoothFunction:
+        """What is read from the totals of the release."""
+        return self.release.design.functions[self.place]
+
+    @property
+    def joint_features(self) -> dict[str, Any]:
+        """The features of these totals, as plain JSON data."""
+        powers = [list(power) for power in self.release.design.asked.features]
+        return {"features": self.release.names(), "powers": powers}
 
     def mechanism(self, mu: float) -> JointMoments:
         """Return the mechanism of the whole release."""

@@ -32,7 +32,7 @@ from hedgerow.mechanisms.mechanism import (
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
 from hedgerow.release.joint_record import Facts as JointFacts
-from hedgerow.release.joint_record import joint_values, noise_covariance
+from hedgerow.release.joint_record import counts_fit, joint_values, noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
 from hedgerow.reports.verify.found_record import contradictions_of_what_was_found
 from hedgerow.reports.verify.joint_estimates import contradictions_of_answers, contradictions_of_estimates
@@ -168,8 +168,8 @@ class _Numbers:
         self._certificate = certificate
         self._entries: Sequence[Entry] = record["estimates"]
         self._joint: Sequence[Entry] = record.get("joint", ())
+        self._about = JointFacts(record["release"]["n"], record["release"]["target"] == str(Target.FILE))
         self._pools = "combined" in record["release"].get("methods", ())
-        self._census = record["release"]["target"] == str(Target.FILE)
         self._missing = str(record["release"]["missing"])
         self._weights: Entry | None = record["release"].get("weights")
         n = record["release"]["n"]
@@ -195,7 +195,10 @@ class _Numbers:
         yield from self._of_joint([part for part in parts if isinstance(part, JointMoments)])
         if self._weights is not None and not all(isinstance(part, JointMoments) for part in parts):
             yield "It says that records are weighted, and a number was read otherwise."
-        read = {place for one in self._joint for place in one["estimates"]}
+        yield from self._of_counted([part for part in parts if isinstance(part, Counts)])
+        values = joint_values(self._joint, self._certificate.mechanism, self._about)
+        yield from contradictions_of_estimates(self._joint, self._entries, values, self._weights)
+        read = {place for one in self._joint if "counted" not in one for place in one["estimates"]}
         left = [entry for place, entry in enumerate(self._entries) if place not in read]
         for part in parts:
             if isinstance(part, JointMoments):
@@ -222,11 +225,12 @@ class _Numbers:
 
     def _of_joint(self, parts: Sequence[JointMoments]) -> Iterator[str]:
         """Yield where joint moments on record are not those of their mechanisms."""
-        places = [place for one in self._joint for place in one["estimates"]]
-        if len(parts) != len(self._joint) or len(set(places)) < len(places):
+        joint = [one for one in self._joint if "counted" not in one]
+        places = [place for one in joint for place in one["estimates"]]
+        if len(parts) != len(joint) or len(set(places)) < len(places):
             yield "It has fewer numbers than its mechanism makes, or others than it can make."
             return
-        for part, one in zip(parts, self._joint, strict=True):
+        for part, one in zip(parts, joint, strict=True):
             group = [self._entries[place] for place in one["estimates"]]
             cells = [cell["cell"] for cell in one["cells"]]
             repeated = [entry["cell"] for entry in group] != cells * (len(group) // max(len(cells), 1))
@@ -234,21 +238,38 @@ class _Numbers:
             if not group or part.released_cells != len(cells) or repeated or not of_moments:
                 yield "Its numbers are not of the statistic, the cells or the method of its mechanism."
                 return
-            if not _joint_numbers_fit(part, one):
+            if not _numbers_fit(part, one, len(part.layout.features)):
                 yield "It has more numbers than its mechanism makes: some have no price."
                 return
             for first in group[:: len(cells)]:
                 yield from self._presence(part, first)
-            powers = tuple(tuple(int(power) for power in each) for each in one["powers"])
-            priced = noise_covariance(part, powers, n=self._facts.n, census=self._census)
-            found = np.array(one["noise_covariance"], dtype=np.float64)
-            if found.shape != priced.shape or not np.allclose(found, priced, rtol=1e-6, atol=1e-9 * priced.max()):
-                yield "The noise beside the joint moments is not that of its mechanism."
+            yield from self._noise_of(part, one)
             if any(entry["privacy_error"] is None and entry["reliable"] for entry in group):
                 yield "A number is called reliable, and has no error."
-        about = JointFacts(self._facts.n, self._census)
-        values = joint_values(self._joint, self._certificate.mechanism, about)
-        yield from contradictions_of_estimates(self._joint, self._entries, values, self._weights)
+
+    def _of_counted(self, parts: Sequence[Counts]) -> Iterator[str]:
+        """Yield where noisy counts on record are not those of their mechanisms."""
+        counted = [one for one in self._joint if "counted" in one]
+        for part, one in zip(parts, counted, strict=True) if counted else ():
+            group = [self._entries[place] for place in one["estimates"]]
+            share = group[0]["statistic"] == "proportion"
+            public = self._facts.divides(group[0])
+            known = ["count"] if not share else ["equal"] if public else ["equal", "different"]
+            cells = [cell["cell"] for cell in one["cells"]]
+            if one["counted"] != known or [entry["cell"] for entry in group] != cells:
+                yield "Its numbers are not of the statistic, the cells or the method of its mechanism."
+                return
+            made = _numbers_fit(part, one, 1) and part.released_cells == len(known) * len(cells)
+            if not made or len(one["powers"]) != share or not counts_fit(one, part, self._about):
+                yield "It has more numbers than its mechanism makes: some have no price."
+                return
+            yield from self._noise_of(part, one)
+
+    def _noise_of(self, part: JointMoments | Counts, one: Entry) -> Iterator[str]:
+        priced = noise_covariance(part, one, self._about)
+        found = np.array(one["noise_covariance"], dtype=np.float64)
+        if found.shape != priced.shape or not np.allclose(found, priced, rtol=1e-6, atol=1e-9 * priced.max()):
+            yield "The noise beside the joint moments is not that of its mechanism."
 
     def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
         """Pass over numbers that are public, and return the rest."""
@@ -325,12 +346,13 @@ class _Numbers:
         return bool(low * (1.0 - 1e-9) <= entry["privacy_error"] <= high)
 
 
-def _joint_numbers_fit(part: JointMoments, one: Entry) -> bool:
+def _numbers_fit(part: JointMoments | Counts, one: Entry, columns: int) -> bool:
     """Whether a record of joint moments has (N, Σf) and Σff' of its features by cell, and nothing else."""
     fields = {"estimates", "functions", "features", "powers", "noise_law", "noise_covariance", "cells"}
+    fields |= {"counted"} if isinstance(part, Counts) else set()
     powers = {tuple(power) for power in one["powers"]}
-    d, columns = len(powers), {len(power) for power in powers}
-    once = len(one["features"]) == len(one["powers"]) == d and columns == {len(part.layout.features)}
+    d = len(powers)
+    once = len(one["features"]) == len(one["powers"]) == d and {len(power) for power in powers} <= {columns}
     if set(one) | {"functions"} != fields or not once or one["noise_law"] != part.noise_law.name:
         return False
     for cell in one["cells"]:
@@ -338,7 +360,8 @@ def _joint_numbers_fit(part: JointMoments, one: Entry) -> bool:
             return False
         sums, moments = np.array(cell["sums"], dtype=np.float64), np.array(cell["second_moments"], dtype=np.float64)
         # Both triangles are one: in the other there would be room for numbers without a price.
-        if sums.shape != (d + 1,) or moments.shape != (d, d) or not np.allclose(moments, moments.T, rtol=1e-9):
+        square = moments.shape == ((d, d) if d else (0,)) and np.allclose(moments, moments.T, rtol=1e-9)
+        if sums.shape != (d + 1,) or not square:
             return False
     return True
 

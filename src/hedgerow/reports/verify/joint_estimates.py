@@ -10,6 +10,7 @@ from typing import Any
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.joint.counted import CountedValue
 from hedgerow.release.result import release_from_record
 
 _CLOSE, _OF_ERROR = 1e-6, 1e-4
@@ -28,7 +29,10 @@ Entry = Mapping[str, Any]
 
 
 def contradictions_of_estimates(
-    joint: Sequence[Entry], entries: Sequence[Entry], values: Mapping[int, JointValue], weights: Entry | None = None
+    joint: Sequence[Entry],
+    entries: Sequence[Entry],
+    values: Mapping[int, JointValue | CountedValue],
+    weights: Entry | None = None,
 ) -> Iterator[str]:
     """Yield where an estimate, an error or an interval does not follow from the joint moments on record.
 
@@ -86,6 +90,7 @@ def _is_answer(entry: Entry, answer: Estimate) -> bool:
 def _of_its_columns(function: Entry, features: Sequence[str], entries: Sequence[Entry], places: Sequence[int]) -> bool:
     """Whether each axis of a function is a feature of one of the columns of its estimates, in the column's units."""
     columns = str(entries[places[0]]["column"]).split(", ")
+    covers = str(entries[places[0]]["confidence_interval"]["covers"])
     for axis in _axes(function):
         if axis["place"] < 1:
             continue
@@ -94,6 +99,9 @@ def _of_its_columns(function: Entry, features: Sequence[str], entries: Sequence[
             feature = f"(({feature.partition(' * ((')[2]}"
         scaled = [f"(({column} - {axis['centre']:.15g}) / {axis['half']:.15g})" for column in columns]
         if feature.startswith("((") and feature not in scaled:
+            return False
+        share = feature.removeprefix("(2 * (").removesuffix(") - 1)")
+        if feature.startswith("(2 * (") and f"share of {share}; " not in covers:
             return False
     return True
 
@@ -122,7 +130,7 @@ def _axes(function: Any) -> Iterator[Entry]:
             yield from _axes(part)
 
 
-def _follows(entry: Entry, value: JointValue) -> bool:
+def _follows(entry: Entry, value: JointValue | CountedValue) -> bool:
     if not entry["reliable"] or entry["privacy_error"] is None:
         return not (value.is_exact and value.reliable)
     interval = entry["confidence_interval"]

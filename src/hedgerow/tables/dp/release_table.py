@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.clock import today
 from hedgerow.errors import VerificationError
 from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.joint.counted import CountedCells
 from hedgerow.inference.score import ScoreArrays
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.secure import SecureNoise
@@ -54,9 +55,11 @@ def cells_of(plan: Plan, table: AdditiveTable) -> TableCells:
         subject = Subject(first.statistic, first.column, first.method, first.covers)
         return TableCells.replicated(shape, values, resampled, counted=counted, census=facts.census, subject=subject)
     cells = None if design is None else design.estimates(table)
-    if not isinstance(cells, Cells) or not isinstance(cells.basis, ScoreArrays):
+    basis = None if not isinstance(cells, Cells) else cells.basis
+    basis = basis.numbers.basis if isinstance(basis, CountedCells) else basis
+    if not isinstance(cells, Cells) or not isinstance(basis, ScoreArrays):
         raise TypeError("a table has groups, so something is drawn, of every cell alike")
-    basis, sampling, privacy = cells.basis, cells.sampling_error**2, cells.privacy_error**2
+    sampling, privacy = cells.sampling_error**2, cells.privacy_error**2
     known = isinstance(design, MomentsDesign) and not design.about_zero
     square, noise = _second_moment(design, table)
     if known:

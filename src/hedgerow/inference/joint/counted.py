@@ -1,0 +1,158 @@
+"""Counts and shares from noisy counts of disjoint cells, as joint moments: they go together with one another.
+
+A record with the value has f = 1, another one f = −1. With e of the former and d of the latter N = e + d, S = e − d and
+Q = N; where N is public, S = 2e − N. A count alone is a vector of no features: its totals are N. An estimate keeps the
+errors and the interval that it has by itself (`inference.counts`); what is computed with it has those of the totals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
+from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.joint.functions import Axis, Mean, Total
+from hedgerow.inference.joint.totals import JointTotals
+from hedgerow.noise.table import AdditiveTable
+
+Floats = NDArray[np.float64]
+COUNT, EQUAL, DIFFERENT = "count", "equal", "different"
+EVERY, SHARE = Axis(0, 1.0, 0.0), Mean(Axis(1, 0.5, 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class CountedValue:
+    """One count or share: its own numbers, and how it goes together with others (`joint`)."""
+
+    numbers: NumbersWithErrors
+    joint: JointValue
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """One method: that of the release."""
+        return (self.numbers.basis.method,)
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return float(np.min(self.numbers.basis.low))
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return float(np.max(self.numbers.basis.high))
+
+    @property
+    def estimate(self) -> float:
+        """The estimate, moved to what is possible."""
+        return float(self.numbers.value[0])
+
+    @property
+    def sampling_error(self) -> float:
+        """The part of the standard error that comes from sampling."""
+        return float(self.numbers.sampling_error[0])
+
+    @property
+    def privacy_error(self) -> float:
+        """The part of the standard error that comes from the noise."""
+        return float(self.numbers.privacy_error[0])
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the sum of the two squares."""
+        return float(np.hypot(self.sampling_error, self.privacy_error))
+
+    @property
+    def reliable(self) -> bool:
+        """False where the noise swamps the number of records."""
+        return bool(self.numbers.reliable[0])
+
+    @property
+    def is_exact(self) -> bool:
+        """True: it is the number that was released."""
+        return True
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return the interval at a level, cut to what is possible."""
+        low, high = self.numbers.basis.interval(level)
+        return float(low[0]), float(high[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedCells:
+    """The counts or shares of all cells of a table. An `IntervalArrays`."""
+
+    numbers: NumbersWithErrors
+    totals: JointTotals
+    function: Mean | Total
+
+    def row(self, index: int) -> CountedValue:
+        """Return what the estimate of one cell computes with."""
+        return CountedValue(self.numbers.row(index), JointValue.of(self.totals, index, self.function))
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level."""
+        return self.numbers.basis.interval(level)
+
+
+def counted_cells(table: AdditiveTable, *, n: int | None, census: bool, method: str) -> CountedCells:
+    """Return the counts or shares of a table of noisy counts: of records, or of equal and different ones.
+
+    ``n`` is the public number of all records, or None. Where a table counts equal records alone, n divides.
+
+    >>> cells = ({"sex": 0}, {"sex": 1})
+    >>> values = np.array([[30.0, 70.0], [20.0, 80.0]])
+    >>> table = AdditiveTable(cells, (EQUAL, DIFFERENT), values, np.array([3.0, 3.0]), "gaussian")
+    >>> shares = counted_cells(table, n=200, census=False, method="gaussian")
+    >>> more = shares.row(0).joint - shares.row(1).joint
+    >>> round(more.estimate, 9), round(more.sampling_error, 4), round(more.privacy_error, 4)
+    (0.1, 0.0606, 0.0335)
+    """
+    totals = joint_totals_of(table, n=n, census=census)
+    function, noise_sd = function_of(table.features, n), float(table.noise_sd[0])
+    if table.features == (COUNT,):
+        numbers = counts_with_errors(
+            table.column(COUNT), noise_sd=noise_sd, n=n, census=census, noise_law=table.noise_law, method=method
+        )
+        return CountedCells(numbers, totals, function)
+    equal = table.column(EQUAL)
+    whole = equal + table.column(DIFFERENT) if DIFFERENT in table.features else float(n or 0)
+    numbers = proportions_with_errors(
+        equal, whole, noise_sd=noise_sd, census=census, noise_law=table.noise_law, method=method
+    )
+    return CountedCells(numbers, totals, function)
+
+
+def function_of(features: tuple[str, ...], n: int | None) -> Mean | Total:
+    """Return what is read from the totals of such a table."""
+    return SHARE if EQUAL in features else Total(EVERY).of_records(0.0, math.inf if n is None else float(n))
+
+
+def joint_totals_of(table: AdditiveTable, *, n: int | None, census: bool) -> JointTotals:
+    """Return noisy counts as the totals and products of f, with the noise on them."""
+    sd, cells = float(table.noise_sd[0]), len(table.values)
+    step = 1.0 / sd if sd else 0.0
+    if table.features == (COUNT,):
+        none = np.zeros((cells, 0)), np.zeros((cells, 0, 0))
+        count, mixing = table.column(COUNT), np.array([[sd]])
+        return JointTotals(count, *none, mixing, table.noise_law, n, census=census, noise_step=step)
+    equal = table.column(EQUAL)
+    if DIFFERENT in table.features:
+        different = table.column(DIFFERENT)
+        count, mixing = equal + different, sd * np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    else:
+        count, mixing = np.full(cells, float(n or 0)), sd * np.array([[0.0], [2.0], [0.0]])
+    sums, products = (2.0 * equal - count)[:, None], count[:, None, None]
+    return JointTotals(count, sums, products, mixing, table.noise_law, n, census=census, noise_step=step)
+
+
+def table_of(totals: Floats, features: tuple[str, ...], noise_sd: Floats, law: str) -> AdditiveTable:
+    """Return the noisy counts behind totals (N, S): the inverse of `joint_totals_of`."""
+    values = totals
+    if features != (COUNT,):
+        values = np.stack([totals[:, 0] + totals[:, 1], totals[:, 0] - totals[:, 1]], axis=1)[:, : len(features)] / 2.0
+    return AdditiveTable(({},) * len(values), features, values, noise_sd, law)
