@@ -266,7 +266,7 @@ class Survey:
             no comparison true. How many records are selected is private, under either relation.
         weights : (column, largest), optional
             Weigh each record by a column, clamped to 0 up to the declared largest weight; a missing weight is 0. A mean
-            is Σwx/Σw, a sum Σwx, a ratio Σwx/Σwy, a function one of weighted means, with linearised errors.
+            or a share is Σwx/Σw, a sum Σwx, a count Σw, a ratio Σwx/Σwy, a function one of weighted means.
         n_resamples : int, optional
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional

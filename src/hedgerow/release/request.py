@@ -416,7 +416,7 @@ def _weights(
     finding = f"A {unserved[0].name} was asked for." if unserved else f'estimator="{estimator}" was given.'
     raise ParameterError(
         "HG135",
-        rule="Weights are for means, sums, ratios and functions of means, with errors from joint moments.",
+        rule="Weights are for means, sums, counts, shares, ratios and functions of means, by joint moments.",
         finding=finding,
         remedy="Release it in a call of its own, without weights." if unserved else "Leave `estimator` out.",
     )

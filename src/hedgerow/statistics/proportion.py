@@ -12,10 +12,11 @@ from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.given import plain, shown
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, Entry, Field, parse_value, unwritten
-from hedgerow.statistics.statistic import Asked, Family, Statistic
+from hedgerow.statistics.statistic import Asked, Family, Places, Powers, Statistic
 
 if TYPE_CHECKING:
     from hedgerow.engines.query import Indicator
+    from hedgerow.inference.joint.functions import SmoothFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,17 @@ class Proportion(Statistic):
         from hedgerow.engines.query import Indicator
 
         return Indicator(self.column, self.value)
+
+    @property
+    def powers(self) -> Powers:
+        """Whether a record has the value."""
+        return ((1,),)
+
+    def of_moments(self, places: Places) -> SmoothFunction:
+        """Return the mean of 1 where a record has the value, else 0, as a function of totals."""
+        from hedgerow.inference.joint.functions import Axis, Mean
+
+        return Mean(Axis(places[(1,)], 0.5, 0.5, places.get((), 0)))
 
     def possible(self, records: float) -> float | None:
         """Return 1: a share lies between 0 and 1."""

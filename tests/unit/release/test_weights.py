@@ -35,16 +35,20 @@ def people() -> pa.Table:
     x = np.clip(20.0 + 4.0 * np.nan_to_num(w) + rng.normal(0.0, 15.0, N), 0.0, 100.0)
     y = rng.uniform(0.0, 50.0, N)
     y[3::40] = np.nan
-    return pa.table({"x": x, "y": y, "w": w, "g": rng.integers(0, 2, N)})
+    name = pa.array(rng.choice(["a", "b", None], N, p=[0.3, 0.6, 0.1]), pa.string())
+    return pa.table({"x": x, "y": y, "w": w, "g": rng.integers(0, 2, N), "name": name})
 
 
 PEOPLE = people()
 X, Y, W, G = (PEOPLE[name].to_numpy() for name in "xywg")
+NAME = np.array([one or "" for one in PEOPLE["name"].to_pylist()])
 CLAMPED = np.clip(np.nan_to_num(W), 0.0, 10.0)
 ASKED = [
     hg.mean("x", bounds=(0, 100)),
     hg.sum("x", bounds=(0, 100)),
     hg.ratio("x", "y", bounds=BOUNDS),
+    hg.proportion("name", value="a"),
+    hg.count(),
     hg.function(lambda t: t["x"] / t["y"], columns=BOUNDS, name="quotient"),
 ]
 
@@ -52,7 +56,8 @@ ASKED = [
 def expected(here: Any) -> list[float]:
     w, both = CLAMPED * here, CLAMPED * here * ~np.isnan(Y)
     ratio = float((both * X).sum() / np.nansum(both * Y))
-    return [float((w * X).sum() / w.sum()), float((w * X).sum()), ratio, ratio]
+    share = float((w * (NAME == "a")).sum() / (w * (NAME != "")).sum())
+    return [float((w * X).sum() / w.sum()), float((w * X).sum()), ratio, share, float(w.sum()), ratio]
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -142,8 +147,7 @@ def test_weights_are_part_of_a_request(tmp_path: Path) -> None:
     ],
 )
 def test_bad_weights_are_refused_before_anything_is_read(options: dict[str, Any], code: str) -> None:
-    table = PEOPLE.append_column("name", pa.array(["a"] * N))
-    survey = hg.open(table, relation="add-remove")
+    survey = hg.open(PEOPLE, relation="add-remove")
     with (
         mock.patch("hedgerow.engines.frames.add_up", side_effect=AssertionError),
         mock.patch("hedgerow.engines.frames.count", side_effect=AssertionError),
@@ -197,10 +201,12 @@ def test_a_forecast_knows_the_weights() -> None:
     """Its errors are those of a release, whose weights are independent of the values here."""
     rng = np.random.default_rng(7)
     x, y, w = (rng.beta(a, b, N) for a, b in ((2.0, 3.0), (4.0, 2.0), (1.0, 2.0)))
-    table = pa.table({"x": x * 100.0, "y": y * 50.0, "w": w})
+    name = rng.choice(["a", "b"], N, p=[0.3, 0.7])
+    table = pa.table({"x": x * 100.0, "y": y * 50.0, "w": w, "name": name})
     guess = {"x": {"mean": 40.0, "sd": 20.0}, "y": {"mean": 33.3, "sd": 8.9}, "w": {"mean": 1 / 3, "sd": 0.2357}}
+    guess["name"] = {"share": 0.3}
     survey = hg.open(table, relation="replace-one")
-    for asked in ASKED[:3]:
+    for asked in ASKED[:5]:
         plan = survey.plan(asked, epsilon=1.0, weights=("w", 1.0))
         expected = plan.forecast(guess)[0]
         found = [release(survey, asked, rng=i, epsilon=1.0, weights=("w", 1.0))[0].standard_error for i in range(8)]

@@ -39,7 +39,8 @@ _MOST_COLUMNS, _FEW = 12, 4
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
-    if not statistic.powers or request.table:
+    counted = statistic.family == "counts" and facts.weights is None
+    if counted or not (statistic.powers or statistic.is_count) or request.table:
         return False
     if facts.limit is not None and (facts.census or not _adds_up(statistic)):
         return False

@@ -39,7 +39,7 @@ from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, compl
 from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.statistics.statistic import NamedGrid, OnGrid, Powers, Statistic
+from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
 
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
 # A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
@@ -259,7 +259,8 @@ def _scaled(value: Value) -> str:
     """Return a column scaled to [−1, 1], in words; one that is weighted times its weight over the largest."""
     if isinstance(value, Weighted):
         return f"({value.weight.column} / {float(value.weight.grid.upper):.15g}) * {_scaled(value.value)}"
-    assert isinstance(value, ValueOnGrid)  # smooth statistics have no other columns
+    if isinstance(value, Indicator):
+        return f"((({value.column} = {value.value}) - 0.5) / 0.5)"
     return f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})"
 
 
@@ -452,8 +453,8 @@ def _is_plain(statistic: Statistic) -> bool:
     return all(sum(power) == 1 for power in statistic.powers)
 
 
-def _grids(statistics: Sequence[Statistic], coarser: int) -> list[tuple[NamedGrid, ...]]:
-    """Return the columns of each statistic on the grids of the release.
+def _values(statistics: Sequence[Statistic], coarser: int) -> list[tuple[ValueOnGrid | Indicator, ...]]:
+    """Return the columns of each statistic on the grids of the release, or whether one has a value.
 
     Statistics of the same columns share grids. Those of products of powers also share them where they share a column;
     beside them a mean of other columns keeps its fine grid.
@@ -465,15 +466,16 @@ def _grids(statistics: Sequence[Statistic], coarser: int) -> list[tuple[NamedGri
     found = []
     for one in statistics:
         own = frozenset(one.columns)
-        grids = []
+        values: list[ValueOnGrid | Indicator] = [one.counted] if isinstance(one.counted, Indicator) else []
         for column, grid in one.grids:
             degree = max(
                 other for columns, other in degrees.items() if columns == own or (degrees[own] and column in columns)
             )
             bits = min(STEPS.bit_length() - 1, _BITS // max(degree, 1)) - coarser
             kept = grid.declared and ((not degree and not coarser) or grid.steps <= 2**bits)
-            grids.append((column, grid if kept else Grid(grid.lower, grid.upper, 2**bits, declared=False)))
-        found.append(tuple(grids))
+            usual = grid if kept else Grid(grid.lower, grid.upper, 2**bits, declared=False)
+            values.append(ValueOnGrid(column, usual))
+        found.append(tuple(values))
     return found
 
 
@@ -491,14 +493,15 @@ def joint_design(
     """
     if missing is Missing.MIDPOINT:
         statistics = [one.with_midpoint() for one in statistics]
-    grids = _grids(statistics, coarser)
-    places = {named: place for place, named in enumerate(dict.fromkeys(named for own in grids for named in own))}
-    values = _weighted([ValueOnGrid(column, grid) for column, grid in places], facts.weights, coarser)
-    read_by = tuple(tuple(places[named] for named in own) for own in grids)
+    of_each = _values(statistics, coarser)
+    places = {value: place for place, value in enumerate(dict.fromkeys(one for own in of_each for one in own))}
+    values = _weighted(list(places), facts.weights, coarser)
+    read_by = tuple(tuple(places[value] for value in own) for own in of_each)
     # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
     apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
     read = [
-        {power: power for power in one.powers} | ({(): (0,) * len(one.grids)} if apart else {}) for one in statistics
+        {power: power for power in one.powers} | ({(): (0,) * len(own)} if apart else {})
+        for one, own in zip(statistics, of_each, strict=True)
     ]
     absent = ABSENT if apart else 0
     whole = [
@@ -532,16 +535,16 @@ def joint_design(
 _WEIGHT = (ABSENT,)  # stands for the weight among the powers of a statistic's columns
 
 
-def _weighted(values: Sequence[ValueOnGrid], weights: Weights | None, coarser: int) -> tuple[Value, ...]:
+def _weighted(values: Sequence[ValueOnGrid | Indicator], weights: Weights | None, coarser: int) -> tuple[Value, ...]:
     """Return the values, each times its weight where records are weighted, with the weights behind them."""
     if weights is None:
         return tuple(values)
     weight, found = WeightOnGrid(weights.column, weights.grid(coarser=coarser)), list[Value]()
     for value in values:
-        # The square of a product of both is to fit the integers.
-        low, high = value.grid.lower, value.grid.upper
-        grid = value.grid if value.grid.steps <= STEPS else Grid(low, high, STEPS, declared=False)
-        found.append(Weighted(ValueOnGrid(value.column, grid), weight))
+        if isinstance(value, ValueOnGrid) and value.grid.steps > STEPS:
+            # The square of a product of both is to fit the integers.
+            value = replace(value, grid=Grid(value.grid.lower, value.grid.upper, STEPS, declared=False))
+        found.append(Weighted(value, weight))
     return (*found, weight)
 
 

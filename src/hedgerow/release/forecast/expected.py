@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import ValueOnGrid
+from hedgerow.engines.query import Indicator, ValueOnGrid
+from hedgerow.facts.columns import Grid
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.noise_law import quantiles_of
@@ -139,7 +140,7 @@ def expected_joint(
     if not isinstance(mechanism, JointMoments):
         raise TypeError(f"{mechanism.type} releases no joint moments")
     joint = design.release.design
-    laws = [(one.column, one.grid, moments[one.column]) for one in joint.read if isinstance(one, ValueOnGrid)]
+    laws = [(one.column, grid_of(one), moments[one.column]) for one in joint.read]
     scaled = joint.scaled(typical_records(laws, told or {}))
     each = mechanism.record_means(scaled)
     rng = np.random.default_rng(20)
@@ -158,6 +159,11 @@ def expected_joint(
     rate = float(np.hypot(sampling, privacy).mean()) / math.sqrt(float((sampling**2 + privacy**2).mean()))
     parts = (rate * math.sqrt(float(np.mean(part**2))) for part in (sampling, privacy))
     return Reading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
+
+
+def grid_of(value: ValueOnGrid | Indicator) -> Grid:
+    """Return the grid of a column, or of 0 and 1."""
+    return value.grid if isinstance(value, ValueOnGrid) else Grid.from_bounds(value.column, (0, 1), 1)
 
 
 def _read(design: BootstrapDesign, mean: Floats, covariance: Floats, noise_sd: Floats) -> ReadCell:

@@ -13,7 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from hedgerow.engines.query import ValueOnGrid, WeightOnGrid
+from hedgerow.engines.query import Indicator, WeightOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import shown, whole
@@ -32,6 +32,7 @@ from hedgerow.release.forecast.expected import (
     expected_joint,
     expected_moments,
     expected_replicates,
+    grid_of,
     mean_law,
     smooth_law,
 )
@@ -291,10 +292,18 @@ def _joint(
     design: JointStatistic, mechanism: Single, guesses: Mapping[str, Guess], records: float, level: float
 ) -> list[tuple[Reading, str, float | None]]:
     joint = design.release.design
-    grids = [(value.column, value.grid) for value in joint.read if isinstance(value, ValueOnGrid)]
-    pairs, _ = _laws(grids, guesses)
+    pairs, _ = _laws([(value.column, grid_of(value)) for value in joint.read], guesses)
+    indicators = [value.column for value in joint.read if isinstance(value, Indicator)]
+    shares = {column: guesses.get(column, Guess()).shares()[0] for column in indicators}
+    pairs |= {column: (share, math.sqrt(share * (1.0 - share))) for column, share in shares.items()}
     told, statistic = correlations(guesses), design.statistic
     weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
+    if statistic.family == "counts":
+        said = "".join(f"share {shares[column]:g}; " for column in statistic.columns)
+        said += "".join(f"weights {_laws([one], guesses)[1]}" for one in weighing)
+        value = [shares[column] for column in statistic.columns] or [records * pairs[one[0]][0] for one in weighing]
+        read = expected_joint(design, mechanism, pairs, records=records, level=level, told=told)
+        return [(read, said, value[0])]
     if statistic.family != "moments":
         said = _laws([*statistic.grids, *weighing], guesses, told)[1]
         return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
@@ -303,9 +312,9 @@ def _joint(
     for mean, sd in guess.moments(column, grid):
         own = pairs | {column: (mean, sd)}
         read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
-        value = mean * records * (pairs[weighing[0][0]][0] if weighing else 1.0) if statistic.is_total else mean
+        total = mean * records * (pairs[weighing[0][0]][0] if weighing else 1.0)
         said = _said(guess, mean, sd) + "".join(f"; weights {_laws([one], guesses)[1]}" for one in weighing)
-        made.append((read, said, value))
+        made.append((read, said, total if statistic.is_total else mean))
     return made
 
 
