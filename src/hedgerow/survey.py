@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -26,7 +26,7 @@ from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.answers import answered, check_expressions
+from hedgerow.release.answers import answered, check_expressions, stratified
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import By, PlanOptions, ReleaseOptions, TableOptions, current_release, current_table
@@ -227,6 +227,7 @@ class Survey:
         statistics: Asked | Sequence[Asked],
         *,
         ask: Sequence[str] = (),
+        totals: Mapping[Any, Mapping[Any, float]] | None = None,
         request_id: str | None = None,
         **options: Unpack[PlanOptions],
     ) -> Release:
@@ -274,6 +275,9 @@ class Survey:
         ask : list of str
             Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``, whose answers stand in
             ``release.answers``, in the record and in the report, at no price; see `Release.ask`.
+        totals : {columns of `by`: {category: size}}, optional
+            The public size N_h of each cell, a stratum: adds to the answers the stratified mean Σ N_h/N · mean_h and
+            the total Σ N_h · mean_h of every mean and share, at no price.
         request_id : str, optional
             With a ledger: the same request under the same id is answered from its record, at no further price.
 
@@ -292,7 +296,7 @@ class Survey:
         (2, True)
         """
         plan = self.plan(statistics, **options)
-        expressions = check_expressions(ask, plan)
+        expressions = (*check_expressions(ask, plan), *check_expressions(stratified(totals, plan), plan))
         warn_about_delta(plan.request.budget.delta, self.n, frames=3)
         certificate = certificate_of(plan)
         spent = spend(

@@ -9,6 +9,7 @@ A statistic says in its own file how it is written (`hedgerow.statistics.entry`)
 ``COL=men,women``      labels of the categories or bands of a group, in their order
 ``v1,v2:LO:HI``        bounds of a cell, one category a group in their order; ``COL=v1,v2:LO:HI``, of categories of COL
 ``COL:MAX``            weights, up to the largest
+``COL=v1:N,v2:N``      the sizes of cells
 ``1,2``                shares, one per statistic
 ``COL:sd=18,mean=45``  a guess: mean, sd, share, missing, and correlation.COL with another column
 ``COL:0.5``            a target, split from the right
@@ -237,6 +238,27 @@ def parse_weights(text: str | None) -> tuple[str, float] | None:
     if not column or number is None:
         raise unfit_weights(f"Found {text!r}.")
     return column, number
+
+
+def parse_totals(text: str | None) -> dict[tuple[str, ...], dict[Any, float]] | None:
+    """Return {(column,): {category: size}} of ``COL=v1:N,v2:N``; None where none is given (HG138).
+
+    >>> parse_totals('region="North, East":12000,South:8000')
+    {('region',): {'North, East': 12000, 'South': 8000}}
+    """
+    from hedgerow.release.answers import unfit_totals
+
+    if text is None:
+        return None
+    column, _, listed = text.partition("=")
+    found: dict[Any, float] = {}
+    for one in next(csv.reader([listed], skipinitialspace=True), []):
+        value, _, size = one.rpartition(":")
+        number, category = parse_number(size.strip()), parse_value(value)
+        if number is None or not value.strip() or category in found:
+            raise unfit_totals(f"Found {text!r}.")
+        found[category] = number
+    return {(column,): found}
 
 
 def parse_share(text: str | None) -> list[Number] | None:

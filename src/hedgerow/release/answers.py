@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import kind_of
+from hedgerow.facts.given import kind_of, plain, real, shown
 from hedgerow.inference.estimate import PUBLIC, Estimate, IntervalBasis, RecordedBasis
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.totals import JointTotals
@@ -20,6 +21,8 @@ from hedgerow.release.plan import Plan, drawn_of
 from hedgerow.release.result import Release
 
 _RECORDS = 1000.0  # of a cell, where nothing was read yet
+MOST_STRATA = 100
+_STRATIFIED = ("mean", "proportion")
 
 
 def check_expressions(expressions: Sequence[str], plan: Plan) -> tuple[str, ...]:
@@ -43,6 +46,77 @@ def check_expressions(expressions: Sequence[str], plan: Plan) -> tuple[str, ...]
         for one in expressions:
             ask(one, stand_ins)
     return tuple(expressions)
+
+
+def stratified(totals: object, plan: Plan) -> tuple[str, ...]:
+    """Return the expressions of stratified means, Σ N_h/N · mean_h, and totals, Σ N_h · mean_h, for declared sizes N_h.
+
+    Parameters
+    ----------
+    totals : {columns: {category: N_h}} or None
+        The columns are those of `by`, a name or a tuple of names; a category is a tuple where there are several. Every
+        cell has its size.
+    plan : Plan
+        Of the means and shares of the cells, in any number.
+
+    Raises
+    ------
+    ParameterError
+        HG138: the totals do not fit the plan; nothing was read or spent.
+
+    Examples
+    --------
+    >>> import pyarrow, hedgerow as hg
+    >>> survey = hg.open(pyarrow.table({"x": [1.0], "sex": [0]}), relation="add-remove")
+    >>> plan = survey.plan(hg.mean("x", bounds=(0, 9)), by={"sex": [0, 1]}, epsilon=1.0)
+    >>> stratified({"sex": {0: 300, 1: 200}}, plan)[0]
+    '(300 * mean(x | sex=0) + 200 * mean(x | sex=1)) / 500'
+    """
+    if totals is None:
+        return ()
+    sizes = _sizes(totals, plan)
+    found: list[str] = []
+    terms: dict[str, list[str]] = {}
+    for one in _stand_ins(plan):
+        if one.statistic in _STRATIFIED:
+            terms.setdefault(str(one.asked_as), []).append(one.term())
+    if not terms:
+        raise unfit_totals("No mean and no share was asked for.")
+    for of_cells in terms.values():
+        total = " + ".join(f"{size:.15g} * {term}" for size, term in zip(sizes, of_cells, strict=True))
+        found += [f"({total}) / {math.fsum(sizes):.15g}", total]
+    return tuple(found)
+
+
+def _sizes(totals: object, plan: Plan) -> list[float]:
+    """Return the size of each cell of a plan, in its order (HG138)."""
+    columns = [str(one.column) for one in plan.request.groups]
+    listed = list(totals.items()) if isinstance(totals, Mapping) else []
+    if len(listed) != 1 or not isinstance(listed[0][1], Mapping):
+        raise unfit_totals(f"Found {shown(totals)}.")
+    key, given = listed[0]
+    named = [key] if isinstance(key, str) else list(key) if isinstance(key, Sequence) else []
+    if not columns or sorted(map(str, named)) != sorted(columns):
+        raise unfit_totals(f"They name {shown(key)}, and `by` {', '.join(columns) or 'nothing'}.")
+    wanted = [tuple(cell[str(column)] for column in named) for cell in plan.labels]
+    sized = {cell if isinstance(cell, tuple) else (plain(cell),): real(size) for cell, size in given.items()}
+    if len(wanted) > MOST_STRATA or set(sized) != set(wanted):
+        raise unfit_totals(f"They give {len(sized):,} sizes, not one for each of the {len(wanted):,} cells.")
+    sizes = [size for size in (sized[cell] for cell in wanted) if size is not None and size > 0.0]
+    if len(sizes) < len(wanted) or not math.isfinite(math.fsum(sizes)):
+        raise unfit_totals("A size is no positive, finite number.")
+    return sizes
+
+
+def unfit_totals(finding: str) -> ParameterError:
+    """Return the refusal of totals that do not fit (HG138)."""
+    return ParameterError(
+        "HG138",
+        rule=f"`totals` gives each cell of `by`, at most {MOST_STRATA}, its size, for means and shares by cell.",
+        finding=finding,
+        remedy='For example by={"region": ["North", "South"]}, totals={("region",): {"North": 12000, "South": 8000}}.',
+        shell="For example --by region=North,South --totals region=North:12000,South:8000.",
+    )
 
 
 def answered(release: Release, expressions: Sequence[str]) -> Release:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_unit
+from hedgerow.cli.grammar import parse_totals, parse_unit
 from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json
 
@@ -37,6 +37,10 @@ def release(
     ask: Annotated[
         list[str] | None,
         typer.Option(metavar="EXPR", help="Also compute an expression of the estimates; see `hedgerow ask`."),
+    ] = None,
+    totals: Annotated[
+        str | None,
+        typer.Option(metavar="COL=v:N,v:N", help="Public sizes of the cells: also stratified means and totals."),
     ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write a report, CSV, JSON, certificate and pictures there.")
@@ -68,8 +72,12 @@ def release(
         data = source if source is not None or declared is None else declared.data_path
         folder = stack.enter_context(prepared_folder(out, force=force, source=data)) if out is not None else None
 
+        sizes = parse_totals(totals)
+
         def spend() -> None:
-            result = survey.release(asked.statistics, ask=ask or (), request_id=request_id, **asked.options)
+            result = survey.release(
+                asked.statistics, ask=ask or (), totals=sizes, request_id=request_id, **asked.options
+            )
             _deliver(result, folder, declared, level=level, as_json=as_json)
 
         spending(spend)
