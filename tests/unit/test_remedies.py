@@ -115,7 +115,7 @@ def test_a_test_set_that_is_used_up_still_has_its_history() -> None:
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda: hg.quantile("age", 2.0), lambda: hg.quantile("age", 0.5, bounds=(0, 9), step=0.001)]
+    "ask", [lambda: hg.quantile("age", 2.0), lambda: hg.quantile("age", 0.5, bounds=(0, 9), step=0.000001)]
 )
 def test_a_wrong_quantile_is_told_of_quantiles(ask: Callable[[], object]) -> None:
     with pytest.raises(hg.ParameterError, match="HG112") as refused:

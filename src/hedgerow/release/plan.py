@@ -14,7 +14,7 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, ResampledSums, Single
-from hedgerow.release.designs.choice import choose_design, joint_designs, laws_of_counts
+from hedgerow.release.designs.choice import choose_design, distribution_designs, joint_designs, laws_of_counts
 from hedgerow.release.designs.design import (
     END_PAIR,
     LEFT_OUT,
@@ -26,6 +26,7 @@ from hedgerow.release.designs.design import (
     declared_complete,
     only_where,
 )
+from hedgerow.release.designs.distribution import DistributionRelease, DistributionStatistic
 from hedgerow.release.designs.joint import JointRelease, JointStatistic
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
@@ -186,9 +187,10 @@ class Plan:
     def reasons(self) -> dict[str, str]:
         """Return, for each method in use, why it was chosen."""
         designs = [item.design for item in self.items if item.design is not None]
-        found = {one.method: one.reason for one in designs if not isinstance(one, JointStatistic)}
-        for reason in dict.fromkeys(one.reason for one in designs if isinstance(one, JointStatistic)):
-            found["moments"] = "; ".join([*([found["moments"]] if "moments" in found else []), reason])
+        several = (JointStatistic, DistributionStatistic)
+        found = {one.method: one.reason for one in designs if not isinstance(one, several)}
+        for method, reason in dict.fromkeys((one.method, one.reason) for one in designs if isinstance(one, several)):
+            found[method] = "; ".join([*([found[method]] if method in found else []), reason])
         return found
 
 
@@ -205,12 +207,12 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     UncertifiedError
         HG401 or HG403 where no certified amount of noise meets the budget.
     """
-    joint = joint_designs(request, facts)
+    joint: dict[int, Design] = {**joint_designs(request, facts), **distribution_designs(request, facts)}
     plans = [_priced(request, facts, law, joint) for law in laws_of_counts(request, facts)]
     return max(plans, key=lambda plan: plan.calibrated.precision if plan.calibrated else 0.0)
 
 
-def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, JointStatistic]) -> Plan:
+def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]) -> Plan:
     each = zip(request.statistics, request.shares, request.policies, strict=True)
     designs: list[Design | None] = [
         joint[place]
@@ -252,9 +254,9 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
     return Plan(request, facts, items, calibrated)
 
 
-def drawn_of(design: Design) -> Design | JointRelease:
-    """Return what is drawn as a whole: the design itself, or the joint release that it is a part of."""
-    return design.release if isinstance(design, JointStatistic) else design
+def drawn_of(design: Design) -> Design | JointRelease | DistributionRelease:
+    """Return what is drawn as a whole: the design itself, or the joint release or table that it is a part of."""
+    return design.release if isinstance(design, (JointStatistic, DistributionStatistic)) else design
 
 
 def planned(

@@ -182,7 +182,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         HG704 a statistic that the facts leave out, HG705 columns of one statistic with different missing policies.
     """
     about = Context() if context is None else context
-    listed = _statistics(statistics)
+    listed, groups_of = _statistics(statistics)
     budget = parse_budget(options, about.facts)
     estimator = _estimator(options.get("estimator"))
     missing = options.get("missing")
@@ -199,7 +199,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         estimator,
         noise,
         tuple(resolver.policy(statistic, given) for statistic in resolved),
-        _shares(options.get("share"), len(resolved)),
+        _shares(options.get("share"), groups_of),
         parse_n_resamples(options.get("n_resamples"), resampled),
         _interval(options.get("interval"), resampled),
         tuple(resolver.notes),
@@ -362,10 +362,13 @@ def _bootstrap_only(name: str) -> ParameterError:
     )
 
 
-def _statistics(statistics: object) -> tuple[Asked, ...]:
+def _statistics(statistics: object) -> tuple[tuple[Asked, ...], tuple[int, ...]]:
+    """Return all statistics, and how many each entry of a call is: several quantiles of a column are one."""
     kinds = (Statistic, NeedsBounds)
     single = isinstance(statistics, kinds)
-    listed = (statistics,) if single else tuple(statistics) if isinstance(statistics, Sequence) else ()
+    entries_of = [statistics] if single else list(statistics) if isinstance(statistics, Sequence) else []
+    each = [tuple(one) if isinstance(one, list) and one else (one,) for one in entries_of]
+    listed = tuple(one for several in each for one in several)
     if not listed or not all(isinstance(one, kinds) for one in listed):
         raise ParameterError(
             "HG112",
@@ -374,7 +377,7 @@ def _statistics(statistics: object) -> tuple[Asked, ...]:
             remedy='For example [hg.mean("age", bounds=(0, 100)), hg.count()].',
             shell="For example --mean age:0:100 --count.",
         )
-    return listed
+    return listed, tuple(len(several) for several in each)
 
 
 def _found(statistics: object, listed: Sequence[object]) -> str:
@@ -443,9 +446,11 @@ def _groups(by: object, other: bool | None, resolver: Resolver, most: int) -> tu
     )
 
 
-def _shares(share: object, count: int) -> tuple[float, ...]:
+def _shares(share: object, sizes: Sequence[int]) -> tuple[float, ...]:
+    """Return the share of each statistic; what one entry of a call asks for divides the share of the entry."""
+    count = len(sizes)
     if share is None:
-        return (1.0 / count,) * count
+        share = [1.0] * count
     numbers = [real(part) for part in share] if isinstance(share, Iterable) and not isinstance(share, str) else []
     parts = [part for part in numbers if part is not None and part > 0.0]
     total = sum(parts)
@@ -456,7 +461,7 @@ def _shares(share: object, count: int) -> tuple[float, ...]:
             finding=f"Found {shown(share)} for {count} statistics.",
             remedy=f"For example share={[1] * count}.",
         )
-    return tuple(part / total for part in parts)
+    return tuple(part / total / size for part, size in zip(parts, sizes, strict=True) for _ in range(size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from hedgerow.errors import ParameterError, VerificationError
-from hedgerow.facts.relation import Target
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate, IntervalBasis, RecordedBasis
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.ask import ask
 from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
+from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.distribution import DistributionBasis, TableReading
+from hedgerow.release.distributions import ColumnDistribution, distribution_of, distribution_records, readings
 from hedgerow.release.find import found
 from hedgerow.release.joint_record import Facts, joint_records, joint_values
 from hedgerow.release.plan import Plan
@@ -50,6 +53,8 @@ class Release(Result):
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
     joint : tuple of dict
         The noisy joint moments from which estimates were read, as plain JSON data; see `joint_records`.
+    distributions : tuple of dict
+        The noisy counts of whole columns, as plain JSON data; see `distribution_records`.
     answers : dict
         {expression: Estimate} of what was asked with the release; it is part of the record and of the report.
 
@@ -64,6 +69,7 @@ class Release(Result):
     asked: tuple[Statistic, ...] = ()
     identity: str = ""
     joint: tuple[dict[str, Any], ...] = ()
+    distributions: tuple[dict[str, Any], ...] = ()
     answers: dict[str, Estimate] = field(default_factory=dict)
 
     @classmethod
@@ -97,6 +103,7 @@ class Release(Result):
             asked=request.statistics,
             identity=identity,
             joint=joint_records(plan, estimates),
+            distributions=distribution_records(plan, estimates),
         )
 
     @classmethod
@@ -191,6 +198,33 @@ class Release(Result):
         """Return the release with the answers to expressions, for its record and its report (HG136, HG137, HG130)."""
         return replace(self, answers=self.answers | {one: self.ask(one) for one in expressions})
 
+    def distribution(self, column: str, **cell: object) -> ColumnDistribution:
+        """Return the distribution of a column in a cell: every quantile, and a band, at no further price.
+
+        Raises
+        ------
+        ParameterError
+            HG137: no distribution of it was released.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> release = survey.release(hg.quantile("age", 0.5, bounds=(0, 100), step=1), epsilon=1.0)
+        >>> release.distribution("age").quantile(0.25).statistic
+        'quantile_0.25'
+        """
+        kept = {id(one.basis.reading): one.basis.reading for one in self if isinstance(one.basis, DistributionBasis)}
+        tables = list(kept.values()) or self._readings()
+        facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
+        return distribution_of(list(zip(self.distributions, tables, strict=True)), column, cell, facts)
+
+    def _readings(self) -> list[TableReading]:
+        if self.certificate is None:
+            return []
+        found = readings(self.distributions, self.certificate.mechanism, n=self.n, target=str(self.target))
+        return list(found)
+
     def covariance(self) -> Covariances:
         """Return the covariance matrix of all estimates, sampling and noise apart; NaN where it is not known."""
         return covariances(self.estimates)
@@ -236,6 +270,7 @@ class Release(Result):
             "estimates": [estimate.to_dict(level) for estimate in self],
             **({"asked": self._answers(level)} if self.answers else {}),
             **({"joint": list(self.joint)} if self.joint else {}),
+            **({"distributions": list(self.distributions)} if self.distributions else {}),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
 
@@ -371,6 +406,8 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         about_joint = Facts(about["n"], about["target"] == str(Target.FILE))
         values = joint_values(joint, certificate.mechanism, about_joint)
         estimates = tuple(_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"]))
+        tables = tuple(record.get("distributions", ()))
+        list(readings(tables, certificate.mechanism, n=about["n"], target=str(about["target"])) if tables else ())
         return Release(
             estimates,
             certificate=certificate,
@@ -383,6 +420,7 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             notes=tuple(about["notes"]),
             backend=backend,
             joint=joint,
+            distributions=tables,
             answers={str(one["expression"]): _estimate(one, None) for one in record.get("asked", ())},
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):

@@ -1,10 +1,11 @@
-"""A quantile, read off the released histogram of a clamped column."""
+"""A quantile, read off a released table of counts of a clamped column, or off replicates of its histogram."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
@@ -13,8 +14,11 @@ from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, Number, parse_number, unwritten
 from hedgerow.statistics.statistic import Asked, NeedsBounds, Smooth, Totals
 
+if TYPE_CHECKING:
+    from hedgerow.inference.distribution.distribution import Distribution, Read
+
 STEPS = 64
-MOST_STEPS = 1024
+MOST_STEPS = 2**20
 
 
 class Quantile(Smooth):
@@ -23,21 +27,32 @@ class Quantile(Smooth):
     __slots__ = ()
     kind: ClassVar[str] = "quantile"
     is_histogram: ClassVar[bool] = True
+    of_table: ClassVar[bool] = True
 
     @classmethod
     def of(cls, column: str, grid: Grid, probability: float) -> Quantile:
-        """Return the statistic of a column on its grid (HG112 beyond 1,024 steps)."""
+        """Return the statistic of a column on its grid (HG112 beyond 2²⁰ steps)."""
         if grid.steps > MOST_STEPS:
             low, high = grid.as_bounds()
             raise ParameterError(
                 "HG112",
-                rule="A quantile is read off a histogram of at most 1,025 grid values: take a coarser step.",
+                rule=f"A quantile is read off a table of at most {MOST_STEPS:,} steps: take a coarser one.",
                 finding=f"This step makes {grid.steps + 1:,}.",
                 remedy=f'For example hg.quantile("{column}", {probability:g}, bounds=({low:.15g}, {high:.15g})).',
                 shell=f"For example {column}:{probability:g}:{low:.15g}:{high:.15g}.",
             )
         read = _Quantile(grid, probability)
         return cls(f"quantile_{probability:g}", ((column, grid),), (), read, *grid.as_bounds())
+
+    @property
+    def probability(self) -> float:
+        """The probability."""
+        assert isinstance(self.function, _Quantile)  # as `of` builds it
+        return self.function.probability
+
+    def read(self, distribution: Distribution, level: float) -> Read:
+        """Return the quantile with its interval, by inversion of the distribution function."""
+        return distribution.quantile(self.probability, level)
 
 
 @overload
@@ -46,17 +61,53 @@ def quantile(column: str, probability: float, *, bounds: None = None, step: floa
 def quantile(
     column: str, probability: float, *, bounds: tuple[float, float], step: float | None = None
 ) -> Quantile: ...
+@overload
+def quantile(
+    column: str,
+    probability: Sequence[float],
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+) -> list[Quantile | NeedsBounds]: ...
 @takes()
 def quantile(
-    column: str, probability: float, *, bounds: tuple[float, float] | None = None, step: float | None = None
-) -> Quantile | NeedsBounds:
-    """Ask for a quantile, read off the released histogram of a clamped column (64 steps unless `step` says otherwise).
+    column: str,
+    probability: float | Sequence[float],
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+) -> Quantile | NeedsBounds | list[Quantile | NeedsBounds]:
+    """Ask for a quantile of a clamped column, or for several: all of one column are read from one table of counts.
 
-    Records of a grid value are taken to lie evenly within half a step of it.
+    Parameters
+    ----------
+    column : str
+    probability : number or sequence of numbers
+        Strictly between 0 and 1.
+    bounds : (low, high), optional
+        From the facts where it is left out.
+    step : number, optional
+        The distance of neighbouring values, where they lie on a grid from the lower bound on: points are then such
+        values.
 
-    >>> quantile("income", 0.5, bounds=(0, 128)).grids[0][1].steps
-    64
+    Raises
+    ------
+    ParameterError
+        HG112: a probability that is none, or more than 2²⁰ steps.
+
+    Examples
+    --------
+    >>> [one.name for one in quantile("income", [0.1, 0.5], bounds=(0, 200_000), step=100)]
+    ['quantile_0.1', 'quantile_0.5']
     """
+    if isinstance(probability, (list, tuple)) and probability:
+        return [_one(column, one, bounds=bounds, step=step) for one in probability]
+    return _one(column, probability, bounds=bounds, step=step)
+
+
+def _one(
+    column: str, probability: object, *, bounds: tuple[float, float] | None, step: float | None
+) -> Quantile | NeedsBounds:
     share = real(probability)
     if share is None or not 0.0 < share < 1.0:
         raise _no_probability(checked_column(column), probability, share)

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.engines.query import Indicator, JointGrid, ValueOnGrid
+    from hedgerow.inference.distribution.distribution import Distribution, Read
     from hedgerow.inference.joint.functions import Axis, SmoothFunction
 
     Floats = NDArray[np.float64]
     Columns = Mapping[str, Floats]
 
 NamedGrid = tuple[str, Grid]
-Family = Literal["counts", "moments", "function"]
+Family = Literal["counts", "moments", "function", "distribution"]
 Totals = Mapping[str, float]
 Powers = tuple[tuple[int, ...], ...]
 Places = Mapping[tuple[int, ...], int]
@@ -40,9 +41,12 @@ class Statistic:
     ----------
     kind : str
         What facts allow or forbid it as: the name of its file.
-    family : "counts", "moments" or "function"
+    family : "counts", "moments", "function" or "distribution"
         How its error is found: records in disjoint classes are counted; the second moment of one column is released
-        beside its total; the error of any other function of totals comes from replicates.
+        beside its total; the error of any other function of totals comes from replicates; a distribution is read from
+        one table of counts.
+    of_table : bool
+        Whether it is read from the distribution of its column, where no replicates are asked for.
     is_total : bool
         Whether it grows with the number of records, as a sum and a count do.
     is_count : bool
@@ -57,6 +61,7 @@ class Statistic:
     is_total: ClassVar[bool] = False
     is_count: ClassVar[bool] = False
     takes_midpoint: ClassVar[bool] = False
+    of_table: ClassVar[bool] = False
 
     @property
     def has_code(self) -> bool:
@@ -121,6 +126,15 @@ class Statistic:
         alone = tuple(int(one == column) for one in range(len(self.grids)))
         # () is the place of the number of records that have its columns, where it is not that of all records.
         return Axis(places[alone], grid.centre, grid.half_range, places.get((), 0))
+
+    def read(self, distribution: Distribution, level: float) -> Read:
+        """Return it with its interval, read from the distribution of its column."""
+        raise NotImplementedError
+
+    @property
+    def lines(self) -> tuple[float, ...]:
+        """The values between which the distribution should be cut, if that can be."""
+        return ()
 
     def possible(self, records: float) -> float | None:
         """Return the length of the range of possible values for so many records; None if it is not known."""
@@ -193,6 +207,43 @@ class OnGrid(Statistic):
     def public_record(self) -> list[Any]:
         """Return name, column and grid."""
         return [self.name, self.column, str(self.grid.lower), str(self.grid.upper), self.grid.steps]
+
+
+@dataclass(frozen=True, slots=True)
+class OfDistribution(Statistic):
+    """A share of the records, or another number between 0 and 1, read from the distribution of one column."""
+
+    column: str = field()
+    grid: Grid = field()
+    family: ClassVar[Family] = "distribution"
+    of_table: ClassVar[bool] = True
+
+    @property
+    def grids(self) -> tuple[NamedGrid, ...]:
+        """The one column."""
+        return ((self.column, self.grid),)
+
+    def possible(self, records: float) -> float | None:
+        """Return 1."""
+        return 1.0
+
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the statistic of the column by another name."""
+        return replace(self, column=name(self.column))
+
+    def public_record(self) -> list[Any]:
+        """Return name, column and grid."""
+        return [self.name, self.column, str(self.grid.lower), str(self.grid.upper), self.grid.steps]
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return what is read of the column, and its bounds."""
+        low, high = self.grid.as_bounds()
+        return f"{self.asked} of {self.column} clamped to [{low:.15g}, {high:.15g}]"
+
+    @property
+    def asked(self) -> str:
+        """What is read, in words."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +46,15 @@ class Read:
     def privacy_error(self) -> float:
         """What is left of the standard error without sampling."""
         return float(np.sqrt(max(self.standard_error**2 - self.sampling_error**2, 0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A place on the axis: the last edge at or below it, the first at or above it, and the share of values below."""
+
+    below: int
+    above: int
+    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +103,29 @@ class Distribution:
     # Points
     def quantile_point(self, q: float | Floats) -> Floats:
         """Return where the curve first reaches each share: between edges by lines, or at a value of a declared grid."""
-        found = first_reached(self.curve, self.edges, np.asarray(q, dtype=np.float64))
+        shares = np.asarray(q, dtype=np.float64)
         if self.step is None:
-            return found
-        # A leaf [a, b) holds the values a, a + step, … below b: its k-th part of k ones is its k-th value.
-        steps = np.floor((found - self.edges[0]) / self.step * (1.0 - _ROUNDING))
+            return first_reached(self.curve, self.edges, shares)
+        # Each value takes as much of its leaf as any other one, at the ends of the grid too.
+        ends = self.edges.copy()
+        ends[0], ends[-1] = ends[0] - self.step / 2.0, ends[-1] + self.step / 2.0
+        steps = np.floor((first_reached(self.curve, ends, shares) - ends[0]) / self.step * (1.0 - _ROUNDING))
         return np.asarray(self.edges[0] + self.step * np.maximum(steps, 0.0))
 
     def share_point(self, x: float | Floats) -> Floats:
         """Return the share of values below each x, between edges by lines."""
-        return shares_below(self.curve, self.edges, np.asarray(x, dtype=np.float64))
+        return shares_below(self.curve, self.edges, self._edge_at(np.asarray(x, dtype=np.float64), closed=False))
+
+    def _edge_at(self, x: Floats, *, closed: bool) -> Floats:
+        """Return the edge between the values below x, or up to x, and the others; x itself where there is none."""
+        if self.step is not None:
+            steps = (x - self.edges[0]) / self.step
+            whole = np.floor(steps + _ROUNDING) + 1.0 if closed else np.ceil(steps - _ROUNDING)
+            x = self.edges[0] + (whole - 0.5) * self.step
+        near = np.clip(np.searchsorted(self.edges, x), 1, len(self.edges) - 1)
+        near = np.where(np.abs(self.edges[near - 1] - x) < np.abs(self.edges[near] - x), near - 1, near)
+        close = np.abs(self.edges[near] - x) <= _ROUNDING * (self.edges[-1] - self.edges[0])
+        return np.where(close, self.edges[near], x)
 
     # Numbers with errors
     def quantile(self, q: float, level: float = 0.95) -> Read:
@@ -129,35 +150,43 @@ class Distribution:
         ends = first_reached(self.curve, self.edges, np.clip([q - error, q + error], 0.0, 1.0))
         return float(ends[1] - ends[0]) / 2.0
 
-    def share_below(self, x: float, level: float = 0.95) -> Read:
-        """Return P(X < x) with its interval; inside a leaf the interval reaches over all of the leaf."""
-        left = int(np.searchsorted(self.edges, x, side="right")) - 1
-        right = int(np.searchsorted(self.edges, x, side="left"))
-        if right <= 0 or left >= len(self.edges) - 1:
-            sure = 0.0 if right <= 0 else 1.0
-            return Read(sure, sure, sure, 0.0, 0.0)
-        alpha, rest = self.tree.prefixes
-        value = float(self.share_point(x))
-        low = self._share_interval(self.left[left], alpha[left], rest[left], level)[0] if left > 0 else 0.0
-        high = 1.0
-        if right < len(self.edges) - 1:
-            high = self._share_interval(self.left[right], alpha[right], rest[right], level)[1]
-        near = min(right, len(self.edges) - 2)
-        return self._share(value, low, high, self._noise(alpha[near], rest[near], value))
+    def share_below(self, x: float, level: float = 0.95, *, closed: bool = False) -> Read:
+        """Return P(X < x), `closed` P(X ≤ x); inside a leaf the interval reaches over all of the leaf."""
+        return self.bin(-np.inf, x, level, closed=closed)
 
-    def bins(self, edges: Floats, level: float = 0.95) -> list[Read]:
-        """Return the share of values in each bin [a, b), the last bin closed; the ends are edges of leaves."""
-        places = np.searchsorted(self.edges, edges, side="left")
-        places[-1] = len(self.edges) - 1 if edges[-1] >= self.edges[-1] else places[-1]
-        found = []
-        for a, b in pairwise(places):
-            weights = np.zeros(len(self.edges) - 1)
-            weights[a:b] = 1.0
-            alpha, rest = self.tree.form(weights)
-            value = float(self.curve[b] - self.curve[a])
-            low, high = self._share_interval(self.left[b] - self.left[a], alpha, rest, level)
-            found.append(self._share(value, low, high, self._noise(alpha, rest, value)))
-        return found
+    def bin(self, low: float, high: float, level: float = 0.95, *, closed: bool = False) -> Read:
+        """Return P(low ≤ X < high), `closed` P(low ≤ X ≤ high); inside a leaf the interval reaches over all of it."""
+        first, last = self._cut(low, closed=False), self._cut(high, closed=closed)
+        value = max(last.share - first.share, 0.0)
+        least = self._between(first.above, last.below, level)[0]
+        most = self._between(first.below, last.above, level)[1]
+        return self._share(value, least, most, self._noise(*self._form(first.below, last.above), value))
+
+    def _cut(self, x: float, *, closed: bool) -> _Cut:
+        """Return where x, or what lies just above it, cuts the edges."""
+        last = len(self.edges) - 1
+        if (x <= self.edges[0] and not closed) or x < self.edges[0]:
+            return _Cut(0, 0, 0.0)
+        if x > self.edges[-1] or (closed and x == self.edges[-1]):
+            return _Cut(last, last, 1.0)
+        at = self._edge_at(np.asarray(x, dtype=np.float64), closed=closed)
+        above = min(int(np.searchsorted(self.edges, at, side="left")), last)
+        # Of two edges at one place, as at a leaf of one value, the first is meant: the value itself lies above.
+        below = above if self.edges[above] == at else above - 1
+        return _Cut(below, above, float(shares_below(self.curve, self.edges, at)))
+
+    def _form(self, first: int, last: int) -> tuple[float, float]:
+        weights = np.zeros(len(self.edges) - 1)
+        weights[first:last] = 1.0
+        return self.tree.form(weights)
+
+    def _between(self, first: int, last: int, level: float) -> tuple[float, float]:
+        """Return the interval of the share between two edges."""
+        if first >= last:
+            return 0.0, 0.0
+        if first == 0 and last == len(self.edges) - 1:
+            return 1.0, 1.0
+        return self._share_interval(float(self.left[last] - self.left[first]), *self._form(first, last), level)
 
     def _share(self, value: float, low: float, high: float, noise: float) -> Read:
         law = self.law(float(np.clip(value, 0.0, 1.0)))

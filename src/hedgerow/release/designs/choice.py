@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
@@ -14,6 +15,7 @@ from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
+from hedgerow.release.designs.distribution import DistributionStatistic, distribution_release
 from hedgerow.release.designs.joint import JointStatistic, joint_release, shares_release
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
@@ -35,6 +37,7 @@ _REASONS: dict[str, str] = {
 
 _Group = tuple[Missing, tuple[str, ...]]
 _MOST_COLUMNS, _FEW = 12, 4
+_MOST_REPLICATED = 1024
 
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
@@ -104,6 +107,54 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
     return found
 
 
+def is_of_table(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
+    """Whether a statistic is read from the distribution of its column, and not from replicates."""
+    if not statistic.of_table or facts.limit is not None or request.estimator != "auto" or request.draws is not None:
+        return False
+    return statistic.family == "distribution" or (request.n_resamples is None and request.interval is None)
+
+
+def distribution_designs(request: Request, facts: PublicFacts) -> dict[int, DistributionStatistic]:
+    """Return the designs of what is read from distributions, by place: one table for each column on one grid.
+
+    Raises
+    ------
+    ParameterError
+        HG114: the midpoint for a missing value.
+    """
+    places = [place for place, one in enumerate(request.statistics) if is_of_table(one, request, facts)]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for declared in (True, False):
+        for place in places:
+            statistic, missing = request.statistics[place], request.policies[place]
+            if statistic.grid.declared is not declared:
+                continue
+            check_midpoint(statistic, missing)
+            grid = statistic.grid
+            about = (statistic.grids[0][0], missing, grid.lower, grid.upper)
+            # What declares no step is read from a table that another statistic of the column has.
+            same = next((key for key in groups if key[:-1] == about), None) if not declared else None
+            groups.setdefault(same or (*about, grid.steps if declared else 0), []).append(place)
+    others = [one for place, one in enumerate(request.statistics) if place not in places]
+    alone = len(groups) == 1 and all(_is_public(one, request, facts) for one in others)
+    found: dict[int, DistributionStatistic] = {}
+    for own in groups.values():
+        budget = request.budget if alone else _part(request, sum(request.shares[place] for place in own))
+        asked = [request.statistics[place] for place in own]
+        laws = _laws_of_table(request, alone)
+        missing = request.policies[own[0]]
+        release, reason = distribution_release(asked, request.by, facts, missing, budget=budget, laws=laws)
+        found |= {place: DistributionStatistic(request.statistics[place], release, reason) for place in own}
+    return found
+
+
+def _laws_of_table(request: Request, alone: bool) -> tuple[Literal["gaussian", "laplace"], ...]:
+    """Return the laws that a table of counts may take; beside other statistics Gaussian noise composes best."""
+    if request.noise == "laplace" or request.budget.delta == 0.0:
+        return ("laplace",)
+    return ("laplace", "gaussian") if alone and request.noise == "auto" else ("gaussian",)
+
+
 def _divided(
     groups: Mapping[_Group, list[int]], statistics: Sequence[Statistic]
 ) -> Iterator[tuple[Missing, list[int]]]:
@@ -166,7 +217,8 @@ def laws_of_counts(request: Request, facts: PublicFacts) -> Sequence[NoiseLaw]:
 def _check_pure(request: Request, facts: PublicFacts) -> None:
     """Refuse what needs δ > 0 (HG117)."""
     resampled = request.estimator == "bootstrap" or any(
-        one.family == "function" and not is_joint(one, request, facts) for one in request.statistics
+        one.family == "function" and not is_joint(one, request, facts) and not is_of_table(one, request, facts)
+        for one in request.statistics
     )
     if resampled or request.noise == "gaussian":
         raise ParameterError(
@@ -197,6 +249,8 @@ def choose_design(
         statistic = statistic.with_midpoint()
     if _is_public(statistic, request, facts):
         return None
+    if statistic.family == "distribution":
+        raise _unserved(_apart(request), statistic, 'estimator="auto", with a row for each unit')
     if request.estimator == "bootstrap" or statistic.family == "function":
         if request.estimator in ("moments", PLAIN):
             raise _unserved(request.estimator_as_written, statistic, 'estimator="bootstrap" or "auto"')
@@ -209,6 +263,13 @@ def choose_design(
         raise _unserved('estimator="moments"', statistic, 'estimator="auto", with noise="laplace" or "gaussian"')
     reason = _REASONS[law] if request.noise == "auto" else ASKED
     return CountsDesign(statistic, request.by, facts, missing, law, reason, request.draws or 1)
+
+
+def _apart(request: Request) -> str:
+    """Return which option keeps a statistic from being read from a distribution."""
+    if request.estimator != "auto":
+        return request.estimator_as_written
+    return "The unit of several rows" if request.draws is None else f'noise="{request.noise}"'
 
 
 def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing: Missing) -> Design:
@@ -243,6 +304,13 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
     public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
     resampled: Resampled
     if isinstance(statistic, Smooth):
+        if statistic.is_histogram and statistic.grid.steps > _MOST_REPLICATED:
+            raise ParameterError(
+                "HG112",
+                rule=f"Replicates of a histogram have at most {_MOST_REPLICATED:,} steps.",
+                finding=f"The step makes {statistic.grid.steps:,}.",
+                remedy='Take a coarser step, or leave estimator="bootstrap" out.',
+            )
         smooth = ResampledSmooth(statistic)
         smooth.rehearse()
         resampled = smooth

@@ -25,10 +25,12 @@ from hedgerow.mechanisms.mechanism import (
     Moments,
     ResampledGaussian,
     Single,
+    TreeCounts,
 )
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.distribution import DistributionStatistic, TableReading, is_clear
 from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ReadCell, ResampledMean, ResampledSmooth
@@ -122,6 +124,31 @@ def expected_replicates(
     covariance = mechanism.rate * records * second + np.diag(noise_sd**2)
     read = _read(design, mean, covariance, noise_sd)
     return _over_spread(design, read, level)
+
+
+def expected_distribution(
+    design: DistributionStatistic, mechanism: Single, moments: tuple[float, float], *, records: float, level: float
+) -> Reading:
+    """Return the errors of a reading of a distribution where the counts are those expected: beta with (mean, sd)."""
+    if not isinstance(mechanism, TreeCounts):
+        raise TypeError(f"{mechanism.type} releases no tree of counts")
+    leaves = design.release.leaves
+    index, chance = law_on_grid(leaves.grid, *moments, most=leaves.grid.steps + 1)
+    expected = np.bincount(index // leaves.group, weights=chance, minlength=leaves.count) * records
+    # Rounded so that all counts left of an edge are as expected to half a record.
+    left = np.rint(np.cumsum(expected)).astype(np.int64)
+    levels = mechanism.level_counts(np.tile(np.diff(left, prepend=0), (mechanism.cells, 1)))
+    known = round(records) if design.release.public else None
+    reading = TableReading(leaves, mechanism, levels, known, design.release.facts.census)
+    clear = is_clear(reading.cells[0])
+    found = design.statistic.read(reading.cells[0], level)
+    width = found.high - found.low
+    return Reading(found.sampling_error, 0.0, found.privacy_error, width, True) if clear else _hidden(width)
+
+
+def _hidden(width: float) -> Reading:
+    """Return what is read of a cell that noise hides."""
+    return Reading(None, None, None, width, False)
 
 
 def expected_joint(

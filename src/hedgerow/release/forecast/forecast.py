@@ -23,12 +23,14 @@ from hedgerow.mechanisms.mechanism import Moments, ResampledGaussian, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
+from hedgerow.release.designs.distribution import DistributionStatistic
 from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.resampled import ResampledMean, ResampledSmooth
 from hedgerow.release.forecast.expected import (
     Reading,
     expected_counts,
+    expected_distribution,
     expected_joint,
     expected_moments,
     expected_replicates,
@@ -195,7 +197,7 @@ def _expected(
     k = design.n_resamples if isinstance(design, BootstrapDesign) else None
     about = (statistic.name, statistic.column, design.method, design.reason, k, cells)
     noise = _noise_sd(design, item.mechanism)
-    known = isinstance(design, (BootstrapDesign, MomentsDesign, CountsDesign, JointStatistic))
+    known = isinstance(design, (BootstrapDesign, MomentsDesign, CountsDesign, JointStatistic, DistributionStatistic))
     if records is None or not known:
         said = (
             "the number of records is private and was not guessed" if known else "not forecast: units of several rows"
@@ -203,6 +205,10 @@ def _expected(
         return Expected(*about, None, noise, None, None, None, None, level, False, said)
     if isinstance(design, JointStatistic):
         tried = _joint(design, item.mechanism, guesses, records, level)
+    elif isinstance(design, DistributionStatistic):
+        pairs, words = _laws(statistic.grids, guesses)
+        (pair,) = pairs.values()
+        tried = [(expected_distribution(design, item.mechanism, pair, records=records, level=level), words, None)]
     else:
         tried = _readings(item, design, columns, records, level)
     reading, said, value = max(tried, key=lambda one: one[0].width)
@@ -359,6 +365,8 @@ def _noise_sd(design: Design, mechanism: Single) -> float | None:
         unit = (high - low) / (design.layout.stride * design.layout.steps)
         place = list(mechanism.noise.coordinates()).index("total")
         return float(mechanism.spread[place]) * unit
+    if isinstance(design, DistributionStatistic):
+        return None
     if isinstance(mechanism, JointMoments) and isinstance(design, JointStatistic):
         return design.noise_sd(mechanism) if design.statistic.family == "moments" else None
     if isinstance(mechanism, ResampledGaussian) and isinstance(design, BootstrapDesign):

@@ -28,9 +28,11 @@ from hedgerow.mechanisms.mechanism import (
     ResampledSums,
     ResampledUnits,
     Single,
+    TreeCounts,
     parts_of,
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
+from hedgerow.release.distributions import follows, readings
 from hedgerow.release.joint_record import Facts as JointFacts
 from hedgerow.release.joint_record import counts_fit, joint_values, noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
@@ -60,10 +62,11 @@ NOT_CHECKED = (
     "Whether the assumptions are true, and whether more were made than the mechanism and the record itself show.",
     "Whether this mechanism is the one that ran, on these data, with noise that nobody saw; or whether a number, its "
     "errors and its mechanism were all changed together.",
-    "The estimates, their sampling errors and their intervals, unless joint moments are on record, from which they are "
-    "computed anew. Nor the errors of a statistic of one's own, nor the privacy error of one that was read from "
-    "replicates, of the margins of a table, and of most scores and models; that of a mean or a share whose number of "
-    "records is private is checked for its size alone, that of totals with bounds by cell up to one factor for all.",
+    "The estimates, their sampling errors and their intervals, unless joint moments or the counts of a distribution "
+    "are on record, from which they are computed anew. Nor the errors of a statistic of one's own, nor the privacy "
+    "error of one that was read from replicates, of the margins of a table, and of most scores and models; that of a "
+    "mean or a share whose number of records is private is checked for its size alone, that of totals with bounds by "
+    "cell up to one factor for all.",
     "The date, what a page shows around the record that it holds, and other releases from the same data.",
 )
 """What no record can show about itself."""
@@ -168,6 +171,7 @@ class _Numbers:
         self._certificate = certificate
         self._entries: Sequence[Entry] = record["estimates"]
         self._joint: Sequence[Entry] = record.get("joint", ())
+        self._tables: Sequence[Entry] = record.get("distributions", ())
         self._about = JointFacts(record["release"]["n"], record["release"]["target"] == str(Target.FILE))
         self._pools = "combined" in record["release"].get("methods", ())
         self._missing = str(record["release"]["missing"])
@@ -198,10 +202,12 @@ class _Numbers:
         yield from self._of_counted([part for part in parts if isinstance(part, Counts)])
         values = joint_values(self._joint, self._certificate.mechanism, self._about)
         yield from contradictions_of_estimates(self._joint, self._entries, values, self._weights)
-        read = {place for one in self._joint if "counted" not in one for place in one["estimates"]}
+        yield from self._of_distributions([part for part in parts if isinstance(part, TreeCounts)])
+        moments = (one for one in self._joint if "counted" not in one)
+        read = {place for one in (*moments, *self._tables) for place in one["estimates"]}
         left = [entry for place, entry in enumerate(self._entries) if place not in read]
         for part in parts:
-            if isinstance(part, JointMoments):
+            if isinstance(part, (JointMoments, TreeCounts)):
                 continue
             left = yield from self._public(left)
             size = self._size(part, left[0] if left else None)
@@ -270,6 +276,32 @@ class _Numbers:
         found = np.array(one["noise_covariance"], dtype=np.float64)
         if found.shape != priced.shape or not np.allclose(found, priced, rtol=1e-6, atol=1e-9 * priced.max()):
             yield "The noise beside the joint moments is not that of its mechanism."
+
+    def _of_distributions(self, parts: Sequence[TreeCounts]) -> Iterator[str]:
+        """Yield where released counts are not those of their mechanisms, or do not tell what was read from them."""
+        places = [place for one in self._tables for place in one["estimates"]]
+        if len(parts) != len(self._tables) or len(set(places)) < len(places):
+            yield "It has fewer numbers than its mechanism makes, or others than it can make."
+            return
+        target = str(Target.FILE) if self._about.census else ""
+        found = readings(self._tables, self._certificate.mechanism, n=self._facts.n, target=target)
+        for one, reading in zip(self._tables, found, strict=True):
+            fields = {"estimates", "column", "grid", "declared", "group", "public", "cells"}
+            cells = [cell["cell"] for cell in one["cells"]]
+            group = [self._entries[place] for place in one["estimates"]]
+            if set(one) != fields or any(set(cell) != {"cell", "counts"} for cell in one["cells"]):
+                yield "It has more numbers than its mechanism makes: some have no price."
+                return
+            repeated = [entry["cell"] for entry in group] != cells * (len(group) // max(len(cells), 1))
+            of_table = all((entry["method"], entry["n_resamples"]) == ("distribution", None) for entry in group)
+            if not group or repeated or not of_table or {entry["column"] for entry in group} != {one["column"]}:
+                yield "Its numbers are not of the statistic, the cells or the method of its mechanism."
+                return
+            if one["public"] and not all(self._facts.divides(entry) for entry in group):
+                yield "Its mechanism takes every value as present, and the record says that missing ones were dropped."
+            for place, entry in enumerate(group):
+                if not follows(entry, reading, place % len(cells)):
+                    yield "A number, its errors or its interval do not follow from the counts on record."
 
     def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
         """Pass over numbers that are public, and return the rest."""

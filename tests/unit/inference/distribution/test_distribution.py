@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -121,7 +122,11 @@ def test_errors_are_those_of_repeated_releases():
     truth.append(1.0 - population.share(30_000.0))
     for _ in range(3 * RUNS):
         found = read(tree, population.draw(rng, 3000), population.edges, SimulatedNoise(rng))
-        each = [*(found.quantile(q) for q in SMOOTH), found.share_below(12_000.0), *found.bins(ends)]
+        each = [
+            *(found.quantile(q) for q in SMOOTH),
+            found.share_below(12_000.0),
+            *(found.bin(a, b, closed=b == 1e5) for a, b in pairwise(ends)),
+        ]
         numbers.append([one.value for one in each])
         errors.append([one.standard_error for one in each])
         inside.append([one.low <= value <= one.high for one, value in zip(each, truth, strict=True)])
@@ -176,17 +181,22 @@ def test_points_agree_with_one_another():
         assert np.all(np.diff(values) >= 0.0)
         rising = (values > found.edges[0]) & (values < found.edges[-1])
         assert np.all(found.share_point(values)[rising] <= q[rising] + 1e-9)
-        bins = found.bins(np.array([0.0, 5000.0, 40_000.0, 100_000.0]))
+        bins = [found.bin(0.0, 5000.0), found.bin(5000.0, 40_000.0), found.bin(40_000.0, 100_000.0, closed=True)]
         assert sum(one.value for one in bins) == pytest.approx(1.0)
         assert bins[0].value == pytest.approx(found.share_below(5000.0).value)
 
 
 def test_values_on_a_declared_grid_are_read_as_such():
-    ends = np.array([0.0, 5.0, 10.0, 10.0])
+    # Leaves of 0 … 4 and 5 … 9, and of 10 alone: their edges lie half a step beside the values.
+    ends = np.array([0.0, 4.5, 9.5, 10.0])
     tree = NoisyTree(3, (3,), (np.full(3, 1e-9),), 0.0)
-    found = Distribution(ends, np.array([0.0, 50.0, 100.0, 100.0]), 100.0, tree, 0.0, True, 1.0)
-    # 0 … 4 in the first leaf, 5 … 9 in the second: the median is 4, and .51 is the share that 5 is needed for.
-    assert found.quantile_point([0.05, 0.1, 0.11, 0.5, 0.51, 1.0]).tolist() == [0.0, 0.0, 1.0, 4.0, 5.0, 9.0]
+    found = Distribution(ends, np.array([0.0, 40.0, 80.0, 100.0]), 100.0, tree, 0.0, True, 1.0)
+    assert found.quantile_point([0.05, 0.08, 0.081, 0.4, 0.41, 0.8, 0.81]).tolist() == [0, 0, 1, 4, 5, 9, 10]
+    assert [found.share_below(x).value for x in (0, 5, 10, 11)] == [0.0, 0.4, 0.8, 1.0]
+    assert [found.share_below(x, closed=True).value for x in (4, 9, 10)] == [0.4, 0.8, 1.0]
+    assert found.bin(5, 10).value == pytest.approx(0.4) and found.bin(5, 10, closed=True).value == pytest.approx(0.6)
+    inside = found.share_below(2)
+    assert inside.low == 0.0 and inside.high == pytest.approx(0.405, abs=1e-3) and 0.1 < inside.value < 0.3
 
 
 def test_a_lorenz_curve_of_two_values():

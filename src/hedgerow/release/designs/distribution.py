@@ -1,0 +1,392 @@
+"""The distribution of one column: all quantiles, shares and other readings of a call come from one tree of counts.
+
+Which leaves, which tree and which law of noise is chosen from public facts, before the data are read: the choice is
+that with the narrowest expected intervals, for values that lie three times as close together as spread over the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.facts.relation import Relation
+from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.distribution.distribution import Distribution, Read
+from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
+from hedgerow.inference.estimate import IntervalBasis
+from hedgerow.mechanisms.mechanism import Single
+from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.statistics.statistic import Statistic
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+FINE_STEPS = 2**12  # of a column whose step is not declared
+_MOST_LEAVES, _LEAST_LEAVES, _FLAT = 2**14, 32, 2**12
+_BRANCHINGS = (2, 4, 8, 16)
+_CLOSER = 3.0  # how many times as dense values are about what is asked as if they were spread over the bounds
+_RECORDS = 10_000  # of all cells, where their number is private
+_USUAL = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """The leaves of a column: `group` neighbouring values of its grid each, the last one what is left of them."""
+
+    column: str
+    grid: Grid
+    group: int
+
+    @property
+    def count(self) -> int:
+        """How many leaves there are."""
+        return self.grid.steps // self.group + 1
+
+    @property
+    def edges(self) -> Floats:
+        """Where leaves begin and end: half a step below their first values, but for the bounds."""
+        low, high = self.grid.as_bounds()
+        step = float(self.grid.step)
+        starts = low + (np.arange(self.count) * self.group - 0.5) * step
+        starts[0] = low
+        return np.append(starts, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is released of a cell: the law of noise, the tree and the relative precision of its levels."""
+
+    law: Literal["gaussian", "laplace"]
+    branching: tuple[int, ...]
+    rooted: bool
+
+    def mechanism(self, leaves: int, cells: int, precision: float, relation: Relation) -> TreeCounts:
+        """Return the mechanism at μ, or ε, of `precision`."""
+        weights = (1.0,) * (len(self.branching) + self.rooted)
+        return tree_counts(
+            self.law, leaves, self.branching, weights, precision=precision, cells=cells, relation=relation
+        )
+
+    def in_words(self, leaves: int) -> str:
+        """Return the shape as a plan says it."""
+        noise = "Gaussian" if self.law == "gaussian" else "Laplace"
+        if len(self.branching) == 1:
+            return f"a histogram of {leaves:,} leaves with {noise} noise"
+        return f"a tree of {len(self.branching)} levels over {leaves:,} leaves with {noise} noise"
+
+
+class DistributionTable(AdditiveTable):
+    """The released counts of all cells; `reading` holds them with the distributions that they tell."""
+
+    __slots__ = ("reading",)
+
+    def __init__(self, cells: Sequence[Mapping[str, Any]], mechanism: TreeCounts, reading: TableReading) -> None:
+        values = np.concatenate(reading.levels, axis=1).astype(np.float64)
+        names = tuple(f"{level}:{node}" for level, nodes in enumerate(mechanism.nodes) for node in range(nodes))
+        super().__init__(cells, names, values, mechanism.table_spread(names), mechanism.noise_law.name)
+        object.__setattr__(self, "reading", reading)
+
+    reading: TableReading
+
+
+@dataclass(frozen=True, eq=False)
+class TableReading:
+    """The released counts of a column in all cells, and the distributions that they tell.
+
+    Attributes
+    ----------
+    leaves : Leaves
+    mechanism : TreeCounts
+    levels : list of int64 array, (cells, nodes)
+        As released, level by level from the top.
+    n : int or None
+        The number of records of the one cell, where it is public and all of them are in it.
+    census : bool
+        Whether these records are all there is to know.
+    """
+
+    leaves: Leaves
+    mechanism: TreeCounts
+    levels: list[Integers]
+    n: int | None
+    census: bool
+
+    @cached_property
+    def cells(self) -> tuple[Distribution, ...]:
+        """The distribution of each cell."""
+        tree, edges = NoisyTree.of(self.mechanism, public=self.n is not None), self.leaves.edges
+        below, root = plain_levels(self.levels, rooted=self.mechanism.rooted)
+        total = root if self.n is None else np.full(len(self.levels[0]), float(self.n))
+        leaves, records = tree.fitted(below, total)
+        left = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
+        largest = float(self.mechanism.noise_sds().max() ** 2) if self.mechanism.law == "laplace" else 0.0
+        step = float(self.leaves.grid.step) if self.leaves.grid.declared else None
+        return tuple(
+            Distribution(edges, each, float(count), tree, largest, self.census, step)
+            for each, count in zip(left, records, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionRelease:
+    """The one table of a column, for all that a call reads from its distribution."""
+
+    leaves: Leaves
+    shape: Shape
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+
+    @property
+    def query(self) -> Query:
+        """Count records by cell and value."""
+        return Query(ValueOnGrid(self.leaves.column, self.leaves.grid), self.by)
+
+    @property
+    def public(self) -> bool:
+        """Whether every record is known to be in the one cell, so that n is its number of records."""
+        return _public(self.facts, self.by, self.missing)
+
+    def mechanism(self, mu: float) -> TreeCounts:
+        """Return the tree at μ; with Laplace noise at ε = √2·μ, whose sd is that of Gaussian noise."""
+        precision = mu * math.sqrt(2.0) if self.shape.law == "laplace" else mu
+        return self.shape.mechanism(self.leaves.count, self.query.cells, precision, self.facts.relation)
+
+    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> DistributionTable:
+        """Count, and add an integer to each count."""
+        if not isinstance(mechanism, TreeCounts):
+            raise TypeError(f"{mechanism.type} releases no tree of counts")
+        histogram = apply_policy(histogram, self.missing, self.leaves.grid.steps)
+        counts = np.zeros((histogram.cells, mechanism.leaves), dtype=np.int64)
+        np.add.at(counts, (histogram.cell, histogram.index // self.leaves.group), histogram.count)
+        levels = mechanism.noisy(counts, source)
+        reading = TableReading(self.leaves, mechanism, levels, self._known, self.facts.census)
+        return DistributionTable(self.query.labels, mechanism, reading)
+
+    @property
+    def _known(self) -> int | None:
+        return self.facts.n if self.public else None
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionStatistic:
+    """One reading of the distribution of a column; all readings of a column share one question, price and draw."""
+
+    statistic: Statistic
+    release: DistributionRelease
+    reason: str
+
+    @property
+    def query(self) -> Query:
+        """The question of the whole table."""
+        return self.release.query
+
+    @property
+    def method(self) -> str:
+        """Name of the method, as in the contract."""
+        return "distribution"
+
+    @property
+    def missing(self) -> Missing:
+        """What becomes of a record in which a value is missing."""
+        return self.release.missing
+
+    def mechanism(self, mu: float) -> TreeCounts:
+        """Return the mechanism of the whole table."""
+        return self.release.mechanism(mu)
+
+    def table(self, data: Histogram, mechanism: Single, source: NoiseSource) -> DistributionTable:
+        """Return the noisy counts of the whole table."""
+        return self.release.table(data, mechanism, source)
+
+    def estimates(self, table: AdditiveTable) -> Cells:
+        """Return one estimate per cell."""
+        if not isinstance(table, DistributionTable):
+            raise TypeError("a distribution is read from a table of its own")
+        asked, reading = self.statistic, table.reading
+        basis = DistributionCells(asked, reading)
+        found = [asked.read(one, 0.95) for one in reading.cells]
+        value, sampling, privacy = (
+            np.array([getattr(one, name) for one in found]) for name in ("value", "sampling_error", "privacy_error")
+        )
+        clear = np.array([is_clear(one) for one in reading.cells])
+        errors = np.where(clear, sampling, math.nan), np.where(clear, privacy, math.nan)
+        words = covered(asked, self.release.facts)
+        subject = Subject(asked.name, asked.column, self.method, words, NOT_RELIABLE, self._remark())
+        return Cells.plain(subject, table.cells, value, errors, basis, reliable=clear)
+
+    def _remark(self) -> str | None:
+        leaves = self.release.leaves
+        if leaves.group == 1 or not leaves.grid.declared:
+            return None
+        return f"Values are counted in leaves of {leaves.group:,} steps."
+
+
+def covered(statistic: Statistic, facts: PublicFacts) -> str:
+    """Return what an interval is about: the values themselves, since it reaches over all of a leaf."""
+    return covers(statistic, facts).replace(" and rounded to its grid", "")
+
+
+def is_clear(distribution: Distribution) -> bool:
+    """Whether the number of records is not under 2 sd of its noise."""
+    return distribution.records >= max(1.0, 2.0 * math.sqrt(distribution.tree.root_variance))
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionCells:
+    """Intervals of one reading in all cells. An `IntervalArrays`."""
+
+    statistic: Statistic
+    reading: TableReading
+
+    def row(self, index: int) -> DistributionBasis:
+        """Return the basis of the interval of one cell."""
+        return DistributionBasis(self.statistic, self.reading, index)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return (low, high) of each cell at a level."""
+        found: list[Read] = [self.statistic.read(one, level) for one in self.reading.cells]
+        return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionBasis(IntervalBasis):
+    """What the interval of one reading in one cell is computed from."""
+
+    statistic: Statistic
+    reading: TableReading
+    cell: int
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """By inversion of what was released."""
+        return ("inversion",)
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return float(self.reading.leaves.edges[0]) if self.statistic.family == "function" else 0.0
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return float(self.reading.leaves.edges[-1]) if self.statistic.family == "function" else 1.0
+
+    def interval(self, level: float, method: str) -> tuple[float, float]:
+        """Return (low, high) at a level."""
+        found = self.statistic.read(self.reading.cells[self.cell], level)
+        return found.low, found.high
+
+
+def distribution_release(
+    statistics: Sequence[Statistic],
+    by: tuple[Category, ...],
+    facts: PublicFacts,
+    missing: Missing,
+    *,
+    budget: Budget,
+    laws: Sequence[Literal["gaussian", "laplace"]],
+) -> tuple[DistributionRelease, str]:
+    """Return the table with the narrowest expected intervals for what is asked of one column, and why it was chosen."""
+    column, grid = statistics[0].grids[0]
+    grid = next((one.grid for one in statistics if one.grid.declared), grid)
+    grid = grid if grid.declared else replace(grid, steps=FINE_STEPS)
+    cells = math.prod(category.levels for category in by)
+    known = _public(facts, by, missing)
+    records = (facts.n if facts.n is not None else _RECORDS) / cells
+    shares = tuple(sorted({share for one in statistics for share in _shares_of(one)}))
+    best: list[tuple[float, Leaves, Shape]] = []
+    for group in _groups(grid, [line for one in statistics for line in one.lines]):
+        leaves = Leaves(column, grid, group)
+        for law in laws:
+            precision = budget.epsilon if law == "laplace" else gaussian_mu(budget)
+            for branching in _trees(leaves.count):
+                for rooted in (False,) if known else (False, True):
+                    shape = Shape(law, branching, rooted)
+                    part = group / grid.steps
+                    width = _width(shape, leaves.count, cells, precision, facts.relation, known, records, shares, part)
+                    best.append((width, leaves, shape))
+    best.sort(key=lambda one: one[0])
+    _, leaves, shape = best[0]
+    other = next((one for one in best if one[2].law != shape.law or one[2].branching != shape.branching), None)
+    beside = "" if other is None else f" (next best: {other[2].in_words(other[1].count)})"
+    reason = f"one table of counts tells the whole distribution: {shape.in_words(leaves.count)}{beside}"
+    return DistributionRelease(leaves, shape, by, facts, missing), reason
+
+
+def _shares_of(statistic: Statistic) -> tuple[float, ...]:
+    share = getattr(statistic, "probability", None)
+    return _USUAL if share is None else (float(share),)
+
+
+def _public(facts: PublicFacts, by: tuple[Category, ...], missing: Missing) -> bool:
+    return facts.relation is Relation.REPLACE_ONE and not by and missing is not Missing.DROP
+
+
+def _groups(grid: Grid, lines: Sequence[float]) -> Iterator[int]:
+    """Yield how many values a leaf may hold: leaves begin at every line that is asked for, where its grid has it."""
+    low, step = float(grid.lower), float(grid.step)
+    within = [line for line in lines if grid.declared and low < line <= float(grid.upper)]
+    common = math.gcd(*(round((line - low) / step) for line in within)) if within else 0
+    group, found = 1, False
+    while group <= max(1, grid.steps // _LEAST_LEAVES):
+        fits = common == 0 or common % group == 0
+        if grid.steps // group < _MOST_LEAVES and (fits or not found):
+            found = True
+            yield group
+        group = group * 2 if common == 0 else group + 1 if common % (group + 1) == 0 else _next_divisor(common, group)
+    if not found:
+        yield -(-grid.steps // (_MOST_LEAVES - 1))
+
+
+def _next_divisor(number: int, above: int) -> int:
+    return next((one for one in range(above + 1, number + 1) if number % one == 0), number + 1)
+
+
+def _trees(leaves: int) -> Iterator[tuple[int, ...]]:
+    """Yield the branchings that are tried: a histogram, and trees of equal branching but for the top."""
+    if leaves <= _FLAT:
+        yield (leaves,)
+    for b in _BRANCHINGS:
+        levels = math.ceil(math.log(leaves) / math.log(b) - 1e-9)
+        if levels >= 2 and leaves > b ** (levels - 1):
+            top = -(-leaves // b ** (levels - 1))
+            yield (top, *((b,) * (levels - 1)))
+
+
+@lru_cache(maxsize=4096)
+def _width(
+    shape: Shape,
+    leaves: int,
+    cells: int,
+    precision: float,
+    relation: Relation,
+    known: bool,
+    records: float,
+    shares: tuple[float, ...],
+    part: float,
+) -> float:
+    """Return the geometric mean of the expected widths of what is asked, in units of the bounds' distance."""
+    mechanism = shape.mechanism(leaves, cells, precision, relation)
+    tree, total = NoisyTree.of(mechanism, public=known), 0.0
+    alpha, rest = tree.prefixes
+    for share in shares:
+        # Where the values lie is not known: evenly over the bounds, or all in the lowest part of them.
+        places = [max(1, round(leaves * share)), max(1, round(leaves * share / _CLOSER))]
+        noise = np.mean([rest[at] + (alpha[at] - share) ** 2 * tree.root_variance for at in places])
+        sd = math.sqrt(records * share * (1.0 - share) + float(noise)) / max(records, 1.0)
+        total += math.log(3.92 * min(sd, 1.0) / _CLOSER + part)
+    return total / len(shares)

@@ -1,0 +1,218 @@
+"""The distributions that a release holds: what a record keeps of them, and everything that can be read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.relation import Relation, Target
+from hedgerow.inference.distribution.distribution import Distribution
+from hedgerow.inference.distribution.simulated import Band, band
+from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.mechanisms.mechanism import Mechanism, parts_of
+from hedgerow.mechanisms.tree_counts import TreeCounts
+from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts
+from hedgerow.release.designs.distribution import (
+    DistributionBasis,
+    DistributionStatistic,
+    Leaves,
+    TableReading,
+    covered,
+    is_clear,
+)
+from hedgerow.release.plan import Plan
+from hedgerow.statistics.quantile import Quantile, quantile
+from hedgerow.statistics.statistic import NeedsBounds, Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDistribution:
+    """The distribution of one column in one cell, as it was released: all that is read from it costs no budget.
+
+    Attributes
+    ----------
+    column : str
+    cell : mapping
+        {column: category}.
+    reading : TableReading
+        What was released.
+    place : int
+        Which of its cells it is.
+    facts : PublicFacts
+        Of the release.
+    """
+
+    column: str
+    cell: Mapping[str, Any]
+    reading: TableReading
+    place: int
+    facts: PublicFacts
+
+    def __repr__(self) -> str:
+        low, high = self.reading.leaves.grid.as_bounds()
+        where = f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
+        leaves = f"{self.reading.leaves.count:,} leaves"
+        return f"<Distribution of {self.column}{where} on [{low:.15g}, {high:.15g}], {leaves}>"
+
+    @property
+    def counts(self) -> Distribution:
+        """The least-squares counts, and how exact they are."""
+        return self.reading.cells[self.place]
+
+    def quantile(self, probability: float) -> Estimate:
+        """Return the quantile of a probability, with its interval (HG112 for what is no probability)."""
+        return self.estimate_of(self._asked(quantile(self.column, probability)))
+
+    def band(self, level: float = 0.95) -> Band:
+        """Return a band that holds the whole distribution function with this chance (HG110)."""
+        return band(self.counts, parse_level(level))
+
+    def _asked(self, asked: Statistic | NeedsBounds) -> Statistic:
+        return asked.build([(self.column, self.reading.leaves.grid)]) if isinstance(asked, NeedsBounds) else asked
+
+    def estimate_of(self, asked: Statistic) -> Estimate:
+        """Return the estimate of a statistic that is read from a distribution."""
+        read = asked.read(self.counts, 0.95)
+        clear = is_clear(self.counts)
+        return Estimate(
+            asked.name,
+            asked.column,
+            dict(self.cell),
+            read.value,
+            read.sampling_error if clear else None,
+            0.0 if clear else None,
+            read.privacy_error if clear else None,
+            "distribution",
+            None,
+            clear,
+            None if clear else NOT_RELIABLE,
+            covered(asked, self.facts),
+            DistributionBasis(asked, self.reading, self.place),
+        )
+
+
+def distribution_records(plan: Plan, estimates: Sequence[Estimate]) -> tuple[dict[str, Any], ...]:
+    """Return, for each released table of a plan, its leaves and its noisy counts by cell, as plain JSON data.
+
+    ``estimates`` are the places of the estimates that were read from it; ``public`` says that the release's n is the
+    number of its records; ``counts`` are those of each level, from the top.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    place = 0
+    for item in plan.items:
+        size = plan.cells if item.design is not None else 1
+        if isinstance(item.design, DistributionStatistic):
+            own = estimates[place : place + size]
+            record = found.setdefault(id(item.design.release), {}) or _record(own)
+            record["estimates"] += range(place, place + size)
+            found[id(item.design.release)] = record
+        place += size
+    return tuple(found.values())
+
+
+def _record(estimates: Sequence[Estimate]) -> dict[str, Any]:
+    first = estimates[0].basis
+    assert isinstance(first, DistributionBasis)  # as `DistributionStatistic` makes it
+    reading, leaves = first.reading, first.reading.leaves
+    return {
+        "estimates": [],
+        "column": leaves.column,
+        "grid": [str(leaves.grid.lower), str(leaves.grid.upper), leaves.grid.steps],
+        "declared": leaves.grid.declared,
+        "group": leaves.group,
+        "public": reading.n is not None,
+        "cells": [
+            {"cell": dict(one.cell), "counts": [level[place].tolist() for level in reading.levels]}
+            for place, one in enumerate(estimates)
+        ],
+    }
+
+
+def readings(
+    records: Sequence[Mapping[str, Any]], mechanism: Mechanism, *, n: int | None, target: str
+) -> Iterator[TableReading]:
+    """Yield the released table of each record, with its mechanism, which comes in the same order.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, IndexError
+        It is no such record, or one of another mechanism.
+    """
+    parts = [part for part in parts_of(mechanism) if isinstance(part, TreeCounts)]
+    for one, part in zip(records, parts, strict=True):
+        lower, upper, steps = one["grid"]
+        grid = Grid(Fraction(lower), Fraction(upper), int(steps), bool(one["declared"]))
+        leaves = Leaves(str(one["column"]), grid, int(one["group"]))
+        levels = [
+            np.array([cell["counts"][level] for cell in one["cells"]], dtype=np.int64)
+            for level in range(len(part.widths))
+        ]
+        shapes = [(part.cells, nodes) for nodes in part.nodes]
+        if leaves.count != part.leaves or [level.shape for level in levels] != shapes:
+            raise ValueError("the table has another shape than its mechanism")
+        known = n if one["public"] else None
+        if one["public"] and n is None:
+            raise ValueError("its number of records is not public")
+        yield TableReading(leaves, part, levels, known, target == str(Target.FILE))
+
+
+def distribution_of(
+    tables: Sequence[tuple[Mapping[str, Any], TableReading]],
+    column: str,
+    cell: Mapping[str, object],
+    facts: PublicFacts,
+) -> ColumnDistribution:
+    """Return the distribution of a column in a cell (HG137: there is none)."""
+    wanted = {name: str(value) for name, value in cell.items()}
+    for record, reading in tables:
+        for place, one in enumerate(record["cells"]):
+            if record["column"] == column and {name: str(value) for name, value in one["cell"].items()} == wanted:
+                return ColumnDistribution(column, dict(one["cell"]), reading, place, facts)
+    listed = sorted({str(record["column"]) for record, _ in tables})
+    raise ParameterError(
+        "HG137",
+        rule="A distribution of a release is named by its column and its whole cell.",
+        finding=f"There is none of {column!r} in this cell.",
+        remedy=f"There are those of {', '.join(listed)}." if listed else "Ask for a quantile of the column.",
+    )
+
+
+def follows(entry: Mapping[str, Any], reading: TableReading, place: int) -> bool:
+    """Whether an estimate on record, with its errors and its interval, is what its statistic reads from a table."""
+    asked = statistic_of(entry["statistic"], str(entry["column"]), reading.leaves.grid)
+    if asked is None:
+        return False
+    interval = entry["confidence_interval"]
+    facts = PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, None)  # for the words, which are not compared
+    found = ColumnDistribution(str(entry["column"]), entry["cell"], reading, place, facts).estimate_of(asked)
+    again = found.confidence_interval(float(interval["level"]))
+    numbers = [
+        (entry["estimate"], found.estimate),
+        (entry["sampling_error"], found.sampling_error),
+        (entry["privacy_error"], found.privacy_error),
+        (interval["low"], again.low),
+        (interval["high"], again.high),
+    ]
+    low, high = reading.leaves.grid.as_bounds()
+    close = 1e-6 * (high - low if asked.family == "function" else 1.0)
+    return (
+        all(
+            said is read is None or (said is not None and read is not None and abs(said - read) <= close)
+            for said, read in numbers
+        )
+        and bool(entry["reliable"]) is found.reliable
+    )
+
+
+def statistic_of(name: str, column: str, grid: Grid) -> Statistic | None:
+    """Return the statistic that an estimate is named after; None where it is none of a distribution."""
+    kind, _, number = name.partition("_")
+    if kind != "quantile":
+        return None
+    return Quantile.of(column, grid, float(number))
