@@ -124,3 +124,30 @@ def test_a_unit_has_its_limit_of_rows_over_all_cells() -> None:
         sums = open_source(table).sums(item.design.query)
         rows, squares = sums.sums[((1, 1),)], sums.sums[((1, 2),)]
         assert rows.sum() == 4 and (rows**2 == squares).all()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_counts_and_shares_of_rows_are_read_from_the_same_vector(relation: str) -> None:
+    """ε = 100; rows are counted, not units, and their number is private under replace-one too."""
+    asked = [hg.count(), hg.proportion("sex", value=1), *ASKED]
+    release = simulated(survey(relation), asked, missing="error-if-declared-complete", epsilon=100.0, rng=2)
+    count, share, mean, total = release
+    rows = np.bincount(PERSON)
+    assert [one.method for one in release] == ["moments"] * 4
+    assert count.estimate == pytest.approx(len(PERSON), abs=5 * count.privacy_error)
+    random = (rows**2).sum() - (0.0 if relation == "add-remove" else len(PERSON) ** 2 / 600)
+    assert count.sampling_error == pytest.approx(np.sqrt(random), rel=0.05)
+    assert share.estimate == pytest.approx(SEX.mean(), abs=5 * share.privacy_error)
+    residual = np.bincount(PERSON, SEX - SEX.mean())
+    assert share.sampling_error == pytest.approx(np.sqrt((residual**2).sum()) / len(PERSON), rel=0.1)
+    assert (total / mean).estimate == pytest.approx(count.estimate, rel=1e-3)
+    certified = survey(relation).release(asked, missing="error-if-declared-complete", epsilon=1.0)
+    assert verify_record(json.loads(certified.to_json())).holds
+    assert len(certified.to_dict()["joint"]) == 1
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_nobody_in_the_file_is_no_failure(relation: str) -> None:
+    nobody = pa.table({"person": pa.array([None] * 5, pa.int64()), "age": [1.0] * 5, "sex": [1] * 5})
+    asked = [hg.count(), hg.proportion("sex", value=1), *ASKED]
+    assert len(survey(relation, nobody).release(asked, epsilon=1.0)) == 4

@@ -42,7 +42,7 @@ _MOST_REPLICATED = 1024
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
-    counted = statistic.family == "counts" and facts.weights is None
+    counted = statistic.family == "counts" and facts.weights is None and facts.limit is None
     if counted or not (statistic.powers or statistic.is_count) or request.table:
         return False
     if facts.limit is not None and (facts.census or not _adds_up(statistic)):

@@ -172,14 +172,14 @@ class UnitBootstrapDesign:
 def unit_design(
     statistic: Statistic, request: Request, facts: PublicFacts, *, share: float, missing: Missing
 ) -> UnitBootstrapDesign:
-    """Return how a statistic of units is released: always by the bootstrap, or not at all.
+    """Return how a statistic of units is released by replicates, or refuse it.
 
     Raises
     ------
     ParameterError
         HG108 another method; HG115 the file as target; HG114 a proportion at the midpoint; HG117 δ = 0.
     UncertifiedError
-        HG402 a statistic of one's own.
+        HG402 a statistic of one's own, or of products of values.
 
     Examples
     --------
@@ -195,9 +195,11 @@ def unit_design(
     if statistic.family == "function":
         raise UncertifiedError(
             "HG402",
-            rule="Units of several rows are certified for means, sums, proportions and counts.",
-            finding=f"A {statistic.name} was asked for.",
-            remedy='Use unit="row", or bring the data to one row per unit first.',
+            rule="Units of several rows are certified for functions of sums over rows; by replicates for means, sums, "
+            "proportions and counts.",
+            finding=f"A {statistic.name} was asked for"
+            + ("." if all(sum(power) == 1 for power in statistic.powers) else ", which adds up products of values."),
+            remedy='Use unit="row", bring the data to one row per unit, or leave out what asks for replicates.',
         )
     if facts.census:
         raise ParameterError(
@@ -212,15 +214,15 @@ def unit_design(
         raise ParameterError(
             "HG108",
             rule="Estimator and noise must serve every statistic of the release.",
-            finding=f"{option} does not serve units of several rows.",
-            remedy='Use estimator="bootstrap" or "auto", which has Gaussian noise.',
+            finding=f"{option} does not serve replicates of units of several rows.",
+            remedy='Use estimator="moments", or leave out what asks for replicates.',
         )
     if request.budget.delta == 0.0:
         raise ParameterError(
             "HG117",
             rule="The bootstrap needs `delta` above 0.",
-            finding="delta=0 was given, and units of several rows are released by the bootstrap.",
-            remedy="Give delta=1e-6.",
+            finding="delta=0 was given.",
+            remedy='Give delta=1e-6, or estimator="moments".',
         )
     check_midpoint(statistic, missing)
     if facts.limit is None:
