@@ -46,7 +46,10 @@ from hedgerow.user_code import silence
 PREFIX = "multicalibrate:"
 NO_LEDGER = Account(total=None, ledger=None)
 _REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
-_PREDICATES = "A predicate of a group gets one record at a time and keeps nothing of it for the next."
+_PREDICATES = (
+    "A predicate of a group gets one record at a time, or columns that allow only operations record by record, and "
+    "keeps nothing of what it gets."
+)
 
 
 @dataclass(frozen=True, slots=True)

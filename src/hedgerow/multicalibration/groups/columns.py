@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.cells import as_entries, cells_of, places_of
 from hedgerow.errors import DataError
-from hedgerow.user_code import quietly, silence
+from hedgerow.multicalibration.groups.elementwise import ElementwiseRecords, NotElementwiseError, cells_in
+from hedgerow.user_code import one_by_one, quietly, silence
 
 Column = str | int
 
@@ -30,8 +31,9 @@ class RecordColumns:
     records : array, frame or mapping
         As the caller gave them.
     one_at_a_time : bool
-        Whether a predicate is called with one record at a time, as in every private fit: its answer for one record then
-        cannot depend on another (a centred column, a rank). Where it fails on a record, its answer is no.
+        Whether a predicate's answer for one record cannot depend on another (a centred column, a rank), as in every
+        private fit. It is called once with columns that allow nothing but operations record by record (`elementwise`);
+        one that asks for more is called with one record at a time. Where it fails on a record, its answer is no.
     listed : bool
         Whether records came as lists. They are held entry by entry; a predicate gets them as NumPy reads them.
     """
@@ -81,6 +83,9 @@ class RecordColumns:
         """Return the answer of a predicate for each record."""
         if self.one_at_a_time:
             with silence():
+                if quietly(partial(self._answers, predicate, 0, 0)) is not None:
+                    found = one_by_one(partial(self._answers, predicate), len(self), False)
+                    return np.asarray(found, dtype=bool)
                 alone = (quietly(partial(self._answer, predicate, row)) for row in range(len(self)))
                 return np.fromiter(map(bool, alone), dtype=bool, count=len(self))
         answers = as_flags(predicate(self._argument(self.records))).ravel()
@@ -91,6 +96,12 @@ class RecordColumns:
                 finding="It returned another number of answers.",
             )
         return answers
+
+    def _answers(self, predicate: Callable[[Any], Any], start: int, end: int) -> NDArray[np.bool_]:
+        if self.listed or hasattr(self.records, "tocsr"):
+            raise NotElementwiseError("these records are shown one at a time")
+        made = cells_in(predicate(ElementwiseRecords(self.records, self.column, start, end)))
+        return np.asarray(made == 1, dtype=bool)
 
     def slice(self, start: int, end: int) -> Any:
         """Return records `start` to `end` − 1, in the type in which they were given; lists become an array."""

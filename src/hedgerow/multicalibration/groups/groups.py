@@ -103,7 +103,8 @@ class Predicate:
     """A function of records that says which are in the group (Fishman et al., section 3).
 
     It is called with records in the form in which they were given (an array or a frame) and returns one yes or no a
-    record. A private fit calls it with ONE record at a time, so that its answer for one cannot depend on another.
+    record. In a private fit its answer for one record cannot depend on another: it gets columns that allow nothing but
+    operations record by record (``X["age"] < 30``), once, and where it asks for more, ONE record at a time.
     """
 
     name: str
