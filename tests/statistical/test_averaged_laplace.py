@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
-from reproduction.brawner_honaker.study import Law, simulated_means
+from reproduction.brawner_honaker.study import Law
 from scipy import stats
 
 import hedgerow as hg
@@ -15,11 +18,13 @@ from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, sample
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from coverage_of_releases import answers, draw_cells
 
 N = 20_000
 ACCEPT, REJECT = 1e-6, 1e-12
@@ -75,20 +80,17 @@ def test_intervals_of_counts_cover(target: str, draws: int) -> None:
     )
     plan = make_plan(request, PublicFacts(Relation.ADD_REMOVE, "row", Target(target), None))
     (item,) = plan.items
-    rng, covered, blind, runs = np.random.default_rng([7, draws]), 0, 0, 2_000
+    rng, runs = np.random.default_rng([7, draws]), 4_000
     assert item.design is not None
-    for _ in range(runs):
-        sizes = rng.poisson(60, 2)
-        truth = np.full(2, 60) if target == "population" else sizes
-        histogram = Histogram.from_triplets(np.arange(2), np.zeros(2, int), sizes, cells=2)
-        for value, estimate in zip(
-            truth, draw_estimates(plan, {item.design.query: histogram}, SimulatedNoise(rng)), strict=True
-        ):
-            interval = estimate.confidence_interval(0.99)
-            covered += interval.low <= value <= interval.high
-            blind += abs(estimate.estimate - value) <= 2.5758 * 0.7 * (estimate.standard_error or 0.0)
-    assert stats.binom.cdf(covered, 2 * runs, 0.985) > ACCEPT, covered / (2 * runs)
-    assert stats.binom.cdf(blind, 2 * runs, 0.985) < REJECT
+    sizes = rng.poisson(60, runs)
+    truth = np.full(runs, 60) if target == "population" else sizes
+    counted = Histogram.from_triplets(np.arange(runs), np.zeros(runs, int), sizes, cells=runs)
+    (estimates,) = draw_cells(plan, {item.design.query: counted}, SimulatedNoise(rng))
+    low, high = estimates.interval(0.99)
+    covered = int(((low <= truth) & (truth <= high)).sum())
+    blind = int((np.abs(estimates.estimate - truth) <= 2.5758 * 0.7 * estimates.standard_error).sum())
+    assert stats.binom.cdf(covered, runs, 0.985) > ACCEPT, covered / runs
+    assert stats.binom.cdf(blind, runs, 0.985) < REJECT
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -96,11 +98,16 @@ def test_intervals_of_counts_cover(target: str, draws: int) -> None:
 def test_intervals_of_means_cover(draws: int, delta: float) -> None:
     """1,500 intervals at 95 %, n = 500: not significantly below 94 % (p < 1e-6)."""
     law = Law("skewed", np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05]))
-    options = {"epsilon": 1.0, "delta": delta, "noise": "averaged-laplace", "n_draws": draws}
-    covered, blind, runs = 0, 0, 1_500
-    for estimate in simulated_means(law, n=500, runs=runs, rng=[9, draws], **options):
-        interval = estimate.confidence_interval(0.95)
-        covered += interval.low <= law.mean <= interval.high
-        blind += abs(estimate.estimate - law.mean) <= 1.96 * 0.6 * (estimate.standard_error or 0.0)
+    asked = [hg.mean("x", bounds=(0, 1), step=0.2)]
+    request = parse_request(asked, epsilon=1.0, delta=delta, noise="averaged-laplace", n_draws=draws)
+    plan = make_plan(request, PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, 500))
+    rng, runs = np.random.default_rng([9, draws]), 1_500
+    sampled = rng.multinomial(500, law.probability, size=runs)
+    run, index = np.nonzero(sampled)
+    found = answers(plan, Histogram.from_triplets(run, index, sampled[run, index], cells=runs))
+    (estimates,) = draw_cells(plan, found, SimulatedNoise(rng))
+    low, high = estimates.interval(0.95)
+    covered = int(((low <= law.mean) & (law.mean <= high)).sum())
+    blind = int((np.abs(estimates.estimate - law.mean) <= 1.96 * 0.6 * estimates.standard_error).sum())
     assert stats.binom.cdf(covered, runs, 0.94) > ACCEPT, covered / runs
     assert stats.binom.cdf(blind, runs, 0.94) < REJECT, "intervals .6 times as wide must be seen"

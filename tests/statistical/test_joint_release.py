@@ -1,11 +1,13 @@
 """From a source to an estimate: joint moments asked of an engine, drawn, and read by the functions of means.
 
-Each of 400 runs samples people, adds them up in one question, draws noise by a stand-in and reads every function.
+Each of 400 runs samples people, draws noise by a stand-in and reads every function. One question adds up all runs:
+their number is a column of categories.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,8 @@ from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.inference.joint.estimates import estimate, joint_covariance
 from hedgerow.inference.joint.functions import Axis, Covariance, Deviation, Mean, Ratio
-from hedgerow.inference.joint.totals import SideBySide
+from hedgerow.inference.joint.totals import JointTotals, SideBySide
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.joint import JointDesign
 from hedgerow.testing.simulated import SimulatedNoise
@@ -46,9 +49,21 @@ def design(relation: Relation, by: tuple[Category, ...] = (), target: Target = T
     return JointDesign((INCOME, SIZE, EMPLOYED), FUNCTIONS, by, facts, Missing.DECLARED_COMPLETE)
 
 
+def read_together(
+    planned: JointDesign, mechanism: JointMoments, tables: list[pa.Table], noise: SimulatedNoise
+) -> JointTotals:
+    """Return the released moments of many files at once: each file is one category of one column more."""
+    runs = np.repeat(np.arange(len(tables)), N)
+    whole = pa.concat_tables(tables).append_column("run", pa.array(runs))
+    every, question = Category.declared("run", list(range(len(tables)))), planned.query(mechanism)
+    sums = open_source(whole).sums(replace(question, by=(every, *question.by)))
+    return planned.totals(planned.table(sums, mechanism, noise), mechanism)
+
+
 TRUTH = people(np.random.default_rng(0))
 
 
+@cache
 def truths() -> list[float]:
     rng = np.random.default_rng(1)
     drawn = [people(rng) for _ in range(400)]
@@ -64,16 +79,14 @@ def test_every_function_is_covered_with_an_error_that_is_its_spread(relation: Re
     mechanism = planned.choice(BUDGET).mechanism
     assert profile_of(mechanism, relation).epsilon_upper(1e-6) <= 1.0 + 1e-9
     rng, noise = np.random.default_rng(2), SimulatedNoise(3)
-    found = np.zeros((400, 3, 4))
-    for run in range(400):
-        sums = open_source(people(rng)).sums(planned.query(mechanism))
-        totals = planned.totals(planned.table(sums, mechanism, noise), mechanism)
-        for place, function in enumerate(FUNCTIONS):
-            read = estimate(function, SideBySide((totals,)))
-            low, high = read.interval(0.95)
-            found[run, place] = read.value[0], read.standard_error[0], low[0], high[0]
+    side = SideBySide((read_together(planned, mechanism, [people(rng) for _ in range(400)], noise),))
     for place, truth in enumerate(truths()):
-        value, error, low, high = found[:, place].T
+        read = estimate(FUNCTIONS[place], side)
+        # The first cell of each run.
+        value, error, low, high = (
+            part[:: 1 + grouped] for part in (read.value, read.standard_error, *read.interval(0.95))
+        )
+        assert len(value) == 400
         assert ((low <= truth) & (truth <= high)).mean() > 0.92
         spread = (np.quantile(value, 0.8413) - np.quantile(value, 0.1587)) / 2.0
         assert error.mean() == pytest.approx(spread, rel=0.17)  # 400 runs: two standard errors
@@ -101,13 +114,9 @@ def test_functions_of_products_are_released_with_their_errors(name: str, relatio
     drawn = [people(rng) for _ in range(200)]
     income, size = (np.concatenate([t[name].to_numpy() for t in drawn]) for name in ("income", "size"))
     truth = np.cov(income, size)[0, 0 if name != "covariance" else 1] ** (0.5 if name == "standard deviation" else 1.0)
-    found = np.zeros((200, 4))
-    for run, table in enumerate(drawn):
-        sums = open_source(table).sums(planned.query(mechanism))
-        read = estimate(function, SideBySide((planned.totals(planned.table(sums, mechanism, noise), mechanism),)))
-        low, high = read.interval(0.95)
-        found[run] = read.value[0], read.standard_error[0], low[0], high[0]
-    value, error, low, high = found.T
+    read = estimate(function, SideBySide((read_together(planned, mechanism, drawn, noise),)))
+    value, error, (low, high) = read.value, read.standard_error, read.interval(0.95)
+    assert len(value) == 200
     assert ((low <= truth) & (truth <= high)).mean() > 0.9
     assert abs(value.mean() - truth) < 4.0 * value.std() / np.sqrt(200)
     assert 0.75 < error.mean() / value.std() < 1.4

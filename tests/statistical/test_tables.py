@@ -6,6 +6,7 @@
 
 import dataclasses
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from hedgerow.inference.counts import counts_with_errors, proportions_with_error
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.execute import draw_tables
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.dp.choice import choose
+from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.testing.simulated import SimulatedNoise
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -81,12 +82,18 @@ def test_whole_numbers_cover_whatever_the_width_of_their_noise(of: str, law: str
     assert min(exact_coverage(sd, law, of=of, margin=0.0) for sd in widths) < 0.85
 
 
-def table_of(cells: list[int], values: list[int], seed: int) -> AdditiveTable:
-    """Draw a table of totals whose cells are declared public, from records given by cell and value."""
+@cache
+def choice_of_totals(n: int) -> Choice:
+    """Return the plan of a table of totals whose cells are declared public."""
     told = Protection(Relation.REPLACE_ONE, "row", Target.FILE, ())
     options = {"sensitivity": "public-membership", "missing": "error-if-declared-complete", "epsilon": 1.0}
     asked = hg.sum("value", bounds=(80, 100), step=1)
-    choice = choose(asked, told, None, n=len(cells), by={"cell": [0, 1, 2]}, delta=0, **options)
+    return choose(asked, told, None, n=n, by={"cell": [0, 1, 2]}, delta=0, **options)
+
+
+def table_of(cells: list[int], values: list[int], seed: int) -> AdditiveTable:
+    """Draw that table from records given by cell and value."""
+    choice = choice_of_totals(len(cells))
     ones = np.ones(len(cells), dtype=int)
     histogram = Histogram.from_triplets(np.array(cells), np.array(values) - 80, ones, cells=3)
     (drawn,) = draw_tables(choice.plan, {choice.plan.items[0].design.query: histogram}, SimulatedNoise(seed))
