@@ -3,6 +3,7 @@
 ======================  =========================================================================================
 `Multicalibrator`       the scikit-learn meta-estimator (needs the extra ``sklearn``)
 `multicalibration_error`, `noise_floor`   how far from calibrated, and how far chance alone would put it
+`hoped_alpha`, `least_cell`   which target one may hope for, and in how small a cell, before a fit
 `cuts`, `masks`         how groups are declared, beside lists of values and predicates
 `read_model`, `write_model`   a calibrated model as a small JSON file
 ======================  =========================================================================================
@@ -15,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.multicalibration.groups.groups import cuts, family_of, masks
+from hedgerow.multicalibration.hope import hoped_alpha, least_cell
 from hedgerow.multicalibration.metrics import (
     brier_score,
     log_loss,
@@ -32,6 +34,8 @@ __all__ = [
     "brier_score",
     "cuts",
     "family_of",
+    "hoped_alpha",
+    "least_cell",
     "log_loss",
     "masks",
     "multicalibration_error",

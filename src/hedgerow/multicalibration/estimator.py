@@ -284,6 +284,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Account(None, self.ledger, self.request_id),
             n_fits=self.n_fits,
         )
+        self._target = setting.alpha
         self.model_, self.ledger_head_ = fitted.model, fitted.head
         self.unrecorded_, self.replayed_ = fitted.unrecorded, fitted.replayed
         self.certificate_ = fitted.model.certificate
@@ -302,7 +303,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def report_(self) -> Report:
         """Errors before and after."""
         check_is_fitted(self)
-        return report_of(self.model_)
+        return report_of(self.model_, self._target)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return calibrated probabilities, (records, classes), in the order of ``classes_``."""

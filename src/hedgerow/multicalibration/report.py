@@ -20,7 +20,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
 from hedgerow.facts.given import shown
 from hedgerow.multicalibration.mechanisms.mechanism import mechanism_class
-from hedgerow.multicalibration.metrics import error_of
+from hedgerow.multicalibration.metrics import alpha_of, error_of
 from hedgerow.multicalibration.model.model import BaseOrigin, Loss, Model, Residuals
 from hedgerow.release.publication.frame import build_frame
 
@@ -42,6 +42,8 @@ _NUMBERS = (
 )
 
 Floats = NDArray[np.float64]
+_MEAN_SIZE = math.sqrt(2.0 / math.pi)
+"""E|Z| of a standard normal Z."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Report:
         Whether these were read from released tables; else they were computed from the records themselves.
     base : str
         What the certificate says about the base model; empty without a certificate.
+    alpha : float or None
+        The target of the fit, where there was one.
     """
 
     before: tuple[Residuals | None, ...]
@@ -99,6 +103,24 @@ class Report:
     mechanism: str
     private: bool
     base: str = ""
+    alpha: float | None = None
+
+    @property
+    def target(self) -> str:
+        """One line: whether the target α is reached as far as the release shows; empty without a target."""
+        if self.alpha is None:
+            return ""
+        known = [residuals for residuals in self.after if residuals is not None]
+        if len(known) < len(self.after):
+            return f"target α = {short(self.alpha)}: whether it is reached cannot be read from the release"
+        shown = max(error_of(residuals, "alpha") for residuals in known)
+        if shown <= self.alpha:
+            return f"target α = {short(self.alpha)} reached: {short(shown)} shown"
+        chance = max(float(alpha_of(one, _MEAN_SIZE * np.sqrt(_variance(one))).max(initial=0.0)) for one in known)
+        return (
+            f"target α = {short(self.alpha)} not reached: {short(shown)} shown, of which chance and noise alone would "
+            f"show {short(chance)}"
+        )
 
     def __repr__(self) -> str:
         (_, rows), *_ = self._rows()
@@ -111,7 +133,7 @@ class Report:
         for heading, rows in self._rows():
             lines += [heading] if heading else []
             lines += [f"{name:>28} {short(before):>8} → {short(after):>8}" for name, before, after in rows]
-        return "\n".join([*lines, self.note, *self._warning])
+        return "\n".join([*lines, self.note, *([self.target] if self.target else []), *self._warning])
 
     @property
     def _warning(self) -> list[str]:
@@ -139,7 +161,8 @@ class Report:
             )
         head = "<thead><tr><th></th><th scope=col>before</th><th scope=col>after</th></tr></thead>"
         warning = "".join(f"<br><strong>{escape(line)}</strong>" for line in self._warning)
-        caption = f"<caption>{escape(self.mechanism)}: {escape(self.note)}{warning}</caption>"
+        target = f"<br>{escape(self.target)}" if self.target else ""
+        caption = f"<caption>{escape(self.mechanism)}: {escape(self.note)}{target}{warning}</caption>"
         return f"<table>{caption}{head}<tbody>{cells}</tbody></table>"
 
     def _source(self) -> str:
@@ -167,7 +190,8 @@ class Report:
             for label, before, after in zip(self.labels, self.before, self.after, strict=True)
         ]
         head = {"mechanism": self.mechanism, "private": self.private, "note": self.note, "base": self.base}
-        return {**head, "models": models}
+        target = {} if self.alpha is None else {"alpha": self.alpha, "target": self.target}
+        return {**head, **target, "models": models}
 
     def cells(self, *, when: str = "after", label: Scalar | None = None, level: float = 0.95) -> list[CellReading]:
         """Return every group × bucket with an interval for its residual.
@@ -241,12 +265,12 @@ class Report:
         return residuals
 
 
-def report_of(model: Model) -> Report:
-    """Return the report of a model."""
+def report_of(model: Model, alpha: float | None = None) -> Report:
+    """Return the report of a model, and of its target where there was one."""
     labels = model.classes[1:] if len(model.classes) == 2 else model.classes
     # The first assumption on the certificate of a fit is about its base model.
     base = model.certificate.assumptions[0] if model.certificate is not None and model.certificate.assumptions else ""
-    return Report(model.before, model.after, labels, model.mechanism, model.certificate is not None, base)
+    return Report(model.before, model.after, labels, model.mechanism, model.certificate is not None, base, alpha)
 
 
 def floor_of(residuals: Residuals) -> tuple[float, float]:
@@ -260,7 +284,7 @@ def floor_of(residuals: Residuals) -> tuple[float, float]:
     sd = sd[sd > 0.0]
     if not len(sd):
         return 0.0, 0.0
-    mean = math.sqrt(2.0 / math.pi) * float(sd.sum()) / max(float(residuals.count.sum()), 1.0)
+    mean = _MEAN_SIZE * float(sd.sum()) / max(float(residuals.count.sum()), 1.0)
     from scipy.special import ndtr
 
     t = np.linspace(0.0, 8.0 * float(sd.max()), 1025)
