@@ -197,6 +197,11 @@ def public_functions() -> tuple[Function, ...]:
         Function("mean, where, midpoint", average, {**where, "missing": "midpoint"}),
         Function("mean, where, complete", average, {**declared, "where": where["where"]}, complete=True),
     ]
+    # A column with every strange number there is: no weight may stop a run, or say anything.
+    weighing: dict[str, Any] = {"weights": ("value", 5.0), "epsilon": 1.0, "delta": 0.0}
+    weighed = (mean("works", bounds=(0.0, 1.0), step=1.0), proportion("works", value=1), count())
+    functions += [Function(f"{one.name}, weighted", one, weighing) for one in weighed]
+    functions.append(Function("sum, weighted by group", sum("works", bounds=(0.0, 1.0), step=1.0), {**by, **weighing}))
     return tuple(functions)
 
 

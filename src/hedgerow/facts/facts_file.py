@@ -135,7 +135,9 @@ class Requested(_Part):
     statistics: list[Asked] = Field(min_length=1, description="What to release, in order.")
     by: list[Text] | None = Field(None, min_length=1, description="Columns whose declared categories make the cells.")
     where: Text | None = Field(None, min_length=1, description="Which records count: a condition, as in a call.")
-    weights: tuple[Text, Number] | None = Field(None, description="A column of weights, and the largest that counts.")
+    weights: list[Text | Number] | None = Field(
+        None, min_length=2, max_length=2, description="A column of weights, and the largest that counts."
+    )
     epsilon: Number | None = Field(None, gt=0, description="ε, the total price of this release; or rho, or mu.")
     rho: Number | None = Field(None, gt=0, description="ρ in place of ε: Gaussian noise whose μ²/2 is ρ.")
     mu: Number | None = Field(None, gt=0, description="μ in place of ε: Gaussian noise of this μ.")

@@ -12,8 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from typer.testing import CliRunner
 
 import hedgerow as hg
+from hedgerow.audit import replay as replays
+from hedgerow.cli.main import app
 from hedgerow.errors import HedgerowError, LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
@@ -212,3 +215,47 @@ def test_a_forecast_knows_the_weights() -> None:
         found = [release(survey, asked, rng=i, epsilon=1.0, weights=("w", 1.0))[0].standard_error for i in range(8)]
         assert float(np.mean(found)) == pytest.approx(expected.standard_error, rel=0.08)
         assert "w beta with mean 0.3333" in expected.guess
+
+
+def test_records_that_differ_in_a_weight_change_nothing_but_priced_numbers() -> None:
+    """Weights below 0, above the bound, infinite, NaN and missing; the rest of the records the same."""
+    chosen = tuple(one for one in replays.public_functions() if "weighted" in one.name)
+    with mock.patch.object(replays, "public_functions", lambda: chosen):
+        found = replays.replay(10, seed=3, csv_every=5)
+    assert found.functions == 4 and found.divergences == () and found.passes and found.largest_excess > 0.3
+
+
+def test_weights_and_totals_on_the_command_line_and_in_a_facts_file(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    pa.csv.write_csv(PEOPLE, path)
+    facts = tmp_path / "facts.toml"
+    facts.write_text(
+        'relation = "add-remove"\n[data]\npath = "people.csv"\n[columns.x]\nbounds = [0, 100]\n[[release]]\n'
+        'name = "a"\nstatistics = [{ statistic = "mean", column = "x" }]\nweights = ["w", 10]\nepsilon = 50.0\n'
+    )
+    given = [
+        str(path),
+        "--relation",
+        "add-remove",
+        "--mean",
+        "x:0:100",
+        "--weights",
+        "w:10",
+        "--epsilon",
+        "50",
+        "--json",
+    ]
+    for arguments in (given, ["--facts", str(facts), "--request", "a", "--json"]):
+        done = CliRunner().invoke(app, ["release", *arguments])
+        assert done.exit_code == 0, done.output
+        record = json.loads(done.stdout)
+        assert record["release"]["weights"] == {"column": "w", "most": 10.0}
+        (found,) = record["estimates"]
+        assert abs(found["estimate"] - expected(G >= 0)[0]) < 6.0 * found["privacy_error"] + 1e-3
+        planned = CliRunner().invoke(app, ["plan", *arguments])
+        assert json.loads(planned.stdout)["plans"][0]["weights"] == {"column": "w", "most": 10.0}
+    totals = CliRunner().invoke(app, ["release", *given, "--by", "g=0,1", "--totals", "g=0:300,1:700"])
+    assert len(json.loads(totals.stdout)["asked"]) == 2
+    for wrong, code in ((["--weights", "w"], "HG134"), (["--weights", "w:0"], "HG134"), (["--totals", "g=0"], "HG138")):
+        refused = CliRunner().invoke(app, ["release", *given[:-1], *wrong])
+        assert refused.exit_code == 2 and code in refused.output
