@@ -1,4 +1,4 @@
-"""43 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""45 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -129,6 +129,20 @@ MUTANTS = (
         "return os.urandom(32)",
         "return bytes(32)",
         "tests/contracts/test_unit_engines.py tests/unit/release/test_unit_release.py tests/unit/engines",
+    ),
+    Mutant(
+        "a unit has its limit of rows in each cell, and its spread over cells is not priced",
+        "engines/priority.py",
+        '(PARTITION BY unit ORDER BY priority) AS place"\n    return relation',
+        '(PARTITION BY unit, level ORDER BY priority) AS place"\n    return relation',
+        "tests/unit/release/test_units_by_moments.py",
+    ),
+    Mutant(
+        "a unit in other cells than the one that it replaces is priced as if it were in the same",
+        "mechanisms/joint/units.py",
+        "(2.0 if cells > 1 else 1.0) * alone",
+        "1.0 * alone",
+        "tests/unit/mechanisms/test_joint_units.py",
     ),
     Mutant(
         "the ledger does not wait for the disk",

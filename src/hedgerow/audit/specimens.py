@@ -89,6 +89,8 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("two means and their products", _joint(far, GAUSSIAN), far, 1e-3),
         Specimen("two means, pure", _joint(far, LAPLACE), far, 1e-3),
         Specimen("two means of their own records", _joint(far, GAUSSIAN, missing=True), far, 1e-3),
+        Specimen("mean by group of units of four rows", _units(far, GAUSSIAN, cells=3), far, 1e-3),
+        Specimen("mean of units of four rows, pure", _units(far, LAPLACE, cells=1), far, 1e-3),
         Specimen("two means of their own records, pure", _shared(near), near, 0.0),
         Specimen("partition blocks by group", _blocks(far), far, 1e-3),
         Specimen("test set, smoothed resample", SmoothedResample(n=6, fake=2, draws=2), far, 0.0),
@@ -125,6 +127,13 @@ def _joint(relation: Relation, law: Law, *, missing: bool = False) -> JointMomen
         {((0,), (1,)): 0.3, ((1,), (0,)): 0.4} if missing else {}
     )
     return joint_moments(law, layout, JointWeights(2, counts, sums, restricted=both), 1.0, relation)
+
+
+def _units(relation: Relation, law: Law, *, cells: int) -> JointMoments:
+    """Return the total of a column, the number of rows and their products, of units of four rows, at μ, or ε, 1."""
+    layout = JointLayout((JointFeature(100), JointFeature(1)), "private", cells, 4)
+    sums = {(0,): 1.0, (1,): 1.1, (0, 0): 0.4, (0, 1): 0.3, (1, 1): 0.4}
+    return joint_moments(law, layout, JointWeights(2, {}, sums), 1.0, relation)
 
 
 def _shared(relation: Relation) -> JointMoments:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import hedgerow as hg
 from hedgerow.engines.source import open_source
@@ -116,12 +118,13 @@ def test_the_bootstrap_is_taken_by_name_only() -> None:
     assert all(isinstance(item.mechanism, JointMoments) and item.mechanism.law == "laplace" for item in pure.items)
 
 
-def test_a_unit_has_its_limit_of_rows_over_all_cells() -> None:
+def test_a_unit_has_its_limit_of_rows_over_all_cells(tmp_path: Path) -> None:
     """One person with eight rows, four in each cell: four count in all, whichever. The sabotage is a limit by cell."""
     table = pa.table({"person": [7] * 8, "age": [100.0] * 8, "sex": [0, 1] * 4})
+    parquet.write_table(table, tmp_path / "rows.parquet")
     (item,) = survey("add-remove", table).plan(ASKED[:1], by={"sex": [0, 1]}, epsilon=1.0).items
-    for _ in range(20):
-        sums = open_source(table).sums(item.design.query)
+    for source in [open_source(table), open_source(tmp_path / "rows.parquet")] * 10:
+        sums = source.sums(item.design.query)
         rows, squares = sums.sums[((1, 1),)], sums.sums[((1, 2),)]
         assert rows.sum() == 4 and (rows**2 == squares).all()
 
