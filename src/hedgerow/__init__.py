@@ -58,14 +58,18 @@ if TYPE_CHECKING:
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
     from hedgerow.statistics.bootstrap import bootstrap
+    from hedgerow.statistics.cdf import cdf
     from hedgerow.statistics.correlation import correlation
     from hedgerow.statistics.count import count
     from hedgerow.statistics.covariance import covariance
     from hedgerow.statistics.function import function
+    from hedgerow.statistics.gini import gini
+    from hedgerow.statistics.histogram import histogram
     from hedgerow.statistics.mean import mean
     from hedgerow.statistics.proportion import proportion
     from hedgerow.statistics.quantile import quantile
     from hedgerow.statistics.ratio import ratio
+    from hedgerow.statistics.share_below import share_below
     from hedgerow.statistics.standard_deviation import standard_deviation
     from hedgerow.statistics.sum import sum
     from hedgerow.statistics.variance import variance
@@ -93,17 +97,21 @@ __all__ = [
     "__version__",
     "bands",
     "bootstrap",
+    "cdf",
     "column",
     "combine",
     "correlation",
     "count",
     "covariance",
     "function",
+    "gini",
+    "histogram",
     "mean",
     "open",
     "proportion",
     "quantile",
     "ratio",
+    "share_below",
     "standard_deviation",
     "sum",
     "variance",

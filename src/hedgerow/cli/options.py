@@ -186,7 +186,7 @@ def _statistics(texts: dict[str, Any]) -> list[Statistic | NeedsBounds]:
     for kind, given in texts.items():
         entry = entries()[kind]
         if entry.parse is None:
-            asked += [entry.ask()] if given else []
+            asked += [entry.from_record({})] if given else []
         else:
             asked += [one for text in given or () for one in entry.parse(text)]
     return asked

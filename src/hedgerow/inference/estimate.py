@@ -384,8 +384,9 @@ class Estimate(Operators):
             # The value is told by what the interval covers alone.
             _, _, value = self.covers.partition(f"share of {self.column} = ")
             return self.statistic, [(str(self.column), value.rpartition("; ")[0])]
-        name, _, probability = self.statistic.rpartition("_")
-        return (name, [*columns, (probability,)]) if name == "quantile" else (self.statistic, columns)
+        name, _, number = self.statistic.rpartition("_")
+        numbered = name in ("quantile", "cdf", "share_below", "share_below_median")
+        return (name, [*columns, (number,)]) if numbered else (self.statistic, columns)
 
     def label(self) -> str:
         """Return what this is, in words: ``mean of age (sex=0)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,7 +28,11 @@ from hedgerow.release.designs.distribution import (
     is_clear,
 )
 from hedgerow.release.plan import Plan
+from hedgerow.statistics.cdf import Cdf, cdf
+from hedgerow.statistics.gini import Gini, gini
+from hedgerow.statistics.histogram import Bin
 from hedgerow.statistics.quantile import Quantile, quantile
+from hedgerow.statistics.share_below import ShareBelow, share_below
 from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
 
@@ -68,6 +73,18 @@ class ColumnDistribution:
     def quantile(self, probability: float) -> Estimate:
         """Return the quantile of a probability, with its interval (HG112 for what is no probability)."""
         return self.estimate_of(self._asked(quantile(self.column, probability)))
+
+    def cdf(self, x: float) -> Estimate:
+        """Return the share of records whose value is at most x (HG112 for what is no number)."""
+        return self.estimate_of(self._asked(cdf(self.column, at=x)))
+
+    def share_below(self, line: float | None = None, *, of_median: float | None = None) -> Estimate:
+        """Return the share below a line, or below a part of the median (HG112 for what is neither)."""
+        return self.estimate_of(self._asked(share_below(self.column, line=line, of_median=of_median)))
+
+    def gini(self) -> Estimate:
+        """Return the Gini coefficient (HG112 where values may be negative)."""
+        return self.estimate_of(self._asked(gini(self.column)))
 
     def band(self, level: float = 0.95) -> Band:
         """Return a band that holds the whole distribution function with this chance (HG110)."""
@@ -212,7 +229,18 @@ def follows(entry: Mapping[str, Any], reading: TableReading, place: int) -> bool
 
 def statistic_of(name: str, column: str, grid: Grid) -> Statistic | None:
     """Return the statistic that an estimate is named after; None where it is none of a distribution."""
-    kind, _, number = name.partition("_")
-    if kind != "quantile":
-        return None
-    return Quantile.of(column, grid, float(number))
+    kind, *numbers = re.split(r"_(?=[-\d])", name)
+    closed = bool(numbers) and numbers[-1].endswith("_closed")
+    values = [float(one.removesuffix("_closed")) for one in numbers]
+    match (kind, len(values)):
+        case ("quantile", 1):
+            return Quantile.of(column, grid, values[0])
+        case ("cdf", 1):
+            return Cdf(column, grid, values[0])
+        case ("share_below" | "share_below_median", 1):
+            return ShareBelow(column, grid, values[0], kind.endswith("median"))
+        case ("histogram", 2):
+            return Bin(column, grid, values[0], values[1], closed)
+        case ("gini", 0):
+            return Gini.of(column, grid)
+    return None

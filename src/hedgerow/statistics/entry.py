@@ -18,7 +18,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import shown
-from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth
+from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth, Statistic
 
 Number = int | float
 ON_GRID = "COL[:LO:HI[:STEP]]"
@@ -76,7 +76,7 @@ class Entry:
         The text of the option → the statistics that it asks for; None where the option has no value.
     """
 
-    ask: Callable[..., Asked]
+    ask: Callable[..., Asked | Sequence[Asked]]
     place: int
     needs: Mapping[str, Field] = field(default_factory=dict)
     takes: Mapping[str, Field] = field(default_factory=dict)
@@ -100,7 +100,9 @@ class Entry:
         """Return the statistic that the fields of a facts file ask for."""
         by_position = [given[name] for name in self.needs if name not in self.by_name]
         named = {name: given[name] for name in (*self.by_name, *self.takes) if name in given}
-        return self.ask(*by_position, **named)
+        asked = self.ask(*by_position, **named)
+        assert isinstance(asked, (Statistic, NeedsBounds))  # fields of a file hold one value each
+        return asked
 
 
 def entry_on_grid(ask: Callable[..., Asked], place: int, about: str) -> Entry:
@@ -198,6 +200,48 @@ def grid_of(column: str, given: object) -> NamedGrid:
     parts = tuple(given) if isinstance(given, (tuple, list)) else ()
     bounds, step = (parts[:2], parts[2]) if len(parts) == 3 else (given, None)
     return checked_column(column), Grid.from_bounds(column, bounds, step)
+
+
+def at_places(
+    kind: str,
+    column: str,
+    given: str | None,
+    bounds: tuple[float, float] | None,
+    step: float | None,
+    build: Callable[[NamedGrid], Statistic],
+) -> Statistic | NeedsBounds:
+    """Return a statistic of a column's distribution, which may wait for bounds; `given` is what else the call has."""
+    if bounds is None:
+        more = () if given is None else (given,)
+        return NeedsBounds(kind, (column,), step, lambda grids: build(grids[0]), given=more)
+    return build((column, Grid.from_bounds(column, bounds, step)))
+
+
+def parse_places(text: str) -> tuple[str, list[Number], dict[str, Any]] | None:
+    """Return (column, values, bounds and step) of ``COL:X[,X…][:LO:HI[:STEP]]``; None where it is none.
+
+    >>> parse_places("income:1,2:0:5")
+    ('income', [1, 2], {'bounds': (0, 5), 'step': None})
+    """
+    parts = text.split(":")
+    numbers: list[list[Number]] = []
+    while len(parts) > 1 and len(numbers) < 4 and (listed := _numbers(parts[-1])):
+        numbers.insert(0, listed)
+        parts.pop()
+        if len(listed) > 1:
+            break
+    column, grid = ":".join(parts), numbers[1:]
+    if not column or len(numbers) not in (1, 3, 4) or any(len(one) > 1 for one in grid):
+        return None
+    bounds = (grid[0][0], grid[1][0]) if grid else None
+    step = grid[2][0] if len(grid) == 3 else None
+    return column, numbers[0], {"bounds": bounds, "step": step}
+
+
+def _numbers(text: str) -> list[Number]:
+    """Return numbers apart by commas; none where one is no number."""
+    found = [parse_number(part) for part in text.split(",")]
+    return [one for one in found if one is not None] if None not in found else []
 
 
 def asked_of_pair(

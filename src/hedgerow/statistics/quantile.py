@@ -11,7 +11,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.facts.given import kind_of, real, shown
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, Number, parse_number, unwritten
+from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, parse_places, unwritten
 from hedgerow.statistics.statistic import Asked, NeedsBounds, Smooth, Totals
 
 if TYPE_CHECKING:
@@ -151,26 +151,12 @@ def parse_quantiles(text: str) -> list[Asked]:
     >>> parse_quantiles("time:utc:0.5")
     [NeedsBounds(quantile of time:utc, bounds from the facts)]
     """
-    parts = text.split(":")
-    numbers: list[list[Number]] = []
-    while len(parts) > 1 and len(numbers) < 4 and (listed := _numbers(parts[-1])):
-        numbers.insert(0, listed)
-        parts.pop()
-        if len(listed) > 1:
-            break
-    column, grid = ":".join(parts), numbers[1:]
-    if not column or len(numbers) not in (1, 3, 4) or any(len(one) > 1 for one in grid):
+    found = parse_places(text)
+    if found is None:
         form = "COL:Q or COL:Q:LO:HI[:STEP], with a probability, or several apart by commas, for Q"
         raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0.1,0.5:0:200000")
-    bounds = (grid[0][0], grid[1][0]) if grid else None
-    step = grid[2][0] if len(grid) == 3 else None
-    return [quantile(column, probability, bounds=bounds, step=step) for probability in numbers[0]]
-
-
-def _numbers(text: str) -> list[Number]:
-    """Return numbers apart by commas; none where one is no number."""
-    found = [parse_number(part) for part in text.split(",")]
-    return [one for one in found if one is not None] if None not in found else []
+    column, probabilities, grid = found
+    return [_one(column, probability, **grid) for probability in probabilities]
 
 
 def _no_probability(column: str, given: object, number: float | None) -> ParameterError:

@@ -393,8 +393,14 @@ class NeedsBounds:
 
     def in_shell(self, column: str) -> str:
         """How a column is written with bounds on the command line, in place of the column alone."""
-        alone = ":".join([column, *self.given])
+        alone = ":".join([column, *map(_in_shell, self.given)])
         return f"{alone}:LO:HI in place of {alone}"
+
+
+def _in_shell(given: str) -> str:
+    """Return a part of a call as an option writes it: without its name, a part of the median as per cent."""
+    name, _, number = given.rpartition("=")
+    return f"{100 * float(number):.15g}%" if name == "of_median" else number
 
 
 # What a call may hold: a statistic, or one that waits for bounds from the facts.

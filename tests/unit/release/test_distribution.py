@@ -129,7 +129,80 @@ def test_verify_reads_the_numbers_anew() -> None:
         assert broken(change), change.__name__
 
 
+READ = [
+    hg.share_below("income", line=12_000, **GRID),
+    hg.share_below("income", of_median=0.6, **GRID),
+    hg.cdf("income", at=0, **GRID),
+    hg.histogram("income", bins=[0, 100, 20_000, 100_000], **GRID),
+    hg.gini("income", **GRID),
+    hg.quantile("income", 0.5, bounds=(0, 100_000)),
+]
+
+
+def true_numbers(income: np.ndarray) -> list[float]:
+    ranked, n = np.sort(income), len(income)
+    line = 0.6 * np.quantile(income, 0.5, method="inverted_cdf")
+    bins = [np.mean(income < 100), np.mean((income >= 100) & (income < 20_000)), np.mean(income >= 20_000)]
+    gini = float((2 * np.arange(1, n + 1) - n - 1) @ ranked / (n * ranked.sum()))
+    return [np.mean(income < 12_000), np.mean(income < line), np.mean(income <= 0), *bins, gini]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("by", [None, {"sex": [0, 1]}])
+def test_shares_bins_and_gini_are_read_from_the_same_table(relation: str, by: dict[str, Any] | None) -> None:
+    release = opened(relation).release(READ, by=by, epsilon=4.0)
+    assert release.certificate is not None and len(parts_of(release.certificate.mechanism)) == 1
+    again = release_from_record(release.to_json())
+    assert contradictions(json.loads(release.to_json()), release.certificate) == ()
+    for cell in ({"sex": 0}, {"sex": 1}) if by else ({},):
+        chosen = INCOME[np.asarray(TABLE["sex"]) == cell["sex"]] if cell else INCOME
+        found = [one for one in release if one.cell == cell]
+        for one, truth in zip(found, true_numbers(chosen), strict=False):
+            interval = one.confidence_interval(0.9999)
+            assert interval.low - 1e-9 <= truth <= interval.high + 1e-9, one
+            assert one.sampling_error is not None and one.privacy_error is not None
+        assert sum(one.estimate for one in found[3:6]) == pytest.approx(1.0)
+        # No value lies between 0 and 100: one bin and one point of the distribution function say the same.
+        assert found[2].estimate == pytest.approx(found[3].estimate)
+        whole = again.distribution("income", **cell)
+        assert whole.cdf(0).to_dict() == found[2].to_dict()
+        assert whole.share_below(12_000).estimate == found[0].estimate == release.ask(found[0].term()).estimate
+        assert whole.gini().estimate == pytest.approx(found[6].estimate)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: hg.share_below("x", bounds=(0, 1)),
+        lambda: hg.share_below("x", line=1, of_median=0.5),
+        lambda: hg.share_below("x", of_median=-1),
+        lambda: hg.cdf("x", at="half"),
+        lambda: hg.cdf("x", at=[]),
+        lambda: hg.gini("x", bounds=(-1, 1)),
+        lambda: hg.histogram("x", bins=[3, 2]),
+        lambda: hg.histogram("x", bins=[3]),
+        lambda: hg.histogram("x", bins="123"),
+        lambda: hg.quantile("x", [0.5, 2.0]),
+    ],
+)
+def test_what_is_no_reading_is_refused_when_it_is_made(make: Any) -> None:
+    with pytest.raises(hg.ParameterError, match="HG112"):
+        make()
+
+
+def test_what_no_table_serves_is_refused() -> None:
+    for options in ({"estimator": "bootstrap"}, {"noise": "averaged-laplace"}):
+        with pytest.raises(hg.ParameterError, match="HG108"):
+            opened().plan(hg.gini("income", **GRID), epsilon=1.0, **options)
+    with pytest.raises(hg.ParameterError, match="HG104") as refused:
+        opened().plan(hg.share_below("income", of_median=0.6), epsilon=1.0)
+    assert 'hg.share_below("income", of_median=0.6, bounds=(LO, HI))' in refused.value.remedy
+    assert "income:60%:LO:HI" in str(refused.value.shell)
+
+
 def test_a_plan_forecasts_the_error_and_says_what_it_chose() -> None:
+    (gini,) = opened().plan(hg.gini("income", **GRID), epsilon=1.0).forecast()
+    assert gini.standard_error is not None and 0.0 < gini.standard_error < 0.1
     asked = hg.quantile("income", DECILES[1:], **GRID)  # the first lies in a heap, which no beta law has
     plan = opened().plan(asked, epsilon=1.0)
     assert "one table of counts" in plan.reasons()["distribution"] and "leaves" in plan.reasons()["distribution"]

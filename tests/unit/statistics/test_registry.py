@@ -23,6 +23,7 @@ from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
 AGE: dict[str, Any] = {"bounds": (0, 100), "step": 1}
 BOTH: dict[str, Any] = {"bounds": {"tax": (0, 50, 1), "pay": (0, 100)}}
+FIELDS: dict[str, Any] = {"bounds": [0, 100], "step": 1}
 # (the call in Python, the fields of a facts file, the text of the option)
 WRITTEN: dict[str, tuple[Any, dict[str, Any], str | None]] = {
     "mean": (hg.mean("age", **AGE), {"column": "age", "bounds": [0, 100], "step": 1}, "age:0:100:1"),
@@ -37,13 +38,16 @@ WRITTEN: dict[str, tuple[Any, dict[str, Any], str | None]] = {
         "age:0.5:0:100:1",
     ),
     "ratio": (hg.ratio("tax", "pay"), {"column": "tax", "denominator": "pay"}, "tax/pay"),
+    "share_below": (hg.share_below("age", line=30, **AGE), {"column": "age", "line": 30} | FIELDS, "age:30:0:100:1"),
+    "cdf": (hg.cdf("age", at=30, **AGE), {"column": "age", "at": 30} | FIELDS, "age:30:0:100:1"),
+    "gini": (hg.gini("age", **AGE), {"column": "age"} | FIELDS, "age:0:100:1"),
     "covariance": (hg.covariance("tax", "pay"), {"column": "tax", "second": "pay"}, "tax/pay"),
     "correlation": (hg.correlation("tax", "pay"), {"column": "tax", "second": "pay"}, "tax/pay"),
 }
 
 
 def test_every_statistic_is_written_here_and_exported() -> None:
-    assert set(WRITTEN) | {"bootstrap", "function"} == set(entries())
+    assert set(WRITTEN) | {"bootstrap", "function", "histogram"} == set(entries())
     assert all(getattr(hg, name) is entry.ask for name, entry in entries().items())
 
 

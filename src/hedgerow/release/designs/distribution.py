@@ -341,19 +341,10 @@ def _groups(grid: Grid, lines: Sequence[float]) -> Iterator[int]:
     low, step = float(grid.lower), float(grid.step)
     within = [line for line in lines if grid.declared and low < line <= float(grid.upper)]
     common = math.gcd(*(round((line - low) / step) for line in within)) if within else 0
-    group, found = 1, False
-    while group <= max(1, grid.steps // _LEAST_LEAVES):
-        fits = common == 0 or common % group == 0
-        if grid.steps // group < _MOST_LEAVES and (fits or not found):
-            found = True
-            yield group
-        group = group * 2 if common == 0 else group + 1 if common % (group + 1) == 0 else _next_divisor(common, group)
-    if not found:
-        yield -(-grid.steps // (_MOST_LEAVES - 1))
-
-
-def _next_divisor(number: int, above: int) -> int:
-    return next((one for one in range(above + 1, number + 1) if number % one == 0), number + 1)
+    most = max(1, grid.steps // _LEAST_LEAVES)
+    tried = [one for one in range(1, most + 1) if common % one == 0] if common else [2**k for k in range(21)]
+    fitting = [group for group in tried if group <= most and grid.steps // group < _MOST_LEAVES]
+    yield from fitting or [-(-grid.steps // (_MOST_LEAVES - 1))]
 
 
 def _trees(leaves: int) -> Iterator[tuple[int, ...]]:

@@ -1,0 +1,114 @@
+"""The distribution function: the share of the records up to a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, overload
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import checked_column
+from hedgerow.facts.given import real, shown
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
+from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
+
+if TYPE_CHECKING:
+    from hedgerow.inference.distribution.distribution import Distribution, Read
+
+
+@dataclass(frozen=True, slots=True)
+class Cdf(OfDistribution):
+    """P(X ≤ at) of a clamped column."""
+
+    at: float
+    kind: ClassVar[str] = "cdf"
+
+    @property
+    def name(self) -> str:
+        """The statistic with its value."""
+        return f"cdf_{self.at:.15g}"
+
+    @property
+    def asked(self) -> str:
+        """The value in words."""
+        return f"share up to {self.at:.15g}"
+
+    @property
+    def lines(self) -> tuple[float, ...]:
+        """What lies just above the value, where it lies on a grid."""
+        return (self.at + float(self.grid.step),)
+
+    def read(self, distribution: Distribution, level: float) -> Read:
+        """Return the share with its interval."""
+        return distribution.share_below(self.at, level, closed=True)
+
+
+@overload
+def cdf(
+    column: str, *, at: float, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Statistic | NeedsBounds: ...
+@overload
+def cdf(
+    column: str, *, at: Sequence[float], bounds: tuple[float, float] | None = None, step: float | None = None
+) -> list[Statistic | NeedsBounds]: ...
+@takes()
+def cdf(
+    column: str,
+    *,
+    at: float | Sequence[float],
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
+    """Ask for the share of records whose value is at most `at`, or for several such shares.
+
+    All of one column is read from one table of counts. Where no step is declared, values are taken to have no atom at
+    `at`, and the interval allows for one.
+
+    Raises
+    ------
+    ParameterError
+        HG112: a value that is no number.
+
+    Examples
+    --------
+    >>> [one.name for one in cdf("income", at=[15_000, 30_000], bounds=(0, 200_000), step=100)]
+    ['cdf_15000', 'cdf_30000']
+    """
+    if isinstance(at, (list, tuple)) and at:
+        return [_one(column, one, bounds, step) for one in at]
+    return _one(column, at, bounds, step)
+
+
+def _one(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
+    place, checked = real(at), checked_column(column)
+    if place is None:
+        raise ParameterError(
+            "HG112",
+            rule="A distribution function is asked for at a value of the column.",
+            finding=f"Found {shown(at)}.",
+            remedy=f'For example hg.cdf("{checked}", at=15_000).',
+            shell=f"For example {checked}:15000:0:200000.",
+        )
+    return at_places("cdf", checked, f"at={place:.15g}", bounds, step, lambda g: Cdf(*g, place))
+
+
+def _parse(text: str) -> list[Asked]:
+    found = parse_places(text)
+    if found is None:
+        form = "COL:X or COL:X:LO:HI[:STEP], with a value of the column, or several apart by commas, for X"
+        raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:15000:0:200000")
+    column, places, grid = found
+    return [cdf(column, at=one, **grid) for one in places]
+
+
+ENTRY = Entry(
+    cdf,
+    14,
+    {"column": COLUMN, "at": Field("number", "The value of a distribution function.")},
+    GRID,
+    by_name=("at",),
+    metavar="COL:X[,X…][:LO:HI[:STEP]]",
+    about="Shares of the records up to X.",
+    parse=_parse,
+)

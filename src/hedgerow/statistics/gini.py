@@ -1,0 +1,72 @@
+"""The Gini coefficient of a column that is nowhere negative."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import at_places, entry_on_grid
+from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic
+
+if TYPE_CHECKING:
+    from hedgerow.inference.distribution.distribution import Distribution, Read
+
+
+@dataclass(frozen=True, slots=True)
+class Gini(OfDistribution):
+    """∫F(1 − F)dx over the mean of a clamped column."""
+
+    kind: ClassVar[str] = "gini"
+
+    @property
+    def name(self) -> str:
+        """``"gini"``."""
+        return self.kind
+
+    @property
+    def asked(self) -> str:
+        """What it is, in words."""
+        return "Gini coefficient"
+
+    @classmethod
+    def of(cls, column: str, grid: Grid) -> Gini:
+        """Return the coefficient of a column on its grid (HG112 where values may be negative)."""
+        if grid.lower < 0:
+            raise ParameterError(
+                "HG112",
+                rule="A Gini coefficient is of a column that is nowhere negative.",
+                finding=f"The lower bound of {column!r} is {float(grid.lower):g}.",
+                remedy="Give bounds from 0 on: values below count as 0.",
+            )
+        return cls(column, grid)
+
+    def read(self, distribution: Distribution, level: float) -> Read:
+        """Return the coefficient, its bias by noise and by sampling taken away, with errors from simulation."""
+        from hedgerow.inference.distribution.simulated import gini as read_gini
+
+        return read_gini(distribution, level)
+
+
+@takes()
+def gini(
+    column: str, *, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Statistic | NeedsBounds:
+    """Ask for the Gini coefficient of a clamped column, read from the table of counts that tells its quantiles too.
+
+    Raises
+    ------
+    ParameterError
+        HG112: a lower bound below 0.
+
+    Examples
+    --------
+    >>> gini("income", bounds=(0, 200_000)).name
+    'gini'
+    """
+    return at_places("gini", checked_column(column), None, bounds, step, lambda g: Gini.of(*g))
+
+
+ENTRY = entry_on_grid(gini, 15, "A Gini coefficient, of values clamped to LO and HI.")

@@ -1,0 +1,101 @@
+"""The shares of the records in bins of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import checked_column
+from hedgerow.facts.given import real
+from hedgerow.keywords import takes
+from hedgerow.statistics.entry import Entry, at_places
+from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic
+
+if TYPE_CHECKING:
+    from hedgerow.inference.distribution.distribution import Distribution, Read
+
+_MOST_BINS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bin(OfDistribution):
+    """P(low ≤ X < high) of a clamped column; of the last bin P(low ≤ X ≤ high)."""
+
+    low: float
+    high: float
+    last: bool
+    kind: ClassVar[str] = "histogram"
+
+    @property
+    def name(self) -> str:
+        """The statistic with its bin."""
+        return f"histogram_{self.low:.15g}_{self.high:.15g}{'_closed' * self.last}"
+
+    @property
+    def asked(self) -> str:
+        """The bin in words."""
+        return f"share in [{self.low:.15g}, {self.high:.15g}{'])'[not self.last]}"
+
+    @property
+    def lines(self) -> tuple[float, ...]:
+        """Both ends, the last one only where it lies within the bounds."""
+        within = self.last and self.high >= float(self.grid.upper)
+        return (self.low,) if within else (self.low, self.high + self.last * float(self.grid.step))
+
+    def read(self, distribution: Distribution, level: float) -> Read:
+        """Return the share with its interval."""
+        return distribution.bin(self.low, self.high, level, closed=self.last)
+
+
+@takes()
+def histogram(
+    column: str,
+    *,
+    bins: Sequence[float],
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+) -> list[Statistic | NeedsBounds]:
+    """Ask for the shares of records in bins [a, b), the last one closed: one table of counts tells all of them.
+
+    Parameters
+    ----------
+    column : str
+    bins : sequence of numbers
+        The ends of the bins, rising.
+    bounds, step : optional
+        As in `hedgerow.quantile`. Values are clamped to the bounds first.
+
+    Raises
+    ------
+    ParameterError
+        HG112: ends that do not rise, fewer than 2 or more than 1,001.
+
+    Examples
+    --------
+    >>> [one.name for one in histogram("income", bins=[0, 10_000, 50_000], bounds=(0, 50_000), step=100)]
+    ['histogram_0_10000', 'histogram_10000_50000_closed']
+    """
+    checked = checked_column(column)
+    ends = [real(one) for one in bins] if isinstance(bins, (list, tuple)) else []
+    listed = [one for one in ends if one is not None]
+    rising = len(listed) == len(ends) and all(a < b for a, b in pairwise(listed))
+    if not rising or not 2 <= len(listed) <= _MOST_BINS + 1:
+        raise ParameterError(
+            "HG112",
+            rule=f"A histogram has 2 to {_MOST_BINS + 1:,} ends of bins, which rise.",
+            finding="These are others.",
+            remedy=f'For example hg.histogram("{checked}", bins=[0, 10_000, 50_000]).',
+        )
+
+    def one_bin(low: float, high: float) -> Statistic | NeedsBounds:
+        closed = high == listed[-1]
+        word = f"bins={listed}"
+        return at_places("histogram", checked, word, bounds, step, lambda g: Bin(*g, low, high, closed))
+
+    return [one_bin(low, high) for low, high in pairwise(listed)]
+
+
+ENTRY = Entry(histogram, 16, in_files=False)
