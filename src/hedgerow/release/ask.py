@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import kind_of
@@ -64,6 +64,26 @@ def ask(text: str, releases: Sequence[Sequence[Estimate]], *, independent: bool 
     if value.is_computed:
         return replace(value, statistic=" ".join(text.split()))
     return value
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """A release that reads what was not asked of it, from what it released."""
+
+    def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
+        """Return the estimate of a term; None where nothing that was released tells it."""
+        ...
+
+
+def _held(held: Sequence[Estimate], name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate:
+    """Return the estimate of a term: one that a release holds, or one that it can read (HG137: there is neither)."""
+    try:
+        return found(held, name, about, cell)
+    except ParameterError:
+        read = held.read(name, about, cell) if isinstance(held, Reads) else None
+        if read is None:
+            raise
+        return read
 
 
 @dataclass(slots=True)
@@ -136,9 +156,8 @@ class _Reader:
         if not 1 <= number <= len(self.releases):
             several = "is one release" if len(self.releases) == 1 else f"are {len(self.releases)} releases"
             raise _unreadable(self.text, start, f"there is no r{number}, since there {several}")
-        return self._at(
-            start, lambda: self._of(number, found(self.releases[number - 1], unquoted(name.group()), about, cell))
-        )
+        held = self.releases[number - 1]
+        return self._at(start, lambda: self._of(number, _held(held, unquoted(name.group()), about, cell)))
 
     def _of(self, number: int, estimate: Estimate) -> Estimate:
         """Return an estimate of one of the releases; of different people than the others are, if that was said."""

@@ -233,7 +233,7 @@ def statistic_of(name: str, column: str, grid: Grid) -> Statistic | None:
     closed = bool(numbers) and numbers[-1].endswith("_closed")
     values = [float(one.removesuffix("_closed")) for one in numbers]
     match (kind, len(values)):
-        case ("quantile", 1):
+        case ("quantile", 1) if 0.0 < values[0] < 1.0:
             return Quantile.of(column, grid, values[0])
         case ("cdf", 1):
             return Cdf(column, grid, values[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
 from pathlib import Path
@@ -18,7 +18,13 @@ from hedgerow.release.ask import ask
 from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.distribution import DistributionBasis, TableReading
-from hedgerow.release.distributions import ColumnDistribution, distribution_of, distribution_records, readings
+from hedgerow.release.distributions import (
+    ColumnDistribution,
+    distribution_of,
+    distribution_records,
+    readings,
+    statistic_of,
+)
 from hedgerow.release.find import found
 from hedgerow.release.joint_record import Facts, joint_records, joint_values
 from hedgerow.release.plan import Plan
@@ -192,7 +198,18 @@ class Release(Result):
         >>> release.ask("sqrt(variance(age | sex=0)) - sqrt(variance(age | sex=1))").statistic
         'sqrt(variance(age | sex=0)) - sqrt(variance(age | sex=1))'
         """
-        return ask(expression, [self.estimates])
+        return ask(expression, [self])
+
+    def read(self, name: str, about: Sequence[tuple[str, ...]], cell: Mapping[str, str]) -> Estimate | None:
+        """Return what a term of an expression asks of a released distribution; None where none tells it."""
+        column = about[0][0] if about and len(about[0]) == 1 else ""
+        try:
+            whole = self.distribution(column, **cell)
+            numbers = [str(float(value)) for (value,) in about[1:]]
+        except (ParameterError, ValueError):
+            return None
+        asked = statistic_of("_".join([name, *numbers]), column, whole.reading.leaves.grid)
+        return None if asked is None else whole.estimate_of(asked)
 
     def answering(self, *expressions: str) -> Release:
         """Return the release with the answers to expressions, for its record and its report (HG136, HG137, HG130)."""

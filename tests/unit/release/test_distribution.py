@@ -92,6 +92,26 @@ def test_a_release_reads_other_quantiles_at_no_price_and_its_record_does_too() -
             found.quantile(1.5)
 
 
+def test_an_expression_reads_what_was_not_asked() -> None:
+    release = opened().release(hg.quantile("income", 0.5, **GRID), by={"sex": [0, 1]}, epsilon=2.0)
+    for one in (release, release_from_record(release.to_json())):
+        read = one.ask("quantile(income, 0.3 | sex=1)")
+        assert read.estimate == release.distribution("income", sex=1).quantile(0.3).estimate
+        assert one.ask("share_below(income, 12000 | sex=0)").statistic == "share_below_12000"
+        assert one.ask("gini(income | sex=0)").method == "distribution"
+        assert one.answering("quantile(income, 0.3 | sex=1)").answers
+        for wrong in (
+            "quantile(income, 1.5 | sex=1)",
+            "quantile(income, half | sex=1)",
+            "quantile(age, 0.3 | sex=1)",
+            "mean(income | sex=1)",
+            "quantile(income, 0.3)",
+            "quantile(income, 0.3 | sex=2)",
+        ):
+            with pytest.raises(hg.ParameterError, match="HG137"):
+                one.ask(wrong)
+
+
 def test_verify_reads_the_numbers_anew() -> None:
     release = opened().release([hg.quantile("income", [0.25, 0.5], **GRID), hg.count()], epsilon=2.0)
     assert release.certificate is not None
