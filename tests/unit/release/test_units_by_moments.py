@@ -154,3 +154,24 @@ def test_nobody_in_the_file_is_no_failure(relation: str) -> None:
     nobody = pa.table({"person": pa.array([None] * 5, pa.int64()), "age": [1.0] * 5, "sex": [1] * 5})
     asked = [hg.count(), hg.proportion("sex", value=1), *ASKED]
     assert len(survey(relation, nobody).release(asked, epsilon=1.0)) == 4
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_forecast_is_that_of_units(relation: str) -> None:
+    """2,000 units of 1 to 4 rows whose values have the correlation ½, as guessed; the mean of 10 releases.
+
+    The sabotage: as many rows, each a unit of its own, would have three quarters of the error.
+    """
+    rng = np.random.default_rng(3)
+    person = np.repeat(np.arange(2_000), rng.integers(1, 5, 2_000))
+    level, own = rng.normal(0.0, 1.0, 2_000)[person], rng.normal(0.0, 1.0, len(person))
+    table = pa.table({"person": person, "age": 40.0 + 15.0 * np.sqrt(0.5) * (level + own)})
+    n = None if relation == "replace-one" else 2_000
+    guess = {"age": {"mean": 40, "sd": 15}}
+    for asked in (ASKED[0], hg.count()):
+        (expected,) = survey(relation, table).plan([asked], epsilon=3.0).forecast(guess, n=n)
+        errors = [simulated(survey(relation, table), [asked], epsilon=3.0, rng=k)[0].standard_error for k in range(10)]
+        assert expected.standard_error == pytest.approx(np.mean(errors), rel=0.05)
+        assert "units of 1 to 4 rows" in expected.guess
+        if not asked.is_count:
+            assert 15.0 / np.sqrt(len(person)) < 0.8 * expected.standard_error

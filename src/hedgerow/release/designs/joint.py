@@ -127,8 +127,13 @@ class JointDesign:
         """The least and the most records, or rows, that a cell can have."""
         n = math.inf if self._known_n is None else float(self._known_n)
         if self.facts.limit is not None:
-            return 0.0, n * self.facts.limit.max_rows
+            return 0.0, n * self.rows
         return (n if self.layout.presence == "public" else 0.0), n
+
+    @property
+    def rows(self) -> int:
+        """How many rows a record has at most: a unit of several rows as many as count."""
+        return 1 if self.facts.limit is None else self.facts.limit.max_rows
 
     @property
     def asked(self) -> Asked:

@@ -162,15 +162,19 @@ def expected_joint(
 ) -> Reading:
     """Return the expected errors of a function of joint moments.
 
-    Each column is beta with its (mean, sd); columns have the correlations `told`, or are independent.
+    Each column is beta with its (mean, sd); columns have the correlations `told`, or are independent. Units of several
+    rows have 1 to L of them with even chances, all in one cell, any two of them with the correlation ½.
     """
     if not isinstance(mechanism, JointMoments):
         raise TypeError(f"{mechanism.type} releases no joint moments")
     joint = design.release.design
     laws = [(one.column, grid_of(one), moments[one.column]) for one in joint.read]
-    scaled = joint.scaled(typical_records(laws, told or {}))
-    each = mechanism.record_means(scaled)
     rng = np.random.default_rng(20)
+    if joint.facts.limit is None:
+        scaled = joint.scaled(typical_records(laws, told or {}))
+    else:
+        scaled = _typical_units(laws, told or {}, joint.facts.limit.max_rows, rng)
+    each = mechanism.record_means(scaled)
     spread, law = mechanism.noise_sds(), mechanism.noise_law.name
     shape = _NOISES, len(spread)
     drawn = rng.standard_normal(shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), shape)
@@ -186,6 +190,24 @@ def expected_joint(
     rate = float(np.hypot(sampling, privacy).mean()) / math.sqrt(float((sampling**2 + privacy**2).mean()))
     parts = (rate * math.sqrt(float(np.mean(part**2))) for part in (sampling, privacy))
     return Reading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
+
+
+def _typical_units(
+    laws: Sequence[tuple[str, Grid, tuple[float, float]]], told: Correlations, most: int, rng: np.random.Generator
+) -> Floats:
+    """Return the totals of columns scaled to [−1, 1] over the rows of units, and the number of these rows."""
+    steps = np.array([grid.steps for _, grid, _ in laws])
+    found = []
+    # Without a column all rows are alike.
+    rows = 2.0 * typical_records(laws, told) / steps - 1.0 if laws else np.zeros((1, 0))
+    for size in range(1, most + 1):
+        total = np.zeros_like(rows)
+        for _ in range(size):
+            # A row is the one that stands for its unit, or any other: two are the same one with a chance of ½.
+            own = rng.random(len(rows)) < math.sqrt(0.5)
+            total += np.where(own[:, None], rows, rows[rng.permutation(len(rows))])
+        found.append(np.hstack([total, np.full((len(rows), 1), float(size))]))
+    return np.vstack(found)
 
 
 def grid_of(value: ValueOnGrid | Indicator) -> Grid:

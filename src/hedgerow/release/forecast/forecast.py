@@ -213,7 +213,8 @@ def _expected(
         tried = _readings(item, design, columns, records, level)
     reading, said, value = max(tried, key=lambda one: one[0].width)
     half = reading.width / 2 if math.isfinite(reading.width) else None
-    possible = statistic.possible(records)
+    # A unit of several rows adds as many values.
+    possible = statistic.possible(records * (design.release.design.rows if isinstance(design, JointStatistic) else 1))
     drowned = reading.sampling_error is None or (statistic.is_count and not reading.reliable)
     wasteful = drowned or (possible is not None and reading.width >= WASTE * possible)
     return Expected(
@@ -303,23 +304,30 @@ def _joint(
     shares = {column: guesses.get(column, Guess()).shares()[0] for column in indicators}
     pairs |= {column: (share, math.sqrt(share * (1.0 - share))) for column, share in shares.items()}
     told, statistic = correlations(guesses), design.statistic
+    limit = joint.facts.limit
+    rows = 1.0 if limit is None else (1.0 + limit.max_rows) / 2.0
+    units = (
+        ""
+        if limit is None
+        else f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
+    )
     weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
     if statistic.family == "counts":
         said = "".join(f"share {shares[column]:g}; " for column in statistic.columns)
         said += "".join(f"weights {_laws([one], guesses)[1]}" for one in weighing)
         value = [shares[column] for column in statistic.columns] or [records * pairs[one[0]][0] for one in weighing]
         read = expected_joint(design, mechanism, pairs, records=records, level=level, told=told)
-        return [(read, said, value[0])]
+        return [(read, (said.removesuffix("; ") + units).removeprefix("; "), (value or [records * rows])[0])]
     if statistic.family != "moments":
-        said = _laws([*statistic.grids, *weighing], guesses, told)[1]
+        said = _laws([*statistic.grids, *weighing], guesses, told)[1] + units
         return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
     (column, grid), made = statistic.grids[0], list[tuple[Reading, str, float | None]]()
     guess = guesses.get(column, Guess())
     for mean, sd in guess.moments(column, grid):
         own = pairs | {column: (mean, sd)}
         read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
-        total = mean * records * (pairs[weighing[0][0]][0] if weighing else 1.0)
-        said = _said(guess, mean, sd) + "".join(f"; weights {_laws([one], guesses)[1]}" for one in weighing)
+        total = mean * records * (pairs[weighing[0][0]][0] if weighing else rows)
+        said = _said(guess, mean, sd) + units + "".join(f"; weights {_laws([one], guesses)[1]}" for one in weighing)
         made.append((read, said, total if statistic.is_total else mean))
     return made
 
