@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Generator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from hedgerow.engines import priority
@@ -21,6 +23,9 @@ from hedgerow.testing.simulated import SimulatedNoise
 # `make test-long` searches for new examples instead, with the profile "default".
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+# The command line is put together once, and not for each command that a test runs.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 SAMPLERS = "_gaussian", "_geometric"
 REAL = {name: getattr(secure, name) for name in SAMPLERS}

@@ -16,10 +16,10 @@ import pytest
 from hedgerow.accounting.compose import profile_of
 from hedgerow.engines.query import Indicator, ValueOnGrid
 from hedgerow.engines.source import open_source
-from hedgerow.errors import SpentError, UncertifiedError
+from hedgerow.errors import SpentError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
-from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.joint.estimates import estimate, joint_covariance
 from hedgerow.inference.joint.functions import Axis, Covariance, Deviation, Mean, Ratio
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
@@ -146,12 +146,10 @@ def test_a_census_has_no_sampling_error_and_less_noise() -> None:
         assert abs(read.value[0] - TRUTH["income"].to_numpy().mean()) < 5.0 * read.privacy_error[0]
 
 
-def test_what_is_declared_complete_and_is_not_stops_before_noise_and_units_are_refused() -> None:
+def test_what_is_declared_complete_and_is_not_stops_before_noise() -> None:
     planned = design(Relation.ADD_REMOVE)
     mechanism = planned.choice(BUDGET).mechanism
     holes = TRUTH.set_column(1, "size", pa.array([None, *TRUTH["size"].to_pylist()[1:]]))
     sums = open_source(holes).sums(planned.query(mechanism))
     with pytest.raises(SpentError, match="HG602"):
         planned.table(sums, mechanism, SimulatedNoise(1))
-    with pytest.raises(UncertifiedError, match="HG402"):
-        replace(planned, facts=replace(planned.facts, unit=UnitLimit("person", 3)))

@@ -347,21 +347,29 @@ def _inverse(matrix: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 
     Many numbers tell a moment each, and such a matrix is nearly diagonal.
     """
+    inverse, determined = np.zeros(matrix.T.shape), np.zeros(matrix.shape[1], dtype=bool)
+    for those, which in _in_common((matrix != 0.0).tobytes(), matrix.shape):
+        part = matrix[np.ix_(those, which)]
+        inverse[np.ix_(which, those)] = own = np.linalg.pinv(part, rcond=1e-12)
+        determined[which] = np.abs(own @ part - np.eye(len(which))).max(axis=1) < 1e-6
+    return inverse, determined
+
+
+@lru_cache(maxsize=64)
+def _in_common(filled: bytes, shape: tuple[int, int]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return the rows and columns that hang together; a search for weights asks again and again."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    rows, columns = np.nonzero(matrix)
-    size = sum(matrix.shape)
-    links = coo_array((np.ones(len(rows)), (rows, columns + len(matrix))), shape=(size, size))
+    rows, columns = np.nonzero(np.frombuffer(filled, dtype=bool).reshape(shape))
+    links = coo_array((np.ones(len(rows)), (rows, columns + shape[0])), shape=(sum(shape), sum(shape)))
     found, labels = connected_components(links, directed=False)
-    inverse, determined = np.zeros(matrix.T.shape), np.zeros(matrix.shape[1], dtype=bool)
+    parts = []
     for label in range(found):
-        those, which = (np.flatnonzero(part == label) for part in np.split(labels, [len(matrix)]))
+        those, which = (np.flatnonzero(part == label) for part in np.split(labels, [shape[0]]))
         if len(those) and len(which):
-            part = matrix[np.ix_(those, which)]
-            inverse[np.ix_(which, those)] = own = np.linalg.pinv(part, rcond=1e-12)
-            determined[which] = np.abs(own @ part - np.eye(len(which))).max(axis=1) < 1e-6
-    return inverse, determined
+            parts.append((those, which))
+    return parts
 
 
 @lru_cache(maxsize=256)
