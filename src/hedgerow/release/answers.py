@@ -143,7 +143,9 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
             basis: IntervalBasis = RecordedBasis(0.0, 1.0, 0.95, "")
             if isinstance(design, (JointStatistic, CountsDesign)):
                 size = len(design.joint_features["features"])
-                whole = moments.setdefault(id(drawn_of(design)), _moments(size, plan.cells))
+                limit = plan.facts.limit
+                rows = None if limit is None else limit.max_rows
+                whole = moments.setdefault(id(drawn_of(design)), _moments(size, plan.cells, rows))
                 basis = JointValue.of(whole, cell, design.function)
             number = float(plan.facts.n or 0) if design is None else 1.0
             yield Estimate(
@@ -159,7 +161,7 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
             ).labelled(plan.request.labels)
 
 
-def _moments(size: int, cells: int) -> JointTotals:
+def _moments(size: int, cells: int, rows: int | None) -> JointTotals:
     products = np.tile(np.eye(size) * _RECORDS / 2.0, (cells, 1, 1))
     mixing = np.zeros((1 + size + size * (size + 1) // 2, 1))
-    return JointTotals(np.full(cells, _RECORDS), np.zeros((cells, size)), products, mixing, "gaussian")
+    return JointTotals(np.full(cells, _RECORDS), np.zeros((cells, size)), products, mixing, "gaussian", limit=rows)

@@ -12,6 +12,9 @@ from pyarrow import parquet
 
 import hedgerow as hg
 from hedgerow.engines.source import open_source
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testing.simulated import release as simulated
@@ -105,6 +108,22 @@ def test_numbers_of_one_cell_combine_and_those_of_two_do_not() -> None:
     assert not known[labels.index("mean(age | sex=0)"), labels.index("mean(age | sex=1)")]
     whole = survey("replace-one").release(ASKED, epsilon=5.0)
     assert whole.covariance().known
+
+
+def test_what_asks_for_several_cells_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    by, path, budget = {"sex": [0, 1]}, tmp_path / "people.ledger", Budget(1.0, 1e-6)
+    unit = str(UnitLimit(*UNIT.values()))
+    Ledger.create(path, dataset="people", budget=budget, relation="add-remove", unit=unit).close()
+    people = hg.open(TABLE, relation="add-remove", unit=UNIT, ledger=path)
+    for asking in (
+        {"ask": ["mean(age | sex=0) - mean(age | sex=1)"]},
+        {"totals": {("sex",): {0: 100, 1: 200}}},
+    ):
+        with pytest.raises(hg.ParameterError, match="HG130"):
+            people.release(ASKED, by=by, epsilon=1.0, **asking)
+    own = "sum(age | sex=0) / mean(age | sex=0)"
+    release = people.release(ASKED, by=by, epsilon=1.0, ask=[own])
+    assert list(release.answers) == [own]
 
 
 def test_the_bootstrap_is_taken_by_name_only() -> None:
