@@ -401,7 +401,7 @@ class Survey:
         self,
         column: str,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         share: float = 0.99,
         around: float = 0,
         where: str | None = None,
@@ -417,7 +417,7 @@ class Survey:
         column : str
             A numeric column, or `hg.column`; missing values are left out.
         epsilon : float
-            The price.
+            The price; required.
         share : float
             The share of the values, 0.5 to 0.999, that the bounds are chosen to hold.
         around : float
@@ -452,7 +452,7 @@ class Survey:
         self,
         column: str,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         where: str | None = None,
         request_id: str | None = None,

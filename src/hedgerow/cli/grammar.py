@@ -22,7 +22,6 @@ a value that is compared as text (every column of a CSV file) is compared as it 
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,7 +68,8 @@ def parse_by(texts: Sequence[str], *, banded: bool = False) -> dict[str, Any] | 
             continue
         cuts = [parse_number(cut.strip()) for cut in listed.split("..")]
         if banded and len(cuts) > 1 and any(cut is not None for cut in cuts) and '"' not in listed:
-            groups[column] = bands(*(cut if cut is not None else math.nan for cut in cuts))
+            written: list[Any] = listed.split("..")
+            groups[column] = bands(*(text if cut is None else cut for text, cut in zip(written, cuts, strict=True)))
             continue
         values = [value.strip() for value in next(csv.reader([listed], skipinitialspace=True))]
         if not all(values):
@@ -200,7 +200,7 @@ def parse_target(option: str, text: str) -> tuple[str, float]:
             "HG116",
             rule=f"`{option}` is written COL:VALUE, with a positive number.",
             finding=f"Found {text!r}.",
-            remedy=f"For example {option} age:0.5; counts are called count.",
+            remedy=f"For example {option} age:0.5" + ("; counts are called count." if "target" in option else "."),
         )
     return column, float(number)
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines.cells import ESCAPE
 from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar, Selection
-from hedgerow.facts.expression import Comparison, DerivedColumn, sources_of
+from hedgerow.facts.expression import Comparison, DerivedColumn, place_of, sources_of
 from hedgerow.facts.given import check_text, shown
 
 if TYPE_CHECKING:
@@ -70,8 +71,6 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
         HG111 a declared value does not fit its column's type, or two do not differ in it; HG115 a column that cannot
         name units.
     """
-    for column in query.columns():
-        _check_present(column, columns)
     for value in query.read:
         kind = _checked_kind(value.column, columns)
         if isinstance(value, Indicator):
@@ -85,18 +84,34 @@ def check_query(query: Query | SumsQuery, columns: Mapping[str, str]) -> None:
             _check_numeric(category.column, _checked_kind(category.column, columns))
         else:
             comparables(category, _checked_kind(category.column, columns))
+    check_present(query.columns(), columns)
     if query.unit is not None:
         check_unit(query.unit.column, columns)
 
 
 def _check_selection(selection: Selection, columns: Mapping[str, str]) -> None:
     for one in selection.comparisons:
-        compared(one, _checked_kind(one.column, columns))
+        with _standing_in(selection.text, one.column):
+            compared(one, _checked_kind(one.column, columns))
+
+
+@contextmanager
+def _standing_in(text: str, column: str) -> Iterator[None]:
+    """Say in a refusal where in a text of the request the column stands that it is about."""
+    refused: DataError | ParameterError | None = None
+    try:
+        yield
+    except (DataError, ParameterError) as one:
+        refused = one
+    if refused is not None:
+        place = place_of(column, text)
+        placed = "" if place is None else f" It stands at character {place} of {shown(text)}."
+        told, remedy = refused.finding + placed, refused.remedy
+        raise type(refused)(refused.code, rule=refused.rule, finding=told, remedy=remedy, shell=refused.shell) from None
 
 
 def check_values(query: ColumnQuery, columns: Mapping[str, str]) -> None:
     """Check that records can be counted by the values of a column (HG203; HG111 where it has none to declare)."""
-    check_present(query.columns(), columns)
     for one in query.chosen:
         _check_selection(one, columns)
     if _checked_kind(query.column, columns) == OTHER:
@@ -162,7 +177,11 @@ def _checked_kind(column: str, columns: Mapping[str, str]) -> str:
                 remedy="Declare the expression in the facts, under another name.",
             )
         for one in sources_of(column):
-            _check_numeric(one, columns[one])
+            with _standing_in(column.text, one):
+                _check_present(one, columns)
+                _check_numeric(one, columns[one])
+    else:
+        _check_present(column, columns)
     return kind_of_column(column, columns)
 
 
@@ -259,7 +278,7 @@ def _check_numeric(column: str, kind: str) -> None:
     truth = f"A share is hg.proportion({column!r}, value=True)." if kind == BOOLEAN else ""
     raise DataError(
         "HG204",
-        rule="A sum or mean needs a numeric column.",
+        rule="Sums, means, bands and expressions need a numeric column.",
         finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by the source's schema.",
         remedy=truth or "Convert it in the source, or choose another column.",
         shell=f"A share is --proportion {shlex.quote(column)}=true." if truth else None,

@@ -238,13 +238,15 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     Bands(cuts=(0.0, 25.0, 45.0, 65.0, 120.0), labels=None)
     """
     exactly = [exact(cut) for cut in cuts]
-    numbers = [float(cut) for cut in exactly if cut is not None and abs(cut) <= LARGEST]
-    rising = all(low < high for low, high in pairwise(numbers))
-    if len(numbers) < 2 or len(numbers) < len(cuts) or not rising:
+    numbers = [float(cut) if cut is not None and abs(cut) <= LARGEST else math.nan for cut in exactly]
+    wrong = next((i for i, (low, high) in enumerate(pairwise([-math.inf, *numbers])) if not low < high), None)
+    if len(numbers) < 2 or wrong is not None:
+        fault = "is not above the one before" if wrong is None or math.isfinite(numbers[wrong]) else "is no such number"
+        placed = "" if wrong is None else f"; cut point {wrong + 1} {fault}"
         raise ParameterError(
             "HG133",
             rule="Bands have two cut points or more, numbers of at most 1e15 in size, each above the one before.",
-            finding=f"Found {shown(list(cuts))[1:-1] or 'none'}.",
+            finding=f"Found {shown(list(cuts))[1:-1] or 'none'}{placed}.",
             remedy="For example hg.bands(0, 25, 45, 65, 120).",
             shell="For example --by age=0..25..45..65..120.",
         )
@@ -308,10 +310,12 @@ class Category:
                 remedy="Leave `other` out, or leave that category to the rest.",
             )
         if len(set(listed)) < len(listed):
+            again = next(place for place, value in enumerate(listed) if value in listed[:place])
+            places = f"{listed.index(listed[again]) + 1} and {again + 1}"
             raise ParameterError(
                 "HG111",
                 rule="Each category of a column is declared once.",
-                finding=f"Column {name!r} names one twice.",
+                finding=f"Column {name!r} names one twice: categories {places} are the same.",
                 remedy="Remove the repetition (1, 1.0 and True are equal).",
             )
         return cls(name, listed, bool(other))

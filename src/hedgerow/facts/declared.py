@@ -15,8 +15,19 @@ from typing import Any
 
 from hedgerow.errors import ForbiddenError, ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Bands, Category, Grid, Missing, Scalar, bands, checked_column, parse_missing
-from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.columns import (
+    Bands,
+    Category,
+    Grid,
+    Missing,
+    Scalar,
+    Selection,
+    bands,
+    checked_column,
+    parse_missing,
+    with_names,
+)
+from hedgerow.facts.expression import DerivedColumn, sources_of
 from hedgerow.facts.given import shown
 from hedgerow.facts.kinds import kinds
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
@@ -97,6 +108,15 @@ class ColumnFacts:
 
     def checked(self, column: str) -> ColumnFacts:
         """Return self if its parts agree; an error names `column`."""
+        if self.bands is not None and self.categories is not None:
+            raise ParameterError(
+                "HG111",
+                rule="A column has categories or bands.",
+                finding=f"The facts declare both for column {column!r}.",
+                remedy="Leave one of them out.",
+            )
+        if self.labels is not None and self.categories is not None:
+            with_names(column, self.categories, self.labels)
         if self.bounds is not None or self.step is not None:
             Grid.from_bounds(column, self.bounds, self.step)
         if self.groups is not None or self.other or self.labels is not None:
@@ -179,6 +199,7 @@ class Facts:
     def __post_init__(self) -> None:
         checked = {checked_column(name): facts.checked(name) for name, facts in self.columns.items()}
         object.__setattr__(self, "columns", MappingProxyType(checked))
+        self._check_texts()
         if self.relation is not None:
             object.__setattr__(self, "relation", parse_relation(self.relation))
         object.__setattr__(self, "target", parse_target(self.target))
@@ -192,6 +213,22 @@ class Facts:
                 finding=f"Found {shown(unknown[0])}.",
                 remedy="Leave `statistics` out to allow all.",
             )
+
+    def _check_texts(self) -> None:
+        """Check the conditions of releases (HG131), and that no column is computed from a computed one (HG132)."""
+        for one in self.releases:
+            if one.get("where") is not None:
+                Selection.of(one["where"])
+        computed = {name: self.computed(name) for name, facts in self.columns.items() if facts.expression is not None}
+        for name, column in computed.items():
+            for part in sources_of(column):
+                if part in computed:
+                    raise ParameterError(
+                        "HG132",
+                        rule="A column is computed from columns of the source.",
+                        finding=f"That of {name!r} is from {part!r}, which is computed itself.",
+                        remedy="Write its expression out, in brackets.",
+                    )
 
     @classmethod
     def read(cls, path: object) -> Facts:

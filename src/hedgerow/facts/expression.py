@@ -141,6 +141,18 @@ def parse_arithmetic(text: object) -> Arithmetic:
     return parser.refuse("there is no column") if isinstance(found, float) else found
 
 
+def place_of(column: str, text: str) -> int | None:
+    """Return at which character a text of a request first names a column, counted from 1; None where it does not.
+
+    >>> place_of("age", "sex == 'age' and `age` >= 3"), place_of("age", "ages > 3")
+    (18, None)
+    """
+    for token in _Parser(text, _refuse_condition).tokens:
+        if (token.kind, token.text) in (("name", column), ("quoted", f"`{column}`")):
+            return token.place + 1
+    return None
+
+
 class DerivedColumn(str):
     """A column that is computed record by record from others: its name, with the expression behind it.
 

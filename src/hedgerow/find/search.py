@@ -19,7 +19,7 @@ from hedgerow.clock import today
 from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.columns import Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
@@ -35,6 +35,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.opened import OpenedSource
+from hedgerow.release.request import parse_budget
 from hedgerow.release.resolve import Resolver
 from hedgerow.release.spend import Account, spend
 
@@ -129,7 +130,7 @@ class BoundsSearch:
                 remedy="0.99 is the default.",
             )
         grid = LogGrid.of(around)
-        budget = Budget(epsilon, 0.0)  # type: ignore[arg-type]  # checked there
+        budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
         return cls(place, grid, part, made.mechanism)
 
@@ -182,7 +183,7 @@ class CategoriesSearch:
         >>> round(search.mechanism.scale, 1), search.mechanism.threshold
         (4.0, 54)
         """
-        budget = Budget(epsilon, delta)  # type: ignore[arg-type]  # checked there
+        budget = parse_budget({"epsilon": epsilon, "delta": delta}, None)
         if budget.delta == 0.0:
             raise UncertifiedError(
                 "HG401",

@@ -393,7 +393,8 @@ class NeedsBounds:
 
     def in_shell(self, column: str) -> str:
         """How a column is written with bounds on the command line, in place of the column alone."""
-        alone = ":".join([column, *map(_in_shell, self.given)])
+        named = f"({column.text})" if isinstance(column, DerivedColumn) and column == column.text else column
+        alone = ":".join([named, *map(_in_shell, self.given)])
         return f"{alone}:LO:HI in place of {alone}"
 
 

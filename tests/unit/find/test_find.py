@@ -113,6 +113,8 @@ class Unread:
     ("ask", "code"),
     [
         (lambda s: s.find_bounds("income", epsilon=0), "HG101"),
+        (lambda s: s.find_bounds("income"), "HG101.*no default"),
+        (lambda s: s.find_categories("job"), "HG101.*no default"),
         (lambda s: s.find_bounds("income", epsilon=1.0, share=1.0), "HG145"),
         (lambda s: s.find_bounds("income", epsilon=1.0, share="a"), "HG145"),
         (lambda s: s.find_bounds("income", epsilon=1.0, around=1e15), "HG145"),

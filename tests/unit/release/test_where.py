@@ -127,8 +127,8 @@ def test_the_condition_is_part_of_a_request(tmp_path: Path) -> None:
     ("options", "code"),
     [
         ({"where": "age >="}, r"HG131.*character 7"),
-        ({"where": "agee >= 3"}, "HG203"),
-        ({"where": "region > 3"}, "HG111"),
+        ({"where": "sex in [0] and agee >= 3"}, "HG203.*character 16 of"),
+        ({"where": "age > 1 or region > 3"}, "HG111.*character 12 of"),
         ({"where": 3}, "HG131"),
     ],
 )
