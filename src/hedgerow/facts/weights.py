@@ -64,12 +64,12 @@ class Weights:
         return f"weighted by {self.column} clamped to [0, {float(self.most):.15g}]"
 
 
-def unfit_weights(finding: str, remedy: str = 'For example weights=("w", 10.0).') -> ParameterError:
+def unfit_weights(finding: str) -> ParameterError:
     """Return the refusal of weights that are none (HG134)."""
     return ParameterError(
         "HG134",
         rule="Weights are a column of their own and the largest weight, a positive number of at most 1e15.",
         finding=finding,
-        remedy=remedy,
+        remedy='For example weights=("w", 10.0).',
         shell="For example --weights w:10.",
     )

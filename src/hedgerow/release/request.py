@@ -412,7 +412,7 @@ def _weights(
         one for group in groups for one in group.columns
     }
     if found.column in taken:
-        raise unfit_weights(f"Column {str(found.column)!r} is also released or grouped by.", "Name another column.")
+        raise unfit_weights(f"Column {str(found.column)!r} is also released or grouped by.")
     unserved = [one for one in statistics if not one.weighable]
     if not unserved and estimator in ("auto", "moments"):
         return found
