@@ -19,7 +19,7 @@ from scipy import stats
 from hedgerow.multicalibration.metrics import log_loss, multicalibration_error
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from reproduction.multicalibration import audit, figure_2, no_privacy, numeric_sparsed, run, sound, uncalibrated
+from reproduction.multicalibration import audit, claims, figure_2, no_privacy, numeric_sparsed, run, sound, uncalibrated
 from reproduction.multicalibration.adult import adult
 from reproduction.multicalibration.baseline import moved, papers
 from reproduction.multicalibration.input_perturbed import noise_sd
@@ -128,6 +128,22 @@ def test_the_table_mechanism_meets_its_target_and_pays_for_less_epsilon() -> Non
     # sabotage: a thousandth of the budget does not
     starved = dataclasses.replace(sound.WAYS["table, ε = 1"], epsilon=0.001)
     assert np.mean([one.loss for one in sound.runs(starved, papers(), 3)]) > 0.36
+
+
+@needs_data
+def test_an_over_fitted_model_is_repaired_on_other_rows_alone() -> None:
+    loss = claims.over_fitted(2)
+    first, own, others, private = loss.values()
+    assert max(others, private) < first / 2
+    # The sabotage: calibration on the rows of the base model repairs nothing.
+    assert own > 0.9 * first
+
+
+@needs_data
+def test_epsilon_hardly_matters_but_at_a_thousandth_it_does() -> None:
+    accuracies = [claims.table_accuracy(epsilon, 2)[1] for epsilon in (*claims.EPSILONS, 0.001)]
+    assert max(accuracies[:3]) - min(accuracies[:3]) <= claims.LITTLE
+    assert accuracies[1] - accuracies[3] > claims.LITTLE
 
 
 @needs_data

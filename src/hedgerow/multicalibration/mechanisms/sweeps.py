@@ -18,7 +18,7 @@ ones stay. A cell is shifted on the logit scale until its residual sum has falle
 
 **What is kept.** In the end every group of at most one attribute must gain: with d₁ = log(c/c₀) and d₀ = log((1 − c) /
 (1 − c₀)) the gain in log likelihood is G = Σ (n₁ d₁ + n₀ d₀), linear in the counts, so its noise is known. Where G is
-below 1.5 sd, the group gets its original scores c₀ back: the base model is always a candidate, for each group.
+below 2 sd, the group gets its original scores c₀ back: the base model is always a candidate, for each group.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Table(CalibrationMechanism):
     z: float = 2.5
     place_share: float = 0.05
     level: float = 0.003
-    gain: float = 1.5
+    gain: float = 2.0
 
     name: ClassVar[str] = "table"
     noise: ClassVar[tuple[type, ...]] = (GeometricCounts, GeometricCounts)
