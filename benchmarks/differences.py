@@ -1,6 +1,9 @@
-"""Coverage and width of differences of released means: of two groups, and of two columns of the same people.
+"""Coverage and width of differences of released means or shares: of two groups, and of two columns of the same people.
 
 Run: python benchmarks/differences.py [--runs 400] [--n 500 5000] [--epsilon 0.3 1 3] [--relation replace-one]
+                                     [--shares]
+
+With --shares they are shares of ones, of the populations of 0 and 1 alone; of one column by group a share is counted.
 
 Each run draws a sample from a population of 10,000 records, releases both means in one call with seeded noise, and
 subtracts one estimate from the other. The oracle knows the true sampling variance and the linearised variance of the
@@ -66,6 +69,7 @@ def populations() -> list[Population]:
         Population.of("PUMS income", income, 3000.0 * educ, sex, (0.0, 200_000.0)),
         Population.of("PUMS age", age, 6.0 * educ, sex, (0.0, 100.0)),
         Population.of("lognormal", np.exp(a), np.exp(0.6 * a + 0.8 * b), c + 0.3 * a > 0.0, (0.0, 20.0)),
+        Population.of("rare 0/1", (a > 2.3) * 1.0, (0.5 * a + 0.87 * b > 1.7) * 1.0, c > -0.5, (0.0, 1.0)),
         Population.of("0/1", (a > 0.3) * 1.0, (0.5 * a + 0.87 * b > -0.5) * 1.0, c > -0.5, (0.0, 1.0)),
     ]
 
@@ -79,9 +83,12 @@ class Setting:
     n: int
     epsilon: float
     relation: str
+    shares: bool = False
 
     def asked(self) -> list[object]:
         columns = ("x",) if self.kind == "groups" else ("x", "y")
+        if self.shares:
+            return [hg.proportion(column, value=1.0) for column in columns]
         return [hg.mean(column, bounds=self.population.bounds) for column in columns]
 
     def truth(self) -> float:
@@ -170,11 +177,14 @@ def main() -> None:
     parser.add_argument("--n", type=int, nargs="+", default=[500, 5000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.3, 1.0, 3.0])
     parser.add_argument("--relation", default="replace-one")
+    parser.add_argument("--shares", action="store_true")
     given = parser.parse_args()
     print("kind    population        n  eps     oracle   plain   cover   width    s.e.")
     short = [0, 0, 0]
-    for kind, population, n, epsilon in product(("groups", "paired"), populations(), given.n, given.epsilon):
-        text, uncovered, wide = line(Setting(kind, population, n, epsilon, given.relation), given.runs)
+    every = [one for one in populations() if not given.shares or "0/1" in one.name]
+    for kind, population, n, epsilon in product(("groups", "paired"), every, given.n, given.epsilon):
+        setting = Setting(kind, population, n, epsilon, given.relation, given.shares)
+        text, uncovered, wide = line(setting, given.runs)
         print(text, flush=True)
         short = [short[0] + 1, short[1] + uncovered, short[2] + wide]
     print(f"{short[0]} settings; coverage falls short in {short[1]}, width in {short[2]}")

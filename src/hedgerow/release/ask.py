@@ -169,7 +169,7 @@ class _Reader:
                 "HG130",
                 rule="Estimates of the same people are combined where they were drawn together.",
                 finding=f"Release r{number} holds two of these apart.",
-                remedy="Release both in one call that declares their columns complete.",
+                remedy='Release both in one call with estimator="moments".',
             )
         return estimate.of_others()
 

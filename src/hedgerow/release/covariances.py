@@ -122,7 +122,8 @@ def correlated_numbers(estimates: Sequence[Estimate]) -> list[Any]:
             "HG130",
             rule="Numbers with correlations need every covariance.",
             finding=f"That of {pair} is not known.",
-            remedy="Name some of the estimates whose covariances are known, or release all of them in one call.",
+            remedy="Name some of the estimates whose covariances are known, or release all of them in one call with "
+            'estimator="moments".',
         )
     return list(correlated_values([one.estimate for one in estimates], found.total))
 

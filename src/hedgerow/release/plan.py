@@ -14,7 +14,13 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, ResampledSums, Single
-from hedgerow.release.designs.choice import choose_design, distribution_designs, joint_designs, laws_of_counts
+from hedgerow.release.designs.choice import (
+    choose_design,
+    counts_join,
+    distribution_designs,
+    joint_designs,
+    laws_of_counts,
+)
 from hedgerow.release.designs.design import (
     END_PAIR,
     LEFT_OUT,
@@ -207,9 +213,35 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     UncertifiedError
         HG401 or HG403 where no certified amount of noise meets the budget.
     """
-    joint: dict[int, Design] = {**joint_designs(request, facts), **distribution_designs(request, facts)}
+    joins, tables = counts_join(request, facts), distribution_designs(request, facts)
+
+    def together() -> Plan:
+        found: dict[int, Design] = {**joint_designs(request, facts, counted=True), **tables}
+        return _priced(request, facts, "gaussian", found)
+
+    if joins and request.estimator == "moments":
+        return together()
+    joint: dict[int, Design] = {**joint_designs(request, facts), **tables}
     plans = [_priced(request, facts, law, joint) for law in laws_of_counts(request, facts)]
-    return max(plans, key=lambda plan: plan.calibrated.precision if plan.calibrated else 0.0)
+    apart = max(plans, key=lambda plan: plan.calibrated.precision if plan.calibrated else 0.0)
+    if not joins:
+        return apart
+    whole = together()
+    room = len(request.statistics) * math.log1p(_OF_COVARIANCES)
+    return whole if _expected_error(whole) <= _expected_error(apart) + room else apart
+
+
+_TYPICAL = 1000  # records of a cell, where their number is private
+_OF_COVARIANCES = 0.05  # larger errors are worth it to have the covariances of all statistics of a call
+
+
+def _expected_error(plan: Plan) -> float:
+    """Return the sum of the logarithms of the standard errors that a plan expects where nothing is guessed."""
+    from hedgerow.release.forecast.forecast import forecast
+
+    expected = forecast(plan.items, replace(plan.facts, where=None), cells=plan.cells, n=_TYPICAL * plan.cells)
+    errors = [math.inf if one.standard_error is None else one.standard_error for one in expected]
+    return math.fsum(math.log(error) for error in errors if error > 0.0)
 
 
 def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]) -> Plan:

@@ -55,11 +55,10 @@ def test_the_counts_of_all_cells_of_a_public_file_add_up_but_for_the_noise() -> 
 
 
 def test_what_was_drawn_apart_is_refused() -> None:
-    share, other, count, other_count = released(SHARE, COUNT, by=BY, estimator="auto", noise="gaussian")
-    for made in (lambda: share - count, lambda: other_count / other):
-        with pytest.raises(hg.ParameterError, match=r"HG130.*not drawn together"):
-            made()
-    again = released(SHARE, by=BY)[0]
+    count, _, age, _ = released(COUNT, hg.mean("age", bounds=(0, 100)), by=BY, missing="midpoint")
+    with pytest.raises(hg.ParameterError, match=r"HG130.*not drawn together"):
+        count * age
+    share, again = released(SHARE, by=BY)[0], released(SHARE, by=BY)[0]
     with pytest.raises(hg.ParameterError, match="HG130"):
         share - again
     assert (share - again.of_others()).reliable
@@ -78,7 +77,7 @@ def _noise(joint: Any, entries: Any) -> None:
 
 
 def _feature(joint: Any, entries: Any) -> None:
-    joint["features"] = ["(2 * (employed = 0) - 1)"]
+    joint["features"] = ["(((employed = 0) - 0.5) / 0.5)"]
 
 
 def _counted(joint: Any, entries: Any) -> None:
@@ -103,14 +102,17 @@ FORGED = [_moved, _hidden, _noise, _feature, _counted, _estimate, _interval, _sa
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("options", [{}, {"by": BY}, {"missing": COMPLETE}, {"by": BY, "noise": "averaged-laplace"}])
 @pytest.mark.parametrize("target", ["population", "file"])
-def test_a_record_of_counts_is_verified_and_computed_with(relation: str, options: dict[str, Any], target: str) -> None:
-    release = released(SHARE, COUNT, relation=relation, target=target, **options)
+@pytest.mark.parametrize("asked", [[SHARE], [COUNT], [SHARE, COUNT]])
+def test_a_record_of_counts_is_verified_and_computed_with(
+    asked: list[Any], relation: str, options: dict[str, Any], target: str
+) -> None:
+    release = released(*asked, relation=relation, target=target, **options)
     record = json.loads(release.to_json())
     assert release.certificate is not None and contradictions(record, release.certificate) == ()
     again = release_from_record(release.to_json())
     assert again.to_json() == release.to_json()
     assert again.covariance().total == pytest.approx(release.covariance().total, rel=1e-9, nan_ok=True)
-    for level in (0.5, 0.95):
+    for level in (0.5, 0.95) if release[0].method != "public" else ():
         one, other = again[0].confidence_interval(level), release[0].confidence_interval(level)
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
     assert (1 / again[0]).to_dict() == (1 / release[0]).to_dict()
@@ -125,7 +127,7 @@ def test_a_forged_record_of_shares_is_found(forge: Callable[[Any, Any], None]) -
 
 
 def test_a_record_from_before_counts_were_kept_is_read_and_verified() -> None:
-    release = released(SHARE, hg.variance("age", bounds=(0, 100)), by=BY)
+    release = released(COUNT, hg.mean("age", bounds=(0, 100)), by=BY, missing="midpoint")
     record = json.loads(release.to_json())
     record["joint"] = [one for one in record["joint"] if "counted" not in one]
     assert release.certificate is not None and contradictions(record, release.certificate) == ()
@@ -143,3 +145,58 @@ def test_expressions_of_counts_and_shares_are_asked_with_a_release() -> None:
     assert release.certificate is not None and contradictions(record, release.certificate) == ()
     made = pickle.loads(pickle.dumps(release[0] - release[1]))
     assert made.to_dict() == (release[0] - release[1]).to_dict()
+
+
+MEAN, OTHER = hg.mean("age", bounds=(0, 100)), hg.proportion("sex", value=2)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("missing", ["drop", COMPLETE])
+@pytest.mark.parametrize("by", [None, {"employed": [0, 1]}])
+def test_counts_and_shares_beside_others_are_one_vector_and_noisier_by_no_part(
+    relation: str, missing: str, by: Any
+) -> None:
+    survey = hg.open(TABLE, relation=relation)
+    options = {"by": by, "missing": missing, "epsilon": 1.0}
+    plan = survey.plan([OTHER, COUNT, MEAN], **options)
+    release = simulated.release(survey, [OTHER, COUNT, MEAN], rng=2, **options)
+    cells = 2 if by else 1
+    share, count, mean = release[0], release[cells], release[-cells]
+    assert share.method == mean.method == "moments" and release.covariance().known
+    assert (share - mean / 100).reliable and (count * share).reliable
+    # Each alone, at a part of the budget, has more noise.
+    for one, statistic in ((share, OTHER), (mean, MEAN)):
+        alone = simulated.release(survey, [statistic], rng=3, **(options | {"epsilon": 1.0 / len(plan.items)}))[0]
+        assert (one.privacy_error or 0) < 1.1 * (alone.privacy_error or 0)
+    expected = plan.forecast({"sex": {"share": 0.33}, "age": {"mean": 50, "sd": 29}}, n=900)
+    for one, found in zip(expected, (share, count, mean), strict=True):
+        assert one.standard_error == pytest.approx(found.standard_error, rel=0.25)
+
+
+def test_a_count_or_share_alone_keeps_its_law_and_its_interval() -> None:
+    for statistic, by in ((SHARE, None), (SHARE, BY), (COUNT, BY)):
+        assert {one.method for one in released(statistic, by=by, missing=COMPLETE)} == {"geometric"}
+    assert {one.method for one in released(SHARE, COUNT)} == {"geometric", "public"}
+    assert {one.method for one in released(SHARE, by=BY, estimator="moments")} == {"moments"}
+    with pytest.raises(hg.ParameterError, match="HG108"):
+        released(COUNT, by=BY, estimator="moments")
+
+
+def test_the_difference_of_two_shares_of_the_same_people_knows_their_covariance() -> None:
+    first, second = RNG.integers(0, 2, (2, 900))
+    second = np.where(RNG.uniform(size=900) < 0.8, first, second)
+    survey = hg.open(pa.table({"first": first, "second": second}), relation="replace-one")
+    asked = [hg.proportion(column, value=1) for column in ("first", "second")]
+    made = simulated.release(survey, asked, epsilon=5.0, missing=COMPLETE, rng=4)
+    gap, truth = made[0] - made[1], np.std(first - second, ddof=1) / 30
+    assert gap.sampling_error == pytest.approx(truth, rel=0.1)
+    assert math.hypot(made[0].sampling_error or 0, made[1].sampling_error or 0) > 1.5 * truth
+    record = json.loads(
+        hg.open(pa.table({"a": first}), relation="replace-one")
+        .release([hg.proportion("a", value=1), hg.proportion("a", value=0)], epsilon=1.0)
+        .to_json()
+    )
+    for one in record["joint"][0]["functions"]:
+        one["function"]["x"]["place"] = record["joint"][0]["features"].index("(((a = 1) - 0.5) / 0.5)") + 1
+    certificate = release_from_record(json.dumps(record)).certificate
+    assert certificate is not None and contradictions(record, certificate)

@@ -356,10 +356,10 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
                 "HG130",
                 rule="Estimates are combined where their joint sampling law is known.",
                 finding="These were not drawn together, and may be of the same people.",
-                remedy="Release both in one call, as means (a share is that of a column of 0 and 1), sums, ratios or "
-                "functions of complete columns; or say that the people are different: a.of_others() - b.",
-                shell="Release both in one call, as means (a share is that of a column of 0 and 1), sums, ratios or "
-                "functions of complete columns; or say with --independent that two records are of different people.",
+                remedy='Release both in one call with estimator="moments", which takes means, sums, counts, shares, '
+                "ratios and functions of means; or say that the people are different: a.of_others() - b.",
+                shell="Release both in one call with --estimator moments, which takes means, sums, counts, shares, "
+                "ratios and functions of means; or say with --independent that two records are of different people.",
             )
         numbers.append(known[0] if known else len(releases))
         if not known:

@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.inference.counts import counts_with_errors
 from hedgerow.inference.estimate import normal_quantile, parse_level
 from hedgerow.inference.joint.functions import (
     Axis,
@@ -173,8 +174,8 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
     of_rows = len(cells.blocks) == 1 and cells.blocks[0].limit is None
     if isinstance(function, Mean) and of_rows and not function.x.weight:
         return _as_mean(function, cells, tangent)
-    if isinstance(function, Total) and function.x.place and of_rows and not function.x.weight:
-        return _as_sum(function, cells, tangent)
+    if isinstance(function, Total) and of_rows and not function.x.weight:
+        return (_as_sum if function.x.place else _as_count)(function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
     value = np.where(np.isfinite(value), value, plain)
@@ -280,6 +281,17 @@ def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstima
     return JointEstimates(
         function, cells, np.clip(value, function.low, function.high), *errors_of, known, known, tangent, basis
     )
+
+
+def _as_count(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstimates:
+    """Return numbers of records as they are read everywhere else."""
+    block = cells.blocks[0]
+    read = counts_with_errors(
+        block.count, noise_sd=block.count_sd, n=block.n, census=block.census, noise_law=block.law, method="moments"
+    )
+    known = np.ones(len(read.value), dtype=bool)
+    parts = read.sampling_error, read.privacy_error
+    return JointEstimates(function, cells, read.value, *parts, read.reliable, known, tangent, read.basis)
 
 
 def _curvature_factor(function: SmoothFunction, cells: SideBySide, tangent: Tangent) -> Floats:

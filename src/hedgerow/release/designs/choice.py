@@ -61,12 +61,23 @@ def _adds_up(statistic: Statistic) -> bool:
     return all(sum(power) == 1 for power in statistic.powers)
 
 
-def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatistic]:
+def counts_join(request: Request, facts: PublicFacts) -> bool:
+    """Whether counts and shares of a call could be read from its joint moments: there are others to go with."""
+    if request.table or facts.limit is not None or facts.weights is not None:
+        return False
+    asked = [one for one in request.statistics if not _is_public(one, request, facts)]
+    counted = [one for one in asked if one.family == "counts"]
+    read = [one for one in asked if one.columns and (one.family == "counts" or is_joint(one, request, facts))]
+    joins = bool(counted and read) and Missing.MIDPOINT not in request.policies
+    return joins and (request.estimator == "moments" or (request.estimator == "auto" and len(asked) > 1))
+
+
+def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False) -> dict[int, JointStatistic]:
     """Return the designs of the statistics that are read from joint moments, by their place in the request.
 
     Statistics share a release, each over the records that have its own columns, unless their columns are too many, or
     the products of powers that tell the covariances of variances and the like are of too many columns. Those of units
-    of several rows share one where the same rows count.
+    of several rows share one where the same rows count. Counts and shares are among them if `counted`.
 
     Raises
     ------
@@ -83,13 +94,22 @@ def joint_designs(request: Request, facts: PublicFacts) -> dict[int, JointStatis
             remedy='Use unit="row", or bring the data to one row per unit first.',
         )
     groups: dict[_Group, list[int]] = {}
-    joint = {place: one for place, one in enumerate(request.statistics) if is_joint(one, request, facts)}
+    joint = {
+        place: one
+        for place, one in enumerate(request.statistics)
+        if is_joint(one, request, facts) or (counted and one.family == "counts" and not _is_public(one, request, facts))
+    }
+    if counted:
+        # All records count in any release, whatever becomes of missing values.
+        joint = dict(sorted(joint.items(), key=lambda item: (item[1].is_count, item[0])))
     for place, statistic in joint.items():
         missing = request.policies[place]
         check_midpoint(statistic, missing)
         # A unit's rows count where they have all values of a release.
         rows = facts.limit is not None and missing is Missing.DROP
-        groups.setdefault((missing, tuple(sorted(statistic.columns)) if rows else ()), []).append(place)
+        group = (missing, tuple(sorted(statistic.columns)) if rows else ())
+        with_others = counted and statistic.is_count and bool(groups)
+        groups.setdefault(next(iter(groups)) if with_others else group, []).append(place)
     releases = list(_divided(groups, request.statistics))
     alone = all(place in joint or _is_public(one, request, facts) for place, one in enumerate(request.statistics))
     laws = _laws_of_joint(request, len(releases) if alone else 0)

@@ -179,9 +179,9 @@ def indicator_name(value: Indicator) -> str:
     """Return what a record has as its feature where it equals a value: 1, else −1.
 
     >>> indicator_name(Indicator("employed", 1))
-    '(2 * (employed = 1) - 1)'
+    '(((employed = 1) - 0.5) / 0.5)'
     """
-    return f"(2 * ({value.column} = {value.value}) - 1)"
+    return f"((({value.column} = {value.value}) - 0.5) / 0.5)"
 
 
 def covers(statistic: Statistic, facts: PublicFacts, *, by_cell: bool = False) -> str:

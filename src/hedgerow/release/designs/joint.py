@@ -35,7 +35,7 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers, rows_kept
+from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers, indicator_name, rows_kept
 from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, Slopes, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -177,7 +177,7 @@ class JointDesign:
     def _slopes(self, function: SmoothFunction) -> Slopes:
         def slopes(totals: Floats) -> Floats:
             found = np.asarray(gradient(function, totals[None, :])[0], dtype=np.float64)
-            if np.isfinite(found).all() and found[1:].any():
+            if np.isfinite(found).all() and found.any():
                 return found
             # Where the function has no slope every mean counts alike.
             return np.concatenate([[0.0], np.full(len(totals) - 1, 1.0 / totals[0])])
@@ -265,7 +265,7 @@ def _scaled(value: Value) -> str:
     if isinstance(value, Weighted):
         return f"({value.weight.column} / {float(value.weight.grid.upper):.15g}) * {_scaled(value.value)}"
     if isinstance(value, Indicator):
-        return f"((({value.column} = {value.value}) - 0.5) / 0.5)"
+        return indicator_name(value)
     return f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})"
 
 
@@ -505,7 +505,7 @@ def joint_design(
     # Where records with some of the columns count, a mean is over those that have its own: their number is a feature.
     apart = missing is Missing.DROP and len({frozenset(one.columns) for one in statistics}) > 1
     read = [
-        {power: power for power in one.powers} | ({(): (0,) * len(own)} if apart else {})
+        {power: power for power in one.powers} | ({(): (0,) * len(own)} if apart and (own or facts.weights) else {})
         for one, own in zip(statistics, of_each, strict=True)
     ]
     absent = ABSENT if apart else 0

@@ -373,7 +373,7 @@ def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
     layout, d = asked.layout, len(asked.layout.features)
     noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
     sets: dict[Of, set[int]] = {}
-    for used in asked.used():
+    for used in (one for one in asked.used() if one[1:]):
         columns = {i for place in used[1:] for i in _columns_of(asked.features[place - 1], layout)}
         sets.setdefault(tuple(sorted(columns)), set()).update(used)
     own = {one: {asked.moment(a, b) for a, b in asked.pairs() if {a, b} <= used} for one, used in sets.items()}
@@ -552,7 +552,7 @@ def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apa
         found *= _PRESENT if layout.features[place].missing else 1.0
         share = (1.0 + mean + apart * place) / 2.0
         if layout.features[place].steps == 1:
-            found *= 2.0 * share - 1.0
+            found *= 2.0 * share - 1.0 if power % 2 else 1.0
             continue
         size = share * (1.0 - share) / (sd / 2.0) ** 2 - 1.0
         raw = np.cumprod([1.0, *((share * size + k) / (size + k) for k in range(power))])

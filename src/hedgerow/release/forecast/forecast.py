@@ -261,11 +261,15 @@ def _readings(
     return [
         (
             expected_counts(design, mechanism, records=records, share=share, level=level),
-            f"share {share:g}" + (" (the worst)" if columns[0].share is None else ""),
+            _shared(share, columns[0]),
             share,
         )
         for share in columns[0].shares()
     ]
+
+
+def _shared(share: float, guess: Guess) -> str:
+    return f"share {share:g}" + (" (the worst)" if guess.share is None else "")
 
 
 def _bootstrapped(
@@ -312,6 +316,17 @@ def _joint(
         else f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
     )
     weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
+    if isinstance(statistic.counted, Indicator) and not weighing:
+        name, guess = statistic.columns[0], guesses.get(statistic.columns[0], Guess())
+        found: list[tuple[Reading, str, float | None]] = []
+        for share in guess.shares():
+            own = pairs | {name: (share, math.sqrt(share * (1.0 - share)))}
+            read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
+            found.append((read, _shared(share, guess), share))
+        return found
+    if statistic.is_count and not weighing:
+        read = expected_joint(design, mechanism, pairs, records=records, level=level, told=told)
+        return [(read, "cells of equal size", records)]
     if statistic.family == "counts":
         said = "".join(f"share {shares[column]:g}; " for column in statistic.columns)
         said += "".join(f"weights {_laws([one], guesses)[1]}" for one in weighing)

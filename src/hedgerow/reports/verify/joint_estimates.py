@@ -98,11 +98,11 @@ def _of_its_columns(function: Entry, features: Sequence[str], entries: Sequence[
         if axis.get("weight"):
             feature = f"(({feature.partition(' * ((')[2]}"
         scaled = [f"(({column} - {axis['centre']:.15g}) / {axis['half']:.15g})" for column in columns]
-        # Of a share the record does not say which value it is of.
-        if feature.startswith("((") and not feature.startswith("(((") and feature not in scaled:
-            return False
-        share = feature.removeprefix("(2 * (").removesuffix(") - 1)")
-        if feature.startswith("(2 * (") and f"share of {share}; " not in covers:
+        if feature.startswith("((("):
+            share = feature.removeprefix("(((").removesuffix(") - 0.5) / 0.5)")
+            if f"share of {share}" not in covers:
+                return False
+        elif feature.startswith("((") and feature not in scaled:
             return False
     return True
 
