@@ -128,7 +128,13 @@ def sentences() -> Iterator[tuple[str, str]]:
 def test_no_sentence_in_a_constant_shows_python_either() -> None:
     # Each of these has words of its own for the shell beside it, or speaks of a frame.
     own = (
-        *("release/forecast/guess.py", "tables/dp/choice_by_cell.py", "statistics/", "engines/schema.py"),
+        *(
+            "release/forecast/guess.py",
+            "tables/dp/choice_by_cell.py",
+            "statistics/",
+            "engines/schema.py",
+            "facts/weights.py",
+        ),
         # What is printed after a release, or said of a model: no refusal.
         *("inference/bootstrap/calibrated_programme.py", "reports/", "demo/", "facts/budget.py", "ledger/request.py"),
     )

@@ -152,12 +152,12 @@ def test_a_level_that_is_not_priced_is_found(relation, law):
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_released_noise_has_the_width_that_is_priced(law):
-    tree = TreeCounts(law, 300, (10, 30), (6.0, 9.0), 40)
-    drawn = tree.noisy(np.zeros((40, 300), dtype=np.int64), SimulatedNoise(11))
+    tree = TreeCounts(law, 300, (10, 30), (6.0, 9.0), 320)
+    drawn = tree.noisy(np.zeros((320, 300), dtype=np.int64), SimulatedNoise(11))
     narrow = replace(tree, widths=tuple(0.95 * width for width in tree.widths))
     for level, noise in enumerate(drawn):
         assert _spread_p(noise, float(tree.noise_sds()[level]), law) > 1e-6
-    thin = narrow.noisy(np.zeros((40, 300), dtype=np.int64), SimulatedNoise(12))
+    thin = narrow.noisy(np.zeros((320, 300), dtype=np.int64), SimulatedNoise(12))
     assert _spread_p(thin[1], float(tree.noise_sds()[1]), law) < 1e-12
 
 
