@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from hedgerow.statistics.histogram import Bin
 from hedgerow.statistics.quantile import Quantile, quantile
 from hedgerow.statistics.share_below import ShareBelow, share_below
 from hedgerow.statistics.statistic import NeedsBounds, Statistic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,18 @@ class ColumnDistribution:
     def band(self, level: float = 0.95) -> Band:
         """Return a band that holds the whole distribution function with this chance (HG110)."""
         return band(self.counts, parse_level(level))
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """Draw the distribution function with a band that holds all of it at once; return the axes."""
+        from hedgerow.plots.distribution_curve import DrawnCurve, draw_distribution
+        from hedgerow.plots.figure import shown_in_notebook
+
+        around, counts = self.band(level), self.counts
+        where = f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
+        label = f"{self.column}{where}"
+        curve = DrawnCurve(counts.edges, counts.curve, around.edges, around.low, around.high, label, level)
+        with shown_in_notebook():
+            return draw_distribution(curve, ax)
 
     def _asked(self, asked: Statistic | NeedsBounds) -> Statistic:
         return asked.build([(self.column, self.reading.leaves.grid)]) if isinstance(asked, NeedsBounds) else asked

@@ -92,6 +92,17 @@ def test_a_release_reads_other_quantiles_at_no_price_and_its_record_does_too() -
             found.quantile(1.5)
 
 
+def test_it_is_drawn_with_a_band_that_holds_the_curve() -> None:
+    release = opened().release(hg.quantile("income", 0.5, **GRID), by={"sex": [0, 1]}, epsilon=2.0)
+    whole = release.distribution("income", sex=1)
+    axes = whole.plot(level=0.9)
+    (line,), (area,) = axes.lines, axes.collections
+    assert axes.get_xlabel() == "income (sex=1)" and "90 % band" in axes.get_legend().get_texts()[0].get_text()
+    np.testing.assert_array_equal(line.get_ydata(), whole.counts.curve)
+    band, corners = whole.band(0.9), area.get_paths()[0].vertices
+    assert corners[:, 1].min() == band.low.min() and corners[:, 1].max() == band.high.max()
+
+
 def test_an_expression_reads_what_was_not_asked() -> None:
     release = opened().release(hg.quantile("income", 0.5, **GRID), by={"sex": [0, 1]}, epsilon=2.0)
     for one in (release, release_from_record(release.to_json())):

@@ -1,0 +1,253 @@
+"""Quantiles from one table of counts: coverage, width and error, beside JointExp and the exponential mechanism.
+
+Run ``python benchmarks/quantiles.py [--runs 200] [--rows 10000000]``: some minutes. ``HEDGEROW_DATA`` names the folder
+that holds ``PUMS5extract10000.csv``; without it its income and age are left out.
+
+* ``coverage``: how often the 95 % interval of a release holds the population's quantile, over populations with heaps,
+  ties, skew and atoms at a bound; n = 50 to 5,000, ε = 1 and 3; each line with its mean width.
+* ``deciles``: nine deciles of demo incomes at n = 20,000, ε = 1, δ = 1e-6 in one call: the standard error over that of
+  sampling, and the root mean square error about the file's own deciles, ours beside those of two pure mechanisms.
+* ``one``: the error of one median about the population's at the same pure ε.
+* ``time``: nine deciles of a Parquet file, over DuckDB's own ``quantile_disc`` of them in the same run.
+
+The exponential mechanism (Smith 2011) draws a value with density ∝ exp(−ε|rank − qn|/2): one record replaced moves a
+rank by 1 at most. JointExp (Gillenwater, Joseph & Kulesza 2021) draws m values with density ∝ exp(−ε/4 Σ_j |number of
+values between two neighbours − its target|): one record replaced moves the sum by 2. It is drawn exactly but for
+numbers that are more than 200/ε from their targets, which e^−50 of the draws have. Neither comes with an interval.
+Hedgerow's noise is the seeded stand-in of ``hedgerow.testing``, of the same law as a release's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+import hedgerow as hg
+from hedgerow.demo.population import draw_survey
+from hedgerow.testing.simulated import SimulatedNoise, Study, release
+
+Floats = NDArray[np.float64]
+SEED = 20261122
+DECILES = [round(0.1 * k, 1) for k in range(1, 10)]
+
+
+@dataclass(frozen=True)
+class Population:
+    """A law of values, its bounds and step (None: not declared), and its quantiles."""
+
+    draw: Callable[[np.random.Generator, int], Floats]
+    bounds: tuple[float, float]
+    step: float | None
+
+    def truth(self, q: float) -> float:
+        """Return inf{x: F(x) ≥ q}, from four million clamped values."""
+        values = np.clip(self.draw(np.random.default_rng(1), 4_000_000), *self.bounds)
+        place = math.ceil(q * len(values)) - 1
+        return float(np.partition(values, place)[place])
+
+
+def demo_income(rng: np.random.Generator, n: int) -> Floats:
+    """Return incomes of the demonstration, missing ones left out."""
+    survey = draw_survey(int(n * 1.2) + 50, seed=int(rng.integers(2**31)))
+    present = survey.income[~np.isnan(survey.income)]
+    return present[:n]
+
+
+def populations() -> dict[str, Population]:
+    """Return the populations of the table of coverage."""
+
+    def lognormal(rng: np.random.Generator, n: int) -> Floats:
+        return np.exp(rng.normal(10.0, 0.8, n))
+
+    def heaped(rng: np.random.Generator, n: int) -> Floats:
+        return np.where(rng.random(n) < 0.13, 0.0, lognormal(rng, n))
+
+    def schooling(rng: np.random.Generator, n: int) -> Floats:
+        return rng.choice([8.0, 12.0, 12.0, 12.0, 14.0, 16.0, 16.0, 20.0], n)
+
+    found = {
+        "lognormal": Population(lognormal, (0, 200_000), None),
+        "a heap at the lower bound": Population(heaped, (0, 100_000), 100),
+        "ties": Population(schooling, (0, 20), 1),
+        "half at the upper bound": Population(lambda rng, n: np.exp(rng.normal(10.0, 0.8, n)), (0, 22_000), 100),
+        "demo incomes": Population(demo_income, (0, 200_000), 100),
+    }
+    folder = os.environ.get("HEDGEROW_DATA")
+    if folder is not None:
+        file = np.genfromtxt(Path(folder) / "PUMS5extract10000.csv", delimiter=",", names=True)
+        income, age = file["income"], file["age"]
+        found["PUMS incomes"] = Population(lambda rng, n: rng.choice(income, n), (0, 100_000), None)
+        found["PUMS ages"] = Population(lambda rng, n: rng.choice(age, n), (18, 95), 1)
+    return found
+
+
+def coverage(runs: int) -> None:
+    """Print coverage and width of each population, n, ε and probability."""
+    print(f"{'population':26} {'n':>6} {'ε':>3} {'q':>5}  covered     width  s.e./sd")
+    rng, lowest = np.random.default_rng(SEED), 1.0
+    noise = SimulatedNoise(rng)
+    for name, population in populations().items():
+        shares = [0.1, 0.5, 0.9]
+        truths = np.array([population.truth(q) for q in shares])
+        asked = hg.quantile("x", shares, bounds=population.bounds, step=population.step)
+        for n in (50, 200, 1000, 5000):
+            for epsilon in (1.0, 3.0):
+                rows = []
+                for _ in range(runs):
+                    survey = hg.open(pa.table({"x": population.draw(rng, n)}), relation="replace-one")
+                    drawn = Study.of(survey, asked, epsilon=epsilon).draw(noise)
+                    ends = [one.confidence_interval() for one in drawn]
+                    rows.append([(e.low, e.high, one.estimate, one.standard_error or math.nan)
+                                 for e, one in zip(ends, drawn, strict=True)])  # fmt: skip
+                low, high, value, error = np.moveaxis(np.array(rows), 2, 0)
+                hit = ((low <= truths) & (truths <= high)).mean(axis=0)
+                lowest = min(lowest, float(hit.min()))
+                for place, q in enumerate(shares):
+                    sd = value[:, place].std()
+                    ratio = np.nanmean(error[:, place]) / sd if sd > 0 else math.nan
+                    width = (high - low)[:, place].mean()
+                    print(
+                        f"{name:26} {n:6,} {epsilon:3g} {q:5}  {hit[place]:7.3f} {width:9,.4g}  {ratio:7.2f}",
+                        flush=True,
+                    )
+    print(f"lowest coverage {lowest:.3f}; one standard error at .95 is {math.sqrt(0.05 * 0.95 / runs):.3f}")
+
+
+def exponential(
+    values: Floats, bounds: tuple[float, float], q: float, epsilon: float, rng: np.random.Generator
+) -> float:
+    """Return one draw of Smith's exponential mechanism."""
+    ends = np.concatenate([[bounds[0]], np.sort(np.clip(values, *bounds)), [bounds[1]]])
+    with np.errstate(divide="ignore"):
+        score = np.log(np.diff(ends)) - epsilon / 2.0 * np.abs(np.arange(len(ends) - 1) - q * len(values))
+    place = int(np.argmax(score + rng.gumbel(size=len(score))))
+    return float(rng.uniform(ends[place], ends[place + 1]))
+
+
+def joint_exponential(
+    values: Floats, bounds: tuple[float, float], shares: list[float], epsilon: float, rng: np.random.Generator
+) -> list[float]:
+    """Return one draw of JointExp for probabilities whose targets are far more than 200/ε records apart."""
+    ends = np.concatenate([[bounds[0]], np.sort(np.clip(values, *bounds)), [bounds[1]]])
+    lengths, n = np.diff(ends), len(values)
+    targets = np.diff([0.0, *(q * n for q in shares), float(n)])
+    reach = round(200.0 / epsilon)
+    assert targets.min() > 2 * reach
+    alpha = [lengths * np.exp(-epsilon / 4.0 * np.abs(np.arange(n + 1) - targets[0]))]
+    for target in targets[1:-1]:
+        moves = np.arange(math.floor(target) - reach, math.ceil(target) + reach + 1)
+        step = np.zeros(n + 1)
+        for move in moves:
+            step[move:] += alpha[-1][: n + 1 - move] * math.exp(-epsilon / 4.0 * abs(move - target))
+        alpha.append(lengths * step / max(step.max(), 1e-300))
+    chance = alpha[-1] * np.exp(-epsilon / 4.0 * np.abs(n - np.arange(n + 1) - targets[-1]))
+    places = [int(rng.choice(n + 1, p=chance / chance.sum()))]
+    for before, target in zip(alpha[-2::-1], targets[-2:0:-1], strict=True):
+        chance = before * np.exp(-epsilon / 4.0 * np.abs(places[0] - np.arange(n + 1) - target))
+        chance[places[0] :] = 0.0
+        places.insert(0, int(rng.choice(n + 1, p=chance / chance.sum())))
+    return sorted(float(rng.uniform(ends[place], ends[place + 1])) for place in places)
+
+
+def deciles(runs: int) -> None:
+    """Print the errors of nine deciles of demo incomes."""
+    rng, n, bounds = np.random.default_rng(SEED + 1), 20_000, (0.0, 200_000.0)
+    values = demo_income(rng, n)
+    own = np.quantile(np.clip(values, *bounds), DECILES, method="inverted_cdf")
+    population = populations()["demo incomes"]
+    drawn = np.array([np.quantile(population.draw(rng, n), DECILES) for _ in range(200)])
+    sampling = drawn.std(axis=0)
+    survey = hg.open(pa.table({"income": values}), relation="replace-one")
+    lines: dict[str, Floats] = {"sampling s.e.": sampling}
+    for name, options in {"δ = 1e-6": {}, "pure": {"delta": 0.0}}.items():
+        asked = hg.quantile("income", DECILES, bounds=bounds, step=100)
+        study = Study.of(survey, asked, epsilon=1.0, missing="error-if-declared-complete", **options)
+        found = [study.draw(SimulatedNoise(rng)) for _ in range(runs)]
+        errors = np.array([[one.standard_error for one in each] for each in found], dtype=np.float64)
+        numbers = np.array([[one.estimate for one in each] for each in found])
+        lines[f"{name}: rms about file"] = np.sqrt(((numbers - own) ** 2).mean(axis=0))
+        total = np.hypot(sampling, lines[f"{name}: rms about file"])
+        lines[f"{name}: total/sampling"] = total / sampling
+        lines[f"{name}: said/sampling"] = errors.mean(axis=0) / sampling
+    each = np.array([[exponential(values, bounds, q, 1.0 / 9.0, rng) for q in DECILES] for _ in range(runs)])
+    lines["nine exponential: rms"] = np.sqrt(((each - own) ** 2).mean(axis=0))
+    joint = np.array([joint_exponential(values, bounds, DECILES, 1.0, rng) for _ in range(min(runs, 40))])
+    lines["JointExp: rms"] = np.sqrt(((joint - own) ** 2).mean(axis=0))
+    print("\nnine deciles of demo incomes, n = 20,000, ε = 1")
+    for name, row in lines.items():
+        print(f"{name:26}" + "".join(f"{one:8.3g}" for one in row))
+
+
+def one_median(runs: int) -> None:
+    """Print the error of one median about the population's, pure ε = 1."""
+    print("\none median, pure ε = 1: rms error about the population's, ours over the exponential mechanism's")
+    for name, population in populations().items():
+        for n in (200, 1000, 5000):
+            rng = np.random.default_rng(SEED + n)
+            truth, ours, other = population.truth(0.5), [], []
+            for _ in range(runs):
+                values = population.draw(rng, n)
+                survey = hg.open(pa.table({"x": values}), relation="replace-one")
+                asked = hg.quantile("x", 0.5, bounds=population.bounds, step=population.step)
+                options = {"epsilon": 1.0, "delta": 0.0, "missing": "error-if-declared-complete"}
+                ours.append(release(survey, asked, rng=rng, **options)[0].estimate - truth)
+                other.append(exponential(values, population.bounds, 0.5, 1.0, rng) - truth)
+            rms = [math.sqrt(np.mean(np.square(one))) for one in (ours, other)]
+            print(f"{name:26} {n:6,} {rms[0]:10.4g} {rms[1]:10.4g} {rms[0] / max(rms[1], 1e-12):6.2f}", flush=True)
+
+
+def timed(rows: int) -> None:
+    """Print the time of nine deciles of a Parquet file over DuckDB's."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "incomes.parquet"
+        income = np.rint(np.exp(np.random.default_rng(3).normal(10.0, 0.8, rows)))
+        pyarrow.parquet.write_table(pa.table({"income": income}), path)
+        survey = hg.open(str(path), relation="replace-one")
+        asked = hg.quantile("income", DECILES, bounds=(0, 200_000), step=100)
+        listed = ", ".join(str(q) for q in DECILES)
+        query = f"SELECT quantile_disc(income, [{listed}]) FROM read_parquet('{path}')"
+        best = {}
+        for _ in range(3):
+            for name, call in (
+                ("hedgerow", lambda: survey.release(asked, epsilon=1.0)),
+                ("duckdb", lambda: duckdb.sql(query).fetchall()),
+            ):
+                start = time.perf_counter()
+                call()
+                best[name] = min(best.get(name, math.inf), time.perf_counter() - start)
+        said = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in best.items())
+        print(f"\nnine deciles of {rows:,} rows: {said}; ratio {best['hedgerow'] / best['duckdb']:.2f}")
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--only", choices=["deciles", "one", "time", "coverage"])
+    given = parser.parse_args()
+    tables = {
+        "deciles": lambda: deciles(given.runs),
+        "one": lambda: one_median(given.runs),
+        "time": lambda: timed(given.rows),
+        "coverage": lambda: coverage(given.runs),
+    }
+    for name, table in tables.items():
+        if given.only in (None, name):
+            table()
+
+
+if __name__ == "__main__":
+    main()
