@@ -165,7 +165,8 @@ def test_a_zero_one_column_at_step_one_is_unbiased() -> None:
         ([hg.proportion("sex", value=1)], {}, GeometricCounts),
         ([hg.proportion("sex", value=1)], {"noise": "gaussian"}, GaussianCounts),
         ([hg.proportion("sex", value=1)], {"delta": 0}, GeometricCounts),
-        ([AGE, hg.proportion("sex", value=1)], {}, Composition),
+        ([AGE, hg.proportion("sex", value=1)], {}, JointMoments),
+        ([AGE, hg.quantile("age", 0.5, bounds=(0, 100), step=1)], {}, Composition),
     ],
 )
 def test_method_and_budget_choose_the_mechanism(asked: list, options: dict, kind: type) -> None:
