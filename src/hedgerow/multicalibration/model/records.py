@@ -131,10 +131,14 @@ class Records:
         """
         patterns, pattern = fold_classes(family, classes)
         code = (pattern * (STEPS + 1) + to_grid(np.asarray(scores, dtype=np.float64))) * 2 + labels
-        rows, row, times = np.unique(code, return_inverse=True, return_counts=True)
+        if weights is None:
+            rows, count = np.unique(code, return_counts=True)
+            count = count.astype(np.int64)
+        else:
+            rows, row = np.unique(code, return_inverse=True)
+            count = np.bincount(row, weights, minlength=len(rows))
         folded, label = np.divmod(rows, 2)
         folded, score = np.divmod(folded, STEPS + 1)
-        count = times.astype(np.int64) if weights is None else np.bincount(row, weights, minlength=len(rows))
         return cls(family, patterns, folded, score, label, count)
 
     @cached_property
