@@ -87,7 +87,7 @@ def histogram(
             "HG112",
             rule=f"A histogram has 2 to {_MOST_BINS + 1:,} ends of bins, which rise.",
             finding="These are others.",
-            remedy=f'For example hg.histogram("{checked}", bins=[0, 10_000, 50_000]).',
+            remedy=f'For example, in Python, hg.histogram("{checked}", bins=[0, 10_000, 50_000]).',
         )
 
     def one_bin(low: float, high: float) -> Statistic | NeedsBounds:
