@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import hedgerow as hg
+from hedgerow.engines.query import SumsQuery
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import PublicFacts
@@ -20,7 +21,7 @@ from hedgerow.release.execute import draw_tables
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from coverage_of_releases import (
@@ -91,9 +92,12 @@ def shares_and_counts(
     everywhere, records = np.arange(len(drawn)), drawn.sum(1)
     full = Histogram.from_triplets(cell, index, drawn[cell, index], cells=len(drawn))
     counted = Histogram.from_triplets(everywhere, np.zeros(len(drawn), int), records, cells=len(drawn))
-    histograms = {
-        i.design.query: (full if i.statistic.name == "proportion" else counted) for i in plan.items if i.design
-    }
+    histograms = {}
+    for item in plan.items:
+        if item.design is not None:
+            query = item.design.query
+            told = full if item.statistic.name == "proportion" or isinstance(query, SumsQuery) else counted
+            histograms[query] = grid_sums(query, told) if isinstance(query, SumsQuery) else told
     population = target == "population"
     truth = {
         "count": np.tile(n * cells, runs) if population else records,
