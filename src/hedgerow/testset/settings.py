@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
 from hedgerow.errors import LedgerError
+from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
-from hedgerow.mechanisms.mechanism import Composition, ResampledGaussian, as_record
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.designs.design import END_PAIR
 from hedgerow.testset.distinct import minimum_detectable_difference
@@ -103,13 +105,7 @@ class Settings(Terms):
     def certificate(self, *, paid: bool = True) -> Certificate:
         """Return the price of one look alone; nothing where the first look paid for all (`paid` False)."""
         mechanism = self.mechanism.described if paid else Composition(())
-        return certify(
-            mechanism,
-            self.conditions.relation,
-            unit="row",
-            delta=self.conditions.budget.delta,
-            assumptions=tuple(self._assumptions()),
-        )
+        return _price(mechanism, self.conditions.relation, self.conditions.budget.delta, tuple(self._assumptions()))
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON data that tells these settings from others."""
@@ -189,3 +185,9 @@ def _was_just_made(path: Path, *, patience: float = 3.0) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+@lru_cache(maxsize=64)
+def _price(mechanism: Mechanism, relation: Relation, delta: float, assumptions: tuple[str, ...]) -> Certificate:
+    """Return the certificate of a look; all looks of a test set have the same."""
+    return certify(mechanism, relation, unit="row", delta=delta, assumptions=assumptions)
