@@ -38,6 +38,8 @@ from hedgerow.testset import TestSet
 
 RECORD = Path(__file__).parent / "frozen_self.json.gz"
 _LAST_DIGITS, _PRICES = 1e-12, 1e-5
+# Every case brings a seeded source of its own, identifiers included.
+pytestmark = pytest.mark.entropy
 # What a price decides: it may move by what two ways of composing differ in.
 _PRICED = {"epsilon", "epsilon_upper", "epsilon_lower", "profile", "delta"}
 Case = tuple[str, Callable[[], Any]]
