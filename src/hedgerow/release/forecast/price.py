@@ -67,7 +67,7 @@ class Price:
         """Return ``mu`` and ``epsilon_lower``, each None with a reason where there is none, as a certificate has them.
 
         >>> price_of("laplace", relation="replace-one", epsilon=1.0).further_bounds()["mu"]
-        1.030065
+        1.029806
         """
         from hedgerow.accounting.compose import profile_of
 
