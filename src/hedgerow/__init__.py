@@ -58,18 +58,18 @@ if TYPE_CHECKING:
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
     from hedgerow.statistics.bootstrap import bootstrap
-    from hedgerow.statistics.cdf import cdf
     from hedgerow.statistics.correlation import correlation
     from hedgerow.statistics.count import count
     from hedgerow.statistics.covariance import covariance
+    from hedgerow.statistics.distribution.cdf import cdf
+    from hedgerow.statistics.distribution.gini import gini
+    from hedgerow.statistics.distribution.histogram import histogram
+    from hedgerow.statistics.distribution.quantile import quantile
+    from hedgerow.statistics.distribution.share_below import share_below
     from hedgerow.statistics.function import function
-    from hedgerow.statistics.gini import gini
-    from hedgerow.statistics.histogram import histogram
     from hedgerow.statistics.mean import mean
     from hedgerow.statistics.proportion import proportion
-    from hedgerow.statistics.quantile import quantile
     from hedgerow.statistics.ratio import ratio
-    from hedgerow.statistics.share_below import share_below
     from hedgerow.statistics.standard_deviation import standard_deviation
     from hedgerow.statistics.sum import sum
     from hedgerow.statistics.variance import variance
@@ -126,6 +126,10 @@ _HOMES = {
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate Interval": "hedgerow.inference.estimate",
     "Survey open": "hedgerow.survey",
+    **{
+        name: f"hedgerow.statistics.distribution.{name}"
+        for name in ("cdf", "gini", "histogram", "quantile", "share_below")
+    },
 }
 
 if not TYPE_CHECKING:  # a type checker would let every name pass

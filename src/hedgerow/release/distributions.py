@@ -28,11 +28,11 @@ from hedgerow.release.designs.distribution import (
     is_clear,
 )
 from hedgerow.release.plan import Plan
-from hedgerow.statistics.cdf import Cdf, cdf
-from hedgerow.statistics.gini import Gini, gini
-from hedgerow.statistics.histogram import Bin
-from hedgerow.statistics.quantile import Quantile, quantile
-from hedgerow.statistics.share_below import ShareBelow, share_below
+from hedgerow.statistics.distribution.cdf import Cdf, cdf
+from hedgerow.statistics.distribution.gini import Gini, gini
+from hedgerow.statistics.distribution.histogram import Bin
+from hedgerow.statistics.distribution.quantile import Quantile, quantile
+from hedgerow.statistics.distribution.share_below import ShareBelow, share_below
 from hedgerow.statistics.statistic import NeedsBounds, Statistic
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from hedgerow import statistics
 from hedgerow.statistics.entry import Entry
@@ -17,6 +17,7 @@ def entries() -> dict[str, Entry]:
     >>> list(entries())[:4]
     ['mean', 'sum', 'proportion', 'count']
     """
-    modules = (import_module(f"{statistics.__name__}.{one.name}") for one in iter_modules(statistics.__path__))
+    found = walk_packages(statistics.__path__, f"{statistics.__name__}.")
+    modules = (import_module(one.name) for one in found)
     listed = [module.ENTRY for module in modules if hasattr(module, "ENTRY")]
     return {one.kind: one for one in sorted(listed, key=lambda one: (one.place, one.kind))}

@@ -35,7 +35,7 @@ IN_PYTHON_ONLY = (
     "release/publication/frame.py",
     "release/publication/picture.py",
     "resampling/n_resamples.py",
-    "statistics/histogram.py",
+    "statistics/distribution/histogram.py",
     "tables/bootstrap_dp/plan.py",
     "tables/bootstrap_dp/sensitivity.py",
     "testing",

@@ -21,7 +21,7 @@ from hedgerow.release.forecast.guess import Guess, parse_guesses
 from hedgerow.release.forecast.price import price_of
 from hedgerow.release.request import parse_n_resamples
 from hedgerow.reports.release_page import report_html
-from hedgerow.statistics.quantile import quantile
+from hedgerow.statistics.distribution.quantile import quantile
 
 _REALS = [np.float64, np.float32, np.float16, np.longdouble, np.array, Decimal, Fraction]
 _WHOLES = [np.int64, np.uint8, np.array, Decimal, Fraction]

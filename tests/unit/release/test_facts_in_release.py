@@ -14,7 +14,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.release.designs.joint import JointStatistic
 from hedgerow.release.request import requested
 from hedgerow.release.spend import price_together
-from hedgerow.statistics.quantile import Quantile
+from hedgerow.statistics.distribution.quantile import Quantile
 
 RNG = np.random.default_rng(4)
 PEOPLE = pyarrow.table(

@@ -21,9 +21,9 @@ from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_
 from hedgerow.release.request import Context, parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.count import count
+from hedgerow.statistics.distribution.quantile import quantile
 from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
-from hedgerow.statistics.quantile import quantile
 from hedgerow.statistics.statistic import Statistic
 from hedgerow.statistics.sum import sum
 
