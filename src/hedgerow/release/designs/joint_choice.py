@@ -277,14 +277,17 @@ def _precision(law: Law, budget: Budget) -> float:
     return gaussian_mu(budget)
 
 
+def _noise_of(law: Law) -> str:
+    return "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+
+
 def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
     if asked.layout.rows is not None:
         return _candidates_of_units(asked, law)
     by_sets = [] if asked.plain else _candidates_by_sets(asked, law)
     if asked.powers and asked.layout.missing:
         return _candidates_apart(asked, law) if asked.plain else by_sets
-    layout, d = asked.layout, len(asked.layout.features)
-    noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    layout, d, noise = asked.layout, len(asked.layout.features), _noise_of(law)
     needed = replace(asked, covariances=False)
     told, moments = ({one.moment(a, b) for a, b in one.pairs()} for one in (needed, asked))
     pairs, others = _products(told), [of for of in _products(moments) if of not in _products(told)]
@@ -327,7 +330,7 @@ def _candidates_apart(asked: Asked, law: Law) -> list[_Candidate]:
     What tells covariances between statistics alone has a weight that costs `_ACROSS` of the noise; it is not searched,
     since no function's forecast error asks for it.
     """
-    d, noise = len(asked.layout.features), "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    d, noise = len(asked.layout.features), _noise_of(law)
     needed = replace(asked, covariances=False)
     told = {_coordinate_of(one.moment(a, b)) for one in (needed,) for a, b in one.pairs()}
     others = {_coordinate_of(asked.moment(a, b)) for a, b in asked.pairs()} - told if asked.covariances else set()
@@ -370,8 +373,7 @@ def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
     the price, tell what covariances between functions of different sets need besides. Nothing is searched: there are
     many numbers, and the weights matter little.
     """
-    layout, d = asked.layout, len(asked.layout.features)
-    noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    layout, d, noise = asked.layout, len(asked.layout.features), _noise_of(law)
     sets: dict[Of, set[int]] = {}
     for used in (one for one in asked.used() if one[1:]):
         columns = {i for place in used[1:] for i in _columns_of(asked.features[place - 1], layout)}
@@ -396,8 +398,12 @@ def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
         whole = dict(parts) | across(parts, (), 0)
         return _Candidate(f"{noise}, {name}", law, lambda _: JointWeights(d, {}, {}, whole), ())
 
-    found = [plain("a block of each set of columns", blocks(sets))]
-    if len(widest) < len(sets):
+    # Without missing values one block of all columns is a candidate already.
+    fewest = 1 if layout.missing else 2
+    found = []
+    if len(sets) >= fewest:
+        found.append(plain("a block of each set of columns", blocks(sets)))
+    if fewest <= len(widest) < len(sets):
         found.append(plain("partition blocks", blocks(widest)))
     if alone:
         parts = blocks(one for one in sets if one not in alone)
@@ -432,8 +438,7 @@ def _columns_of(power: tuple[int, ...], layout: JointLayout) -> Of:
 
 def _candidates_of_units(asked: Asked, law: Law) -> list[_Candidate]:
     """Return the one candidate for units of several rows: totals of columns, the number of rows, and all products."""
-    d = len(asked.layout.features)
-    noise = "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
+    d, noise = len(asked.layout.features), _noise_of(law)
     last, part = d - 1, 1.0 / max(1, d - 2) ** (1.0 / law.power)
 
     def centred(logs: Floats) -> JointWeights:
