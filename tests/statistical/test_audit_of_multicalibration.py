@@ -18,10 +18,10 @@ from hedgerow.audit.specimens import Specimen, specimens
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.histogram_rounds import HistogramRounds
+from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds
+from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
 from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
-from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting

@@ -24,6 +24,7 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.adaptive.sparse_vector import Answers, SparseVectorRuns, sparse_vector
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
@@ -42,7 +43,6 @@ from hedgerow.mechanisms.mechanism import (
     StableCategories,
 )
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
-from hedgerow.mechanisms.sparse_vector import Answers, SparseVectorRuns, sparse_vector
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
 from hedgerow.multicalibration.mechanisms.rounds import Rounds

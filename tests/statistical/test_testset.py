@@ -16,6 +16,7 @@ from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.adaptive.sparse_vector import Answers, sparse_vector
 from hedgerow.mechanisms.mechanism import (
     GeometricCounts,
     Mechanism,
@@ -28,7 +29,6 @@ from hedgerow.mechanisms.mechanism import (
     SparseVector,
 )
 from hedgerow.mechanisms.moments import MomentsLayout
-from hedgerow.mechanisms.sparse_vector import Answers, sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.resampling.histogram import Histogram

@@ -4,8 +4,8 @@ From outside, an attacker sees outputs alone: each is attacked against the price
 the law of draws, the lattice, replay on neighbours, brute force and enumeration.
 
 Lyu, Su & Li (2017), figure 2, list sparse vectors that were printed as ε-private and are not. Each is described here as
-the sparse vector that it really draws, so that the exact law of `hedgerow.mechanisms.sparse_vector` applies. It is
-rejected if its loss exceeds the price that was claimed.
+the sparse vector that it really draws, so that the exact law of `hedgerow.mechanisms.adaptive.sparse_vector` applies.
+It is rejected if its loss exceeds the price that was claimed.
 
 =========================  =====================================================================================
 `no threshold noise`       the threshold is exact: every "no" leaks (Fishman et al.'s first run, as printed)
@@ -39,8 +39,8 @@ from hedgerow.engines.query import Query, SumsQuery, ValueOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.adaptive.sparse_vector import Questions, SparseVector, log_chances, sparse_vector
 from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise, MomentsNoise, Resample
-from hedgerow.mechanisms.sparse_vector import Questions, SparseVector, log_chances, sparse_vector
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
@@ -355,7 +355,7 @@ def broken_sparse_vectors(claimed: SparseVector) -> dict[str, SparseVector]:
     """Return what each mutant really draws where `claimed` is what it says.
 
     >>> from hedgerow.facts.relation import Relation
-    >>> from hedgerow.mechanisms.sparse_vector import sparse_vector
+    >>> from hedgerow.mechanisms.adaptive.sparse_vector import sparse_vector
     >>> list(broken_sparse_vectors(sparse_vector(1.0, Relation.ADD_REMOVE, reach=1, positives=3)))[0]
     'no threshold noise'
     """

@@ -8,6 +8,7 @@ from typing import Literal
 
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.mechanisms.adaptive.sparse_vector import Answers, sparse_vector
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
@@ -34,7 +35,6 @@ from hedgerow.mechanisms.mechanism import (
     TreeCounts,
 )
 from hedgerow.mechanisms.randomised_records import randomised_records
-from hedgerow.mechanisms.sparse_vector import Answers, sparse_vector
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.design import PublicFacts

@@ -39,7 +39,7 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, Literal
 
 from hedgerow import mechanisms
@@ -47,10 +47,11 @@ from hedgerow.accounting.exact_laws import ExactLaw
 from hedgerow.accounting.lower import Attained, ExactPair, epsilon_lower
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds
+from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
 from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
 from hedgerow.mechanisms.description import LATER, Mechanism, Neighbours, Record, Single
-from hedgerow.mechanisms.histogram_rounds import HistogramRounds
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.moments import (
@@ -63,8 +64,8 @@ from hedgerow.mechanisms.moments import (
 )
 from hedgerow.mechanisms.number import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Number
 from hedgerow.mechanisms.randomised_records import RandomisedRecords
-from hedgerow.mechanisms.resample import Resample, SmoothedResample
-from hedgerow.mechanisms.resampled import (
+from hedgerow.mechanisms.resamples.resample import Resample, SmoothedResample
+from hedgerow.mechanisms.resamples.resampled import (
     ResampledCoordinate,
     ResampledGaussian,
     ResampledSums,
@@ -72,7 +73,6 @@ from hedgerow.mechanisms.resampled import (
     Shape,
     UnitShape,
 )
-from hedgerow.mechanisms.sparse_vector import SparseVector
 from hedgerow.mechanisms.stable_categories import StableCategories
 from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.noise.lattice import LatticeNoise
@@ -152,12 +152,12 @@ class Composition(Mechanism):
 
 @cache
 def kinds() -> dict[str, type[Single]]:
-    """Return every single mechanism by its ``type`` in JSON, from the files of this folder.
+    """Return every single mechanism by its ``type`` in JSON, from the files of this folder and of those in it.
 
     >>> kinds()["geometric"].__name__
     'GeometricCounts'
     """
-    modules = [import_module(f"{mechanisms.__name__}.{one.name}") for one in iter_modules(mechanisms.__path__)]
+    modules = [import_module(one.name) for one in walk_packages(mechanisms.__path__, f"{mechanisms.__name__}.")]
     found = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
     listed = [
         kind for kind in found if issubclass(kind, Single) and "type" in getattr(kind, "__dataclass_fields__", ())

@@ -23,7 +23,7 @@ from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.resampled import ResampledCoordinate, ResampledGaussian, resampled_pairs
+from hedgerow.mechanisms.resamples.resampled import ResampledCoordinate, ResampledGaussian, resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 
 Array = NDArray[np.float64]

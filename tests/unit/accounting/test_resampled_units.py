@@ -15,7 +15,7 @@ from hedgerow.accounting.units import partitions
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import LatticeNoise, ResampledCoordinate, ResampledUnits, as_record
-from hedgerow.mechanisms.resampled import units_curve
+from hedgerow.mechanisms.resamples.resampled import units_curve
 
 
 def units(sd: float, *, rows: int, cells: int, k: int, reach: int = 1) -> ResampledUnits:

@@ -10,7 +10,7 @@ from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.sparse_vector import SparseVector, sparse_vector
+from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector, sparse_vector
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.fit import ScoredColumns, records_from
 from hedgerow.multicalibration.groups.columns import records_of

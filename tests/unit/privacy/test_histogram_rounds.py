@@ -12,8 +12,8 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds, widest_bucket
 from hedgerow.mechanisms.certificate import certify, mechanism_from_record
-from hedgerow.mechanisms.histogram_rounds import HistogramRounds, widest_bucket
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories

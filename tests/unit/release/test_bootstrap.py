@@ -14,7 +14,7 @@ from hedgerow.accounting.resampled import PairKind
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
-from hedgerow.mechanisms.resampled import resampled_pairs
+from hedgerow.mechanisms.resamples.resampled import resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import HIDDEN, PublicFacts
 from hedgerow.release.execute import draw_estimates

@@ -13,9 +13,7 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.broken import broken_sparse_vectors, loss_of_broken
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.certificate import certify, mechanism_from_record
-from hedgerow.mechanisms.mechanism import as_record
-from hedgerow.mechanisms.sparse_vector import (
+from hedgerow.mechanisms.adaptive.sparse_vector import (
     Answers,
     Questions,
     RunState,
@@ -28,6 +26,8 @@ from hedgerow.mechanisms.sparse_vector import (
     texts,
     worst_loss,
 )
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
+from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.testing.simulated import SimulatedNoise
 

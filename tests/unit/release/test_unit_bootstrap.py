@@ -14,7 +14,7 @@ from hedgerow.errors import ParameterError, SpentError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.mechanisms.resampled import units_curve
+from hedgerow.mechanisms.resamples.resampled import units_curve
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design

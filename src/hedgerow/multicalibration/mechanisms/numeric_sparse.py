@@ -1,7 +1,7 @@
 """``numeric_sparse``: cells are asked in turn, and only those whose residual sum exceeds a noisy threshold cost budget.
 
 Guarantee   ε-differential privacy of the model and of everything read from it: the sparse vector technique of Lyu, Su &
-Li (2017) with integer statistics and discrete Laplace noise (`hedgerow.mechanisms.sparse_vector` has the proof). This
+Li (2017) with integer statistics and discrete Laplace noise (the proof is in `mechanisms.adaptive.sparse_vector`). This
 is Fishman, Mugunthan & Tanzer's NumericSparse (section 3.1), corrected so that it is private:
 
 * ONE stream of questions "|R_c| ≥ T?" with a public threshold, whose noise is drawn once, at the start;
@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.given import real, whole
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.histogram_rounds import widest_bucket
+from hedgerow.mechanisms.adaptive.histogram_rounds import widest_bucket
+from hedgerow.mechanisms.adaptive.sparse_vector import Answers, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
-from hedgerow.mechanisms.sparse_vector import Answers, SparseVectorRun, sparse_vector
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, exact_cells, patch_of, shrunk_step
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
 from hedgerow.multicalibration.model.model import Patch, Patches

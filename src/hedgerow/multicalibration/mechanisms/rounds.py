@@ -1,7 +1,7 @@
 """``rounds``: T rounds, each releasing the noisy residual sum and count of every group and bucket.
 
 Guarantee   μ-Gaussian differential privacy of the model and of everything read from it, μ² = Σ over rounds of
-M·(1/w_R² + 1/w_N²) under add-remove (see `hedgerow.mechanisms.histogram_rounds` for replace-one); hence (ε, δ) for
+M·(1/w_R² + 1/w_N²) under add-remove (see `mechanisms.adaptive.histogram_rounds` for replace-one); hence (ε, δ) for
 every δ > 0. w_R and w_N are the widths of the discrete Gaussian noise on a residual sum and on a count, M the number of
 groups that one record can be in (private_multicalibration.md).
 

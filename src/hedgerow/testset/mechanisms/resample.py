@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import Resample
-from hedgerow.mechanisms.resample import drawn_losses
+from hedgerow.mechanisms.resamples.resample import drawn_losses
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import estimate_of_mean

@@ -16,8 +16,8 @@ from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import real, shown, whole
 from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.inference.score import Quadratic
+from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import Single, SparseVector
-from hedgerow.mechanisms.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean

@@ -1,0 +1,1 @@
+"""Mechanisms whose later questions depend on earlier answers."""

@@ -1,0 +1,1 @@
+"""Mechanisms that read records drawn again from the data."""
