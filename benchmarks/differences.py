@@ -19,16 +19,15 @@ PUMS is read from the folder in HEDGEROW_DATA.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from aims import COVERAGE, WIDTH, least_coverage
 from numpy.typing import NDArray
+from pums import pums
 from scipy import stats
 
 import hedgerow as hg
@@ -39,7 +38,6 @@ from hedgerow.testing.simulated import SimulatedNoise, Study
 
 Floats = NDArray[np.float64]
 SEED, SIZE, Z = 20261122, 10_000, 1.959963984540054
-COVERAGE, WIDTH = 0.94, 1.10
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +59,7 @@ class Population:
 
 
 def populations() -> list[Population]:
-    with (Path(os.environ["HEDGEROW_DATA"]) / "PUMS5extract10000.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    age, educ, income, sex = (np.array([float(row[name]) for row in rows]) for name in ("age", "educ", "income", "sex"))
+    age, educ, income, sex = (pums()[name] for name in ("age", "educ", "income", "sex"))
     a, b, c = np.random.default_rng(SEED).standard_normal((3, SIZE))
     return [
         Population.of("PUMS income", income, 3000.0 * educ, sex, (0.0, 200_000.0)),
@@ -162,12 +158,11 @@ def line(setting: Setting, runs: int) -> tuple[str, bool, bool]:
     ratio = float(np.mean(errors)) / float(np.std([one.estimate for one in made]))
     low, high = setting.population.bounds
     wanted = float(np.mean(plain)) >= COVERAGE and Z * oracle < (high - low) / 2.0
-    least = COVERAGE - 2.0 * float(np.sqrt(COVERAGE * (1.0 - COVERAGE) / runs))
     text = (
         f"{setting.kind:<8}{setting.population.name:<13}{setting.n:>6}{setting.epsilon:>5g}{oracle:>11.4g}"
         f"{np.mean(plain):>8.3f}{covered:>8.3f}{width:>8.3f}{'*' if wanted else ' '}{ratio:>7.3f}"
     )
-    return text, covered < least, wanted and width > WIDTH
+    return text, covered < least_coverage(runs), wanted and width > WIDTH
 
 
 def main() -> None:

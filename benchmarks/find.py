@@ -8,14 +8,12 @@ Then how often a category of so many records is found. Noise is seeded and drawn
 
 from __future__ import annotations
 
-import csv
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pums import pums
 
 from hedgerow.facts.relation import Relation
 from hedgerow.find.narrowest import narrowest_bounds
@@ -30,8 +28,7 @@ Law = Callable[[np.random.Generator], Floats]
 
 
 def _income(_: np.random.Generator) -> Floats:
-    with Path(os.environ["HEDGEROW_DATA"], "PUMS5extract10000.csv").open(newline="") as file:
-        return np.array([float(row["income"]) for row in csv.DictReader(file)])
+    return pums()["income"]
 
 
 def _two_groups(rng: np.random.Generator) -> Floats:

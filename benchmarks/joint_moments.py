@@ -25,18 +25,17 @@ of two groups' means and of two means of the same people; seeds are fixed. For e
 from __future__ import annotations
 
 import argparse
-import csv
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 
 import numpy as np
+from aims import COVERAGE, WIDTH, least_coverage
 from numpy.typing import NDArray
+from pums import pums
 
 import hedgerow as hg
 from hedgerow.engines.query import ValueOnGrid
@@ -71,7 +70,7 @@ POPULATIONS = (
     "spike",
 )
 PUMS_BOUNDS = {"age": (0.0, 100.0), "educ": (1.0, 16.0), "income": (0.0, 200_000.0)}
-WIDTH, KNOWN, COVERAGE, BIAS = 1.10, 1.07, 0.94, 0.05
+KNOWN, BIAS = 1.07, 0.05
 # Products of two features, each a column, its square, or the product of two columns.
 MONOMIALS = [(i, j) for i in range(5) for j in range(5 - i)]
 CHUNK = 100
@@ -97,13 +96,6 @@ class Population:
     def monomials(self, powers: list[Power]) -> Floats:
         first, second = self.scaled.T
         return np.stack([first**i * second**j for i, j in powers], axis=1)
-
-
-@lru_cache
-def pums() -> dict[str, Floats]:
-    with (Path(os.environ["HEDGEROW_DATA"]) / "PUMS5extract10000.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    return {name: np.array([float(row[name]) for row in rows]) for name in ("age", "educ", "income", "sex")}
 
 
 @lru_cache
@@ -318,8 +310,7 @@ class Result:
         return 1.0 - self.below - self.above
 
     def misses(self) -> list[str]:
-        least = COVERAGE - 2.0 * math.sqrt(COVERAGE * (1.0 - COVERAGE) / self.runs)
-        found = ["coverage"] if self.coverage < least else []
+        found = ["coverage"] if self.coverage < least_coverage(self.runs) else []
         found += ["width"] if self.width_counts and self.width > WIDTH else []
         return found + (["s.e."] if self.bias_counts and abs(self.bias - 1.0) > BIAS else [])
 

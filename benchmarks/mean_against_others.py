@@ -20,7 +20,6 @@ Hedgerow's noise is the seeded stand-in of ``hedgerow.testing``, of the same law
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import os
@@ -35,6 +34,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 from numpy.typing import NDArray
+from pums import pums
 
 import hedgerow as hg
 from hedgerow.testing.simulated import SimulatedNoise, Study
@@ -87,11 +87,9 @@ def settings(n: int) -> list[Setting]:
         "0/1": ((rng.random(n) < 0.3).astype(np.float64), (0.0, 1.0)),
     }
     if "HEDGEROW_DATA" in os.environ:
-        with (Path(os.environ["HEDGEROW_DATA"]) / "PUMS5extract10000.csv").open(encoding="utf-8") as stream:
-            rows = list(csv.DictReader(stream))
-        kept = rng.choice(len(rows), n, replace=False)
+        kept = rng.choice(pums()["age"].size, n, replace=False)
         for name, high in (("age", 100.0), ("income", 200_000.0)):
-            columns[name] = np.array([float(rows[i][name]) for i in kept]), (0.0, high)
+            columns[name] = pums()[name][kept], (0.0, high)
     return [Setting(name, *column, epsilon) for name, column in columns.items() for epsilon in BUDGETS]
 
 

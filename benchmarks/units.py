@@ -23,6 +23,7 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
+from aims import COVERAGE, least_coverage
 from numpy.typing import NDArray
 
 import hedgerow as hg
@@ -200,10 +201,10 @@ def main() -> None:
         found.setdefault(statistic, []).append(line)
         figures = f"{line.cover:7.3f}{line.plain:7.3f}{line.width:7.2f}{line.error:7.2f}{line.boot:7.2f}"
         print(f"{name:11}{statistic:15}{relation:12}{n:6}{epsilon:5}{figures}", flush=True)
-    least = 0.94 - 2.0 * math.sqrt(0.94 * 0.06 / chosen.runs)
+    least = least_coverage(chosen.runs)
     for statistic, lines in found.items():
         below = sum(line.cover < least for line in lines)
-        fair = [line.width for line in lines if line.plain >= 0.94]
+        fair = [line.width for line in lines if line.plain >= COVERAGE]
         boot = float(np.median([line.boot for line in lines]))
         print(
             f"{statistic}: {len(lines)} settings, least coverage {min(line.cover for line in lines):.3f}, {below} "

@@ -21,16 +21,15 @@ For each a line shows
 from __future__ import annotations
 
 import argparse
-import csv
 import math
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 
 import numpy as np
+from aims import COVERAGE, WIDTH, least_coverage
 from numpy.typing import NDArray
+from pums import pums
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
@@ -47,7 +46,6 @@ from hedgerow.statistics.statistic import Statistic
 
 Floats = NDArray[np.float64]
 SEED, DELTA = 20261122, 1e-6
-COVERAGE, WIDTH = 0.94, 1.10
 BOUNDS = {"age": (0.0, 100.0), "educ": (1.0, 16.0), "income": (0.0, 200_000.0), "married": (0.0, 1.0)}
 SIZES = ("educ", "age", "root income")
 STATISTICS = ("mean income", "mean age", "share married", "ratio income/educ")
@@ -56,9 +54,7 @@ CHUNK = 250
 
 @lru_cache
 def people() -> dict[str, Floats]:
-    with (Path(os.environ["HEDGEROW_DATA"]) / "PUMS5extract10000.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    return {name: np.clip([float(row[name]) for row in rows], *ends) for name, ends in BOUNDS.items()}
+    return {name: np.clip(pums()[name], *ends) for name, ends in BOUNDS.items()}
 
 
 def size_of(name: str) -> Floats:
@@ -94,8 +90,7 @@ class Line:
         return 1.0 - self.below - self.above
 
     def misses(self) -> list[str]:
-        least = COVERAGE - 2.0 * math.sqrt(COVERAGE * (1.0 - COVERAGE) / self.runs)
-        found = ["coverage"] if self.coverage < least else []
+        found = ["coverage"] if self.coverage < least_coverage(self.runs) else []
         return found + (["width"] if self.counts and self.width > WIDTH else [])
 
     def __str__(self) -> str:
