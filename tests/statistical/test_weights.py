@@ -149,6 +149,7 @@ def test_the_bound_of_the_engine_is_the_one_that_is_priced() -> None:
     design = plan.items[0].design
     assert isinstance(design, JointStatistic)
     weight = design.query.values[-1]
-    assert weight.grid == Weights.declared(WEIGHTS).grid() and float(weight.grid.upper) == 4.0  # type: ignore[union-attr]
+    assert weight.grid is not None
+    assert weight.grid == Weights.declared(WEIGHTS).grid() and float(weight.grid.upper) == 4.0
     assert design.release.choice.mechanism.layout.features[-1].steps == weight.size - 1
     assert replace(plan.facts, weights=None) != plan.facts

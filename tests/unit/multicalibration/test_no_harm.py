@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.counts import GeometricCounts
 from hedgerow.mechanisms.mechanism import Composition, Single
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.groups.columns import records_of
@@ -88,7 +89,8 @@ class _LooksAtTheRecords(Table):
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
         fitted = super().run(setting, described, records, noise)
-        shift = np.asarray(getattr(fitted.calibration, "shift"))  # noqa: B009
+        assert isinstance(fitted.calibration, Shifts)
+        shift = fitted.calibration.shift
         right = np.abs(self.counts(records)[:, 1].sum() / records.total() - 0.5) < 0.2
         kept = fitted.calibration if right else Shifts(np.zeros(39), np.zeros_like(shift), 0.001, 0.999)
         return Fitted(kept, fitted.before, fitted.after, fitted.released)
@@ -122,9 +124,10 @@ def test_the_whole_fit_is_in_its_price() -> None:
     fitted = Table().run(SETTING, described, records(*people(500, 1), 1), SimulatedNoise(1))
     assert isinstance(described, Composition)
     sizes = [table.values.size for table in fitted.released]
-    assert [getattr(part, "cells") for part in described.parts] == sizes  # noqa: B009
+    cells = [part.cells for part in described.parts if isinstance(part, GeometricCounts)]
+    assert cells == sizes
     # The sabotage: a third table, held back and not priced, would not be found in the certificate.
-    assert [getattr(part, "cells") for part in described.parts] != [*sizes, sizes[0]]  # noqa: B009
+    assert cells != [*sizes, sizes[0]]
 
 
 def test_benjamini_and_hochberg_by_brute_force() -> None:

@@ -71,7 +71,7 @@ class ErrorLaw:
         tail = (1.0 - level) / 2
         below, above = self._binomial(at, tail, -1.0), self._binomial(at, tail, 1.0)
         root = np.sqrt(variance)
-        return tuple(np.interp(root, np.sqrt(at), one) + 0.5 for one in (below, above))  # type: ignore[return-value]
+        return np.interp(root, np.sqrt(at), below) + 0.5, np.interp(root, np.sqrt(at), above) + 0.5
 
     def _binomial(self, variance: Floats, tail: float, side: float) -> Floats:
         """Return c with P(side·(B + Z) > c) = tail for each variance, by bisection."""
