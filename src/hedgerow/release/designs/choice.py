@@ -321,7 +321,7 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
 
 def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
     check_midpoint(statistic, missing)
-    public = facts.relation is Relation.REPLACE_ONE and not request.by and missing is not Missing.DROP
+    public = facts.in_one_cell(request.by, missing)
     resampled: Resampled
     if isinstance(statistic, Smooth):
         if statistic.is_histogram and statistic.grid.steps > _MOST_REPLICATED:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.columns import Missing
+from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.facts.weights import Weights
 from hedgerow.inference.estimate import Estimate
@@ -49,6 +49,10 @@ class PublicFacts:
     def limit(self) -> UnitLimit | None:
         """The limit of rows where units have several; n then counts units."""
         return self.unit if isinstance(self.unit, UnitLimit) else None
+
+    def in_one_cell(self, by: tuple[Category, ...], missing: Missing) -> bool:
+        """Whether every record is known to be present in the one cell that there is."""
+        return self.relation is Relation.REPLACE_ONE and not by and missing is not Missing.DROP
 
     @property
     def census(self) -> bool:

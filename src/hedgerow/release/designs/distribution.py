@@ -158,7 +158,7 @@ class DistributionRelease:
     @property
     def public(self) -> bool:
         """Whether every record is known to be in the one cell, so that n is its number of records."""
-        return _public(self.facts, self.by, self.missing)
+        return self.facts.in_one_cell(self.by, self.missing)
 
     def mechanism(self, mu: float) -> TreeCounts:
         """Return the tree at μ; with Laplace noise at ε = √2·μ, whose sd is that of Gaussian noise."""
@@ -305,7 +305,7 @@ def distribution_release(
     grid = next((one.grid for one in statistics if one.grid.declared), grid)
     grid = grid if grid.declared else replace(grid, steps=FINE_STEPS)
     cells = math.prod(category.levels for category in by)
-    known = _public(facts, by, missing)
+    known = facts.in_one_cell(by, missing)
     records = (facts.n if facts.n is not None else _RECORDS) / cells
     shares = tuple(sorted({share for one in statistics for share in _shares_of(one)}))
     best: list[tuple[float, Leaves, Shape]] = []
@@ -330,10 +330,6 @@ def distribution_release(
 def _shares_of(statistic: Statistic) -> tuple[float, ...]:
     share = getattr(statistic, "probability", None)
     return _USUAL if share is None else (float(share),)
-
-
-def _public(facts: PublicFacts, by: tuple[Category, ...], missing: Missing) -> bool:
-    return facts.relation is Relation.REPLACE_ONE and not by and missing is not Missing.DROP
 
 
 def _groups(grid: Grid, lines: Sequence[float]) -> Iterator[int]:
