@@ -25,6 +25,7 @@ from hedgerow.mechanisms.mechanism import (
     Mechanism,
     MomentsGaussian,
     MomentsGeometric,
+    NewtonSteps,
     Presence,
     ResampledCoordinate,
     ResampledGaussian,
@@ -99,6 +100,7 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("sparse vector with answers", _answered(far), far, 1e-3, released=False),
         Specimen("histogram rounds", _rounds(near), near, 1e-3, released=False),
         Specimen("histogram rounds", _rounds(far), far, 1e-3, released=False),
+        Specimen("Newton steps", _newton(), near, 1e-3, released=False),
         Specimen("categories that occur", StableCategories(1.0, 6), near, 1e-2),
         Specimen("categories that occur", StableCategories(1.5, 8), far, 1e-2),
         Specimen("histogram of leaves, pure", TreeCounts("laplace", 3, (3,), (2.0,), cells=1), far, 1e-3),
@@ -168,6 +170,11 @@ def _rounds(relation: Relation) -> HistogramRounds:
     """Return two rounds over two groups a record, at μ near 1."""
     wide = 1.0 if relation is Relation.ADD_REMOVE else math.sqrt(2.0)
     return HistogramRounds(2, 5, 10, 2, 1000, lattice_noise(3000.0 * wide), lattice_noise(3.0 * wide))
+
+
+def _newton() -> NewtonSteps:
+    """Return two steps of a constant and two features, at μ = 1 together."""
+    return NewtonSteps(((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)), (0.6, 0.8), 1.0, "add-remove")
 
 
 def mean_with_private_count(relation: Relation) -> MomentsGaussian:

@@ -22,6 +22,7 @@ behaviour is a new class. ``type`` is its name in JSON.
 `AveragedLaplaceNoise`    one number with the average of k Laplace releases (priced, never drawn)
 `SparseVector`            questions against a noisy threshold until a number of them is answered yes: pure ε
 `HistogramRounds`         rounds of (residual sum, count) over groups × buckets, discrete Gaussian noise
+`NewtonSteps`             steps of (gradient, curvature) of a logistic regression, discrete Gaussian noise
 `StableCategories`        noisy counts of the values that occur, shown from a threshold on
 `RandomisedRecords`       every record replaced by random bits before it is used: pure ε, replace-one only
 `Composition`             several of these on the same records
@@ -48,6 +49,7 @@ from hedgerow.accounting.lower import Attained, ExactPair, epsilon_lower
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds
+from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
 from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
 from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
@@ -97,6 +99,7 @@ __all__ = [
     "MomentsGeometric",
     "MomentsNoise",
     "Neighbours",
+    "NewtonSteps",
     "Number",
     "Presence",
     "RandomisedRecords",

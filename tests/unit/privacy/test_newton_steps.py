@@ -1,0 +1,145 @@
+"""Newton steps: how far one record moves them, by brute force over the integers that are added up."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hedgerow.accounting.profile import GaussianProfile
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.adaptive.logistic import logistic
+from hedgerow.mechanisms.adaptive.newton_bound import step_cost
+from hedgerow.mechanisms.adaptive.newton_steps import UNIT, NewtonSteps
+from hedgerow.mechanisms.certificate import certify, mechanism_from_record
+from hedgerow.mechanisms.mechanism import as_record
+from hedgerow.testing.simulated import SimulatedNoise
+
+NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+CONSTANT = (1.0, 1.0)
+BOXES = [
+    (CONSTANT, (-1.0, 1.0)),
+    (CONSTANT, (-1.0, 1.0), (0.0, 1.0)),
+    (CONSTANT, (-1.0, 1.0), (-1.0, 1.0), (-0.3, 0.8)),
+    ((-1.0, 1.0), (0.0, 1.0)),
+]
+SIZES = [0.0, 0.5, 2.0, 8.0]
+
+
+def every_record(steps: NewtonSteps, beta: tuple[float, ...]) -> np.ndarray:
+    """Return what each record of a grid over the box adds, with either outcome, in units of the noise of step 0."""
+    places = 9 if len(steps.ranges) < 4 else 5
+    grid = list(product(*(np.unique(np.linspace(low, high, places)) for low, high in steps.ranges)))
+    features = np.repeat(np.array(grid), 2, axis=0)
+    moved = steps.added(features, np.tile([0, 1], len(grid)), beta).astype(float)
+    noise, split = steps.noise(0, beta), len(steps.ranges)
+    widths = [noise.gradient.in_units] * split + [noise.curvature.in_units] * (moved.shape[1] - split)
+    return moved / np.array(widths)
+
+
+def farthest(moved: np.ndarray, relation: Relation) -> float:
+    if relation is NEAR:
+        return float(np.sqrt((moved**2).sum(axis=1).max()))
+    return math.sqrt(max(float(((moved - one) ** 2).sum(axis=1).max()) for one in moved))
+
+
+def cases(box: tuple[tuple[float, float], ...], size: float) -> list[tuple[float, ...]]:
+    rng = np.random.default_rng(7)
+    return [tuple(size * rng.normal(size=len(box))) for _ in range(3 if size else 1)]
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize("size", SIZES)
+def test_no_record_moves_a_step_farther_than_its_price(
+    box: tuple[tuple[float, float], ...], size: float, relation: Relation
+) -> None:
+    for curvature in (0.1, 1.0, 30.0):
+        steps = NewtonSteps(box, (0.3,), curvature, str(relation))
+        for beta in cases(box, size):
+            assert farthest(every_record(steps, beta), relation) <= 0.3
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_under_add_remove_the_price_is_reached(size: float) -> None:
+    for beta in cases(BOXES[0], size):
+        steps = NewtonSteps(BOXES[0], (0.3,), 1.0, "add-remove")
+        assert farthest(every_record(steps, beta), NEAR) == pytest.approx(0.3, rel=1e-5)
+
+
+def test_the_price_under_replace_one_is_close() -> None:
+    box = (CONSTANT, *[(-1.0, 1.0)] * 3)
+    for beta in ((-1.3, 1.7, 1.7, 2.7), (0.5, -1.0, 0.2, 3.0)):
+        steps = NewtonSteps(box, (0.3,), 1.0, "replace-one")
+        assert farthest(every_record(steps, beta), FAR) > 0.3 / 1.1
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_an_unpriced_curvature_and_the_noise_of_another_step_would_be_false_prices(relation: Relation) -> None:
+    box, beta = BOXES[1], (0.5, 3.0, -2.0)
+    steps = NewtonSteps(box, (0.3,), 30.0, str(relation))
+    moved = every_record(steps, beta)
+    unpriced = step_cost(beta, box, 1e-12, relation) / step_cost(beta, box, 30.0, relation)
+    assert farthest(moved, relation) / math.sqrt(unpriced) > 0.3
+    plain = NewtonSteps(box, (0.3,), 0.1, str(relation))
+    at_start = plain.noise(0, (0.0, 0.0, 0.0)).gradient.in_units / plain.noise(0, beta).gradient.in_units
+    assert farthest(every_record(plain, beta), relation) / at_start > 0.3
+
+
+def test_what_a_record_adds_depends_on_it_alone() -> None:
+    rng = np.random.default_rng(3)
+    box = (CONSTANT, *[(-1.0, 1.0)] * 4)
+    steps = NewtonSteps(box, (0.3,), 1.0, "add-remove")
+    features, outcome = rng.uniform(-1.2, 1.2, (1003, 5)), rng.integers(0, 2, 1003)
+    beta = tuple(rng.normal(size=5))
+    together = steps.added(features, outcome, beta)
+    alone = [steps.added(features[i : i + 1], outcome[i : i + 1], beta)[0] for i in range(0, 1003, 7)]
+    assert (together[::7] == np.array(alone)).all()
+    order, count = rng.permutation(1003), rng.integers(1, 5, 1003)
+    total = steps.sums(features, outcome, count, beta)
+    assert (total == steps.sums(features[order], outcome[order], count[order], beta)).all()
+    assert (total == (count[:, None] * together).sum(axis=0)).all()
+    mu = 1.0 / (1.0 + np.exp(-np.clip(features, *np.array(box).T) @ np.array(beta)))
+    exact = (count * (outcome - mu)) @ np.clip(features, *np.array(box).T)
+    assert total[:5] * UNIT == pytest.approx(exact, abs=count.sum() * UNIT)
+
+
+def test_the_logistic_function_to_the_last_digits() -> None:
+    eta = np.concatenate([np.linspace(-40.0, 40.0, 10_001), [-900.0, 900.0, 0.0]])
+    more, less = logistic(eta)
+    inner = np.abs(eta) < 50.0
+    assert np.abs(more[inner] * (1.0 + np.exp(-eta[inner])) - 1.0).max() < 2e-15
+    assert np.array_equal(more, logistic(-eta)[1]) and np.array_equal(less, logistic(-eta)[0])
+    assert (np.diff(more[:10_001]) >= 0.0).all() and more[-1] == 0.5 and less[-2] < 1e-300
+
+
+def test_steps_compose_and_read_back() -> None:
+    steps = NewtonSteps(BOXES[1], (0.05, 0.07, 0.2), 1.0, "replace-one")
+    certificate = certify(steps, FAR, unit="row", delta=1e-6)
+    certificate.verify()
+    exact = GaussianProfile(math.sqrt(0.05**2 + 0.07**2 + 0.2**2)).epsilon_upper(1e-6)
+    assert exact <= certificate.epsilon <= exact * (1.0 + 1e-4) + 1e-6
+    unpriced = GaussianProfile(math.sqrt(0.05**2 + 0.07**2)).epsilon_upper(1e-6)
+    assert unpriced < 0.5 * certificate.epsilon, "a step that is not priced would show"
+    assert mechanism_from_record(as_record(steps)) == steps
+    with pytest.raises(UncertifiedError, match="HG401"):
+        steps.terms(NEAR)
+
+
+def test_the_noise_is_that_of_the_price() -> None:
+    steps, beta = NewtonSteps(BOXES[1], (0.1, 0.3), 4.0, "add-remove"), (0.5, 1.0, -2.0)
+    drawn = steps.noisy(np.zeros((20_000, 9), dtype=np.int64), 1, beta, SimulatedNoise(5))
+    noise = steps.noise(1, beta)
+    assert noise.gradient.in_units == pytest.approx(2.0 * noise.curvature.in_units, rel=1e-6)
+    for part, width in ((drawn[:, :3], noise.gradient.in_units), (drawn[:, 3:], noise.curvature.in_units)):
+        assert part.std() / width == pytest.approx(1.0, abs=4.0 / math.sqrt(2 * part.size))
+        assert abs(0.95 * part.std() / width - 1.0) > 4.0 / math.sqrt(2 * part.size), "noise 5 % off would show"
+
+
+def test_impossible_descriptions_are_refused() -> None:
+    for ranges, precisions in ((((0.0, 1.5),), (0.1,)), ((CONSTANT,), ()), ((), (0.1,)), ((CONSTANT,), (-0.1,))):
+        with pytest.raises(ParameterError, match="HG406"):
+            NewtonSteps(ranges, precisions, 1.0, "add-remove")
