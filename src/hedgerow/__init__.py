@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     )
     from hedgerow.facts.columns import bands, column
     from hedgerow.facts.declared import ColumnFacts, Facts
-    from hedgerow.inference.estimate import Estimate, Interval
+    from hedgerow.inference.estimate import Estimate
+    from hedgerow.inference.interval import Interval
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
     from hedgerow.statistics.bootstrap import bootstrap
@@ -124,7 +125,8 @@ _HOMES = {
     "Release": "hedgerow.release.result",
     "bands column": "hedgerow.facts.columns",
     "ColumnFacts Facts": "hedgerow.facts.declared",
-    "Estimate Interval": "hedgerow.inference.estimate",
+    "Estimate": "hedgerow.inference.estimate",
+    "Interval": "hedgerow.inference.interval",
     "Survey open": "hedgerow.survey",
     **{
         name: f"hedgerow.statistics.distribution.{name}"

@@ -1,4 +1,4 @@
-"""Result types: an estimate that knows its errors, and an interval that knows its level and method. Plain numbers.
+"""An estimate that knows its errors: plain numbers, and the basis of its intervals.
 
 standard_error² = sampling_error² + bootstrap_error² + privacy_error²: a reader sees how much of the error is privacy.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from statistics import NormalDist
 from types import MappingProxyType
@@ -16,6 +15,8 @@ from typing import Any, Protocol
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real, shown
+from hedgerow.inference.hypothesis import HypothesisTest, value_tested
+from hedgerow.inference.interval import Interval
 from hedgerow.inference.operators import Operators
 from hedgerow.inference.terms import operation_text, term_text
 
@@ -55,40 +56,6 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + parse_level(level)) / 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A confidence interval that knows its level, its method and, in words, what it covers.
-
-    ``low`` or ``high`` is infinite where no bound is possible; JSON has null there.
-    """
-
-    low: float
-    high: float
-    level: float
-    method: str
-    covers: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        ends = {"low": _finite(self.low), "high": _finite(self.high)}
-        return {**ends, "level": self.level, "method": self.method, "covers": self.covers}
-
-    def outward(self, places: int | None = None) -> Interval:
-        """Return the interval for print: ends rounded outwards, so that it never covers less than it says.
-
-        To so many decimals, else to six digits each.
-
-        >>> Interval(1.26, 3.14159265, 0.95, "").outward(1), Interval(1.26, 3.14159265, 0.95, "").outward().high
-        (Interval(low=1.2, high=3.2, level=0.95, method='', covers=''), 3.1416)
-        """
-        ends = _rounded(self.low, places, ROUND_FLOOR), _rounded(self.high, places, ROUND_CEILING)
-        return replace(self, low=ends[0], high=ends[1])
-
-    def __str__(self) -> str:
-        what, shown = self.covers or "the target", self.outward()
-        return f"[{shown.low:.6g}, {shown.high:.6g}]: in {self.level:.3g} of such releases it holds {what}"
-
-
 PUBLIC = "public"
 """The method of a number that everybody knows, such as n under replace-one."""
 _COMBINATION, _AND = "this combination of ", ", and of "
@@ -96,18 +63,6 @@ _BY_TANGENT = "A function that the record does not hold is computed with by its 
 _UNSURE = (
     "The noise hides what the expression divides by, or what it is made of: nothing is said beyond what is possible."
 )
-
-
-def _rounded(number: float, places: int | None, way: str) -> float:
-    if number == 0.0 or not math.isfinite(number):
-        return number
-    decimals = 5 - math.floor(math.log10(abs(number))) if places is None else places
-    # The shortest decimal of a double, not its binary digits: .1 stays .1.
-    return float(Decimal(repr(float(number))).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=700)))
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 class IntervalBasis(Protocol):
@@ -246,7 +201,9 @@ class Estimate(Operators):
             return None
         return math.hypot(self.sampling_error, self.bootstrap_error, self.privacy_error)
 
-    def confidence_interval(self, level: float = 0.95, method: str | None = None) -> Interval:
+    def confidence_interval(
+        self, level: float = 0.95, method: str | None = None, *, alpha_prime: float | None = None
+    ) -> Interval:
         """Return an interval for the target at `level`. Post-processing: it costs no budget.
 
         Parameters
@@ -255,11 +212,14 @@ class Estimate(Operators):
             Strictly between 0 and 1.
         method : str, optional
             One of ``basis.methods``; the release's own by default.
+        alpha_prime : float, optional
+            Brawner and Honaker's α′, from 0 to below 1, of the method ``"conservative"``: how often the spread of the
+            noise alone is less than what is subtracted for it; .05 by default, 0 subtracts nothing.
 
         Raises
         ------
         ParameterError
-            HG110 for the level, HG108 for a method that this release does not offer.
+            HG110 for the level, HG108 for a method that this release does not offer, HG139 for α′.
         """
         level = parse_level(level)
         chosen = self.basis.methods[0] if method is None else method
@@ -270,8 +230,39 @@ class Estimate(Operators):
                 finding=f"Found {shown(method)} on a release by {shown(self.method)}.",
                 remedy="It offers: " + ", ".join(self.basis.methods) + ".",
             )
-        low, high = self.basis.interval(level, chosen)
+        basis = self.basis if alpha_prime is None else _conservative_at(self.basis, chosen, alpha_prime)
+        low, high = basis.interval(level, chosen)
         return Interval(low, high, level, chosen, self.covers)
+
+    def test(self, value: float = 0.0, method: str | None = None) -> HypothesisTest:
+        """Return the two-sided test that the target is `value`, sampling and noise counted. It costs no budget.
+
+        It rejects at α exactly where ``confidence_interval(1 - α, method)`` excludes the value, so that its level is
+        that of the intervals. Two cells differ: ``(a - b).test()``.
+
+        Raises
+        ------
+        ParameterError
+            HG139 for a value that is no finite number, HG108 for a method that this release does not offer.
+
+        Examples
+        --------
+        >>> import pyarrow, hedgerow as hg
+        >>> survey = hg.open(pyarrow.table({"age": [30.0, 50.0] * 500}), relation="replace-one")
+        >>> age = survey.mean("age", bounds=(0, 100), step=1, epsilon=1.0)[0]
+        >>> age.test(40).pvalue > 0.001 > age.test(60).pvalue
+        True
+        """
+        return value_tested(self, value, method)
+
+    @property
+    def individual_sd(self) -> float | None:
+        """The standard deviation of single records, √n times the sampling error of their mean, at no further price.
+
+        None of what is no mean, and where the noise hides the spread. Source: Brawner & Honaker (2018), eq. 30.
+        """
+        records = getattr(self.basis, "records", None)
+        return math.sqrt(records) * self.sampling_error if records and self.sampling_error else None
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data, with the interval at `level`, and the replicates where there are any."""
@@ -451,6 +442,10 @@ class Moved:
         """The most that is possible."""
         return self._ends(self.basis.low, self.basis.high)[1]
 
+    def with_alpha(self, alpha: float) -> Moved:
+        """Return it with conservative intervals at another α′ (HG108 where its basis has none)."""
+        return replace(self, basis=_conservative_at(self.basis, "conservative", alpha))
+
     def interval(self, level: float, method: str) -> tuple[float, float]:
         """Return (low, high) at a level."""
         return self._ends(*self.basis.interval(level, method))
@@ -459,6 +454,27 @@ class Moved:
         # Nothing is left of an infinite end where the scale is 0.
         low, high = sorted(self.scale * end + self.shift if self.scale else self.shift for end in (low, high))
         return low, high
+
+
+def _conservative_at(basis: IntervalBasis, method: str, alpha: object) -> IntervalBasis:
+    """Return the basis whose conservative intervals have this α′ (HG108 where there are none, HG139)."""
+    number, with_alpha = real(alpha), getattr(basis, "with_alpha", None)
+    if method != "conservative" or with_alpha is None:
+        raise ParameterError(
+            "HG108",
+            rule="α′ belongs to the conservative intervals of a bootstrap.",
+            finding=f"Found it beside {shown(method)}.",
+            remedy="Ask for the conservative interval of a release by replicates, or leave α′ out.",
+        )
+    if number is None or not 0.0 <= number < 1.0:
+        raise ParameterError(
+            "HG139",
+            rule="α′ is a share from 0 to below 1.",
+            finding=f"Found {shown(alpha)}.",
+            remedy="Leave it at 0.05.",
+        )
+    found: IntervalBasis = with_alpha(number)
+    return found
 
 
 def _line(symbol: str, number: float, *, swapped: bool) -> tuple[float, float]:

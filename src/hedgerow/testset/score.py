@@ -9,7 +9,8 @@ from html import escape
 from typing import Any
 
 from hedgerow.errors import VerificationError
-from hedgerow.inference.estimate import Estimate, Interval, RecordedBasis
+from hedgerow.inference.estimate import Estimate, RecordedBasis
+from hedgerow.inference.interval import Interval
 from hedgerow.mechanisms.certificate import Certificate
 
 LEVEL = 0.95

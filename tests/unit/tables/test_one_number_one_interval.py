@@ -22,7 +22,8 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.inference.estimate import Estimate, Interval
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import Interval
 from hedgerow.release.cells.cells import FOLLOWS
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.designs.design import HIDDEN

@@ -21,6 +21,9 @@ def ask(
     independent: Annotated[
         bool, typer.Option("--independent", help="The records are of different people, who are in one of them alone.")
     ] = False,
+    test: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="Test whether the answer is this value: a p-value, two-sided.")
+    ] = None,
     level: options.Level = 0.95,
     as_json: options.AsJson = False,
 ) -> None:
@@ -45,7 +48,12 @@ def ask(
         )
     releases = [release_from_record(json.dumps(read_record(path))) for path in paths]
     answer = answer_of(expression, releases, independent=independent)
+    tested = None if test is None else answer.test(test)
     if as_json:
-        say_json({"expression": expression, **answer.to_dict(level)})
+        found = {} if tested is None else {"test": tested.to_dict()}
+        say_json({"expression": expression, **answer.to_dict(level), **found})
         return
     say(answer_text(expression, answer, level=level))
+    if tested is not None:
+        said = str(tested)
+        say(f"\n{said[0].upper()}{said[1:]}.")

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hedgerow.inference.bootstrap import calibrated
 from hedgerow.inference.bootstrap.replicates import (
@@ -53,16 +53,16 @@ def unbiased_interval(replicates: Replicates, *, level: float) -> tuple[float, f
     return _normal_interval(replicates, level, noise_share=1.0)
 
 
-def conservative_interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
-    """Return the interval with f the 5 % point of χ²_{k−1}/(k−1); near `level` for k ≥ 50 (HG110).
+def conservative_interval(replicates: Replicates, *, level: float, alpha: float = ALPHA) -> tuple[float, float]:
+    """Return the interval with f the α' point of χ²_{k−1}/(k−1), 5 % by default; near `level` for k ≥ 50 (HG110).
 
-    Source: Brawner & Honaker (2018), eq. 34–36 with α' = .05.
+    Source: Brawner & Honaker (2018), eq. 34–36.
 
     >>> low, high = conservative_interval(Replicates(10.0, 5.0, 50, 2.0), level=0.95)
     >>> round(low, 3), round(high, 3)
     (6.253, 13.747)
     """
-    return _normal_interval(replicates, level, noise_share=chi_square_share(replicates.n_resamples, alpha=ALPHA))
+    return _normal_interval(replicates, level, noise_share=chi_square_share(replicates.n_resamples, alpha=alpha))
 
 
 def most_conservative_interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
@@ -138,6 +138,10 @@ class BootstrapBasis:
         The target is the file: Student's interval on the replicates is the only one.
     margin : float
         Added at both ends: the farthest that rounding to an undeclared grid can have moved the target.
+    alpha : float
+        α' of the conservative intervals.
+    records : float or None
+        How many records a mean is of: public, or noisy; None of what is no mean.
     """
 
     replicates: Replicates
@@ -147,6 +151,12 @@ class BootstrapBasis:
     default: str
     census: bool
     margin: float = 0.0
+    alpha: float = ALPHA
+    records: float | None = None
+
+    def with_alpha(self, alpha: float) -> BootstrapBasis:
+        """Return it with conservative intervals at another α'."""
+        return replace(self, alpha=alpha)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -164,7 +174,8 @@ class BootstrapBasis:
         if not self.reliable:
             return self.low, self.high
         compute = file_interval if self.census else INTERVALS[method]
-        low, high = compute(self.replicates, level=level)
+        how = {"alpha": self.alpha} if method == "conservative" else {}
+        low, high = compute(self.replicates, level=level, **how)
         centre = (low + high) / 2.0
         moved = min(max(centre, self.low), self.high) - centre if math.isfinite(centre) else 0.0
         low, high = low + moved - self.margin, high + moved + self.margin

@@ -20,7 +20,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real
 from hedgerow.inference.estimate import RecordedBasis
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
-from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction, UserFunction
+from hedgerow.inference.joint.functions import Mean, Numbers, Smooth, SmoothFunction, UserFunction
 from hedgerow.inference.joint.recorded import Linearised
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.operators import Operators
@@ -208,6 +208,20 @@ class JointValue(Operators):
     def is_exact(self) -> bool:
         """Whether it is the function that was released, and not a tangent that a record keeps of it."""
         return not any(isinstance(term.function, Linearised) for term in terms_of(self.node))
+
+    @property
+    def records(self) -> float | None:
+        """Of how many records a mean is, public or noisy; None of anything else, and of a census."""
+        (release, *others), node = self.releases, self.node
+        if (
+            others
+            or release.census
+            or release.limit
+            or not (isinstance(node, Term) and isinstance(node.function, Mean))
+        ):
+            return None
+        axis, (_, cell) = node.function.x, node.place
+        return None if axis.weight else max(0.0, float(release.totals[cell, axis.base]))
 
     @property
     def methods(self) -> tuple[str, ...]:

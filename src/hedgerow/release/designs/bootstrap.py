@@ -73,7 +73,9 @@ def bootstrap_estimate(
 ) -> Estimate:
     """Return the estimate of one cell; `notes` follow the notes of every bootstrap."""
     statistic, census = design.statistic, design.facts.census
-    basis = BootstrapBasis(read.replicates, read.low, read.high, read.defined, design.interval, census, read.margin)
+    possible = read.replicates, read.low, read.high
+    records = None if census else read.records
+    basis = BootstrapBasis(*possible, read.defined, design.interval, census, read.margin, records=records)
     parts = basis.parts() if read.defined else None
     counted = statistic.is_count
     said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]

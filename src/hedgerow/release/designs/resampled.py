@@ -38,7 +38,10 @@ RELIABLE_SDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ReadCell:
-    """One cell's number: its value, the replicates behind it, what is possible, and whether it can be relied on."""
+    """One cell's number: its value, the replicates behind it, what is possible, and whether it can be relied on.
+
+    ``records`` is of how many records a mean is.
+    """
 
     value: float
     replicates: Replicates
@@ -47,6 +50,7 @@ class ReadCell:
     defined: bool
     reliable: bool
     margin: float = 0.0
+    records: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +163,9 @@ class ResampledMean(Resampled):
             variance_cap=(times * grid.half_range) ** 2 / max(n, 1),
         )
         value = min(max(replicates.mean, low), high)
-        margin = 0.0 if self.statistic.is_total else grid.rounding
-        return ReadCell(value, replicates, low, high, n > 0, n > 0, margin)
+        if self.statistic.is_total:
+            return ReadCell(value, replicates, low, high, n > 0, n > 0)
+        return ReadCell(value, replicates, low, high, n > 0, n > 0, grid.rounding, n)
 
     def _read_private(self, values: Floats, noise_sd: Floats, facts: PublicFacts) -> ReadCell:
         grid = self.grid
@@ -178,7 +183,8 @@ class ResampledMean(Resampled):
         if not (good and tangent.defined):
             return undefined(values.shape[1], low, high)
         replicates = Replicates.of(tangent.replicates, noise_variance=tangent.noise_variance)
-        return ReadCell(min(max(tangent.value, low), high), replicates, low, high, True, True, grid.rounding)
+        value = min(max(tangent.value, low), high)
+        return ReadCell(value, replicates, low, high, True, True, grid.rounding, count)
 
 
 @dataclass(frozen=True, slots=True)
