@@ -2,21 +2,37 @@
 
 import multiprocessing
 import os
+from typing import Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from hedgerow.noise.inversion import Inversion
 from hedgerow.noise.lattice import FINE, lattice_noise, on_lattice
-from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.secure import MANY, SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise
 
 N = 100_000
 ACCEPT, REJECT = 1e-9, 1e-12
 pytestmark = pytest.mark.entropy
-SOURCES = {"secure": SecureNoise(), "simulated": SimulatedNoise(20261120)}
+
+
+class Few(SecureNoise):
+    """What few numbers are drawn by: OpenDP's samplers. The others are drawn by the table of `noise.inversion`."""
+
+    def discrete_gaussian(self, width: float, size: int) -> NDArray[np.int64]:
+        return np.concatenate([super(Few, self).discrete_gaussian(width, MANY) for _ in range(-(-size // MANY))])[:size]
+
+    def two_sided_geometric(self, scale: float, size: int) -> NDArray[np.int64]:
+        return np.concatenate([super(Few, self).two_sided_geometric(scale, MANY) for _ in range(-(-size // MANY))])[
+            :size
+        ]
+
+
+SOURCES = {"few": Few(), "many": SecureNoise(), "simulated": SimulatedNoise(20261120)}
 
 
 def discrete_pmf(kind: str, width: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -73,9 +89,42 @@ def test_wide_geometric_noise_has_its_law(name: str) -> None:
     assert stats.kstest(drawn * 0.9, "laplace").pvalue < REJECT, "noise 10 % low must be seen"
 
 
-def test_draws_are_independent_of_each_other() -> None:
+def same_law(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """The χ² test of two samples in 40 classes of about equal frequency."""
+    cuts = np.unique(np.quantile(other, np.linspace(0, 1, 41)[1:-1], method="lower"))
+    table = [np.bincount(np.searchsorted(cuts, each), minlength=len(cuts) + 1) for each in (one, other)]
+    return float(stats.chi2_contingency(np.array(table)[:, np.sum(table, axis=0) > 0]).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("kind", "width"), [("gaussian", 5.3), ("gaussian", 1e3), ("geometric", 2.5), ("geometric", 1e5)]
+)
+def test_many_numbers_have_the_law_of_few(kind: str, width: float) -> None:
+    """OpenDP's sampler is the oracle."""
+    few, many = (draw(SOURCES[name], kind, width) for name in ("few", "many"))
+    assert same_law(many, few) > ACCEPT
+    assert same_law(draw(SOURCES["many"], kind, 0.9 * width), few) < REJECT
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("width", [0.4, 3.0, 40.0, 200.0, float(FINE)])
+def test_ten_million_numbers_have_their_law(power: Literal[1, 2], width: float) -> None:
+    kind = {1: "geometric", 2: "gaussian"}[power]
+    drawn = Inversion(power, width).draw(10_000_000)
+    if width <= 200:
+        assert chi_square_p(drawn, kind, width) > ACCEPT
+        assert chi_square_p(drawn, kind, width * 1.01) < REJECT
+    else:
+        law = "laplace" if power == 1 else "norm"
+        assert stats.kstest(drawn / width, law).pvalue > ACCEPT
+        assert stats.kstest(drawn / width * 0.99, law).pvalue < REJECT
+
+
+@pytest.mark.parametrize("name", ["few", "many"])
+def test_draws_are_independent_of_each_other(name: str) -> None:
     """Serial correlation of n draws; a source that reuses every second draw is seen."""
-    drawn = SecureNoise().discrete_gaussian(float(FINE), N).astype(float)
+    drawn = SOURCES[name].discrete_gaussian(float(FINE), N).astype(float)
     bound = stats.norm.isf(ACCEPT / 2) / np.sqrt(N)
     assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < bound
     reused = np.repeat(drawn[: N // 2], 2)
@@ -85,7 +134,11 @@ def test_draws_are_independent_of_each_other() -> None:
 def _child(queue: "multiprocessing.Queue[list[int]]") -> None:
     source = SecureNoise()
     queue.put(
-        [*source.discrete_gaussian(float(FINE), 50).tolist(), *source.generator().integers(0, 2**60, 50).tolist()]
+        [
+            *source.discrete_gaussian(float(FINE), 50).tolist(),
+            *source.discrete_gaussian(float(FINE), MANY + 50)[:50].tolist(),
+            *source.generator().integers(0, 2**60, 50).tolist(),
+        ]
     )
 
 
@@ -102,7 +155,7 @@ def test_forked_children_do_not_repeat_each_other_or_their_parent() -> None:
     for child in children:
         child.join()
     everything = [*parent, *drawn[0], *drawn[1]]
-    # 150 draws 2^20 wide and 100 of 60 bits: some 0.01 chance coincidences are expected, a shared state repeats dozens.
+    # 250 draws 2^20 wide and 100 of 60 bits: some 0.01 chance coincidences are expected, a shared state repeats dozens.
     assert len(everything) - len(set(everything)) < 3
 
 
