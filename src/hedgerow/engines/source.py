@@ -56,14 +56,25 @@ class ColumnSource(Source, Protocol):
         """Return what occurs in a column, and in how many records (HG207); the same on every engine."""
 
 
-class OrderedSource(Source, Protocol):
-    """A file, whose records have an order."""
+class InOrder(Protocol):
+    """Records in an order, each of which is read by itself: a file, or what was sent."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Name → kind, as of a `Source`."""
+
+    def check(self, query: Query | SumsQuery) -> None:
+        """Refuse, before any value is read, a question that cannot be answered; as a `Source` does."""
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns, records in the order of the source (HG203, HG207).
 
         For files that are joined record by record. Cells are data: nothing of them may be told without being paid for.
         """
+
+
+class OrderedSource(Source, InOrder, Protocol):
+    """A file, whose records have an order."""
 
 
 def count_units(source: Source, column: str) -> int:

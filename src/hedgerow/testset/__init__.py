@@ -9,6 +9,7 @@ from hedgerow.testset.mechanisms.choose import MECHANISMS, Compared, compare
 from hedgerow.testset.mechanisms.mechanism import Conditions
 from hedgerow.testset.metric import Metric, accuracy, brier, from_function, log_loss, zero_one
 from hedgerow.testset.score import Score
+from hedgerow.testset.server.client import TestSetClient
 from hedgerow.testset.testset import TestSet
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Metric",
     "Score",
     "TestSet",
+    "TestSetClient",
     "accuracy",
     "brier",
     "compare",

@@ -104,7 +104,8 @@ class CountedTestSet:
             before = looks.past()
             if name not in before.ids:
                 _require_left(settings, before)
-            price = settings.certificate(paid=not (settings.mechanism.once and before.used))
+            first = not before.used or name == before.ids[0]  # also where that look is resumed
+            price = settings.certificate(paid=first or not settings.mechanism.once)
 
             def run() -> Score:
                 # Read again: what others have reserved meanwhile counts as answered.

@@ -22,7 +22,7 @@ import numpy as np
 
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.schema import OTHER, check_present, comparables
-from hedgerow.engines.source import OrderedSource
+from hedgerow.engines.source import InOrder, OrderedSource
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.facts.relation import Relation
@@ -83,7 +83,7 @@ class FileColumns:
         opened.check(Query(None, (Category.declared(self.label, self.labels, other=True),)))
         self._check_key(opened)
 
-    def check_predictions(self, opened: OrderedSource) -> None:
+    def check_predictions(self, opened: InOrder) -> None:
         """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203).
 
         Its other columns are never read, so labels that the file may hold are ignored.
@@ -104,9 +104,9 @@ class FileColumns:
 
     def read_keys(self, opened: OrderedSource) -> list[str]:
         """Return the keys alone: public keys are read before anything is paid; labels are not."""
-        return [] if self.key is None else [_as_key(cell) for cell in opened.in_order([self.key])[0]]
+        return [] if self.key is None else [as_key(cell) for cell in opened.in_order([self.key])[0]]
 
-    def read_predictions(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
+    def read_predictions(self, opened: InOrder) -> tuple[Entries, list[str]]:
         """Return the predictions as what `measured` compares, and their keys (HG170 for invalid chances)."""
         cells, keys = self._read(opened, self.prediction)
         if self.metric.needs == "chances":
@@ -130,11 +130,11 @@ class FileColumns:
         found = parse_metric(metric["name"], positive=positive)
         return cls(record["label"], record["prediction"], tuple(record["labels"]), found, record.get("key"))
 
-    def _read(self, opened: OrderedSource, column: str) -> tuple[Entries, list[str]]:
+    def _read(self, opened: InOrder, column: str) -> tuple[Entries, list[str]]:
         cells = opened.in_order([column, *([] if self.key is None else [self.key])])
-        return entries_of(cells[0]), [_as_key(cell) for cell in cells[1]] if self.key is not None else []
+        return entries_of(cells[0]), [as_key(cell) for cell in cells[1]] if self.key is not None else []
 
-    def _check_key(self, opened: OrderedSource) -> None:
+    def _check_key(self, opened: InOrder) -> None:
         if self.key is None:
             return
         check_present([self.key], opened.columns)
@@ -156,12 +156,12 @@ class FileColumns:
         return Entries(codes, np.full(len(cells), "", dtype=object), np.zeros(len(cells), dtype=bool))
 
 
-def _as_key(cell: Any) -> str:
+def as_key(cell: Any) -> str:
     """Return a key as text, "" if it is missing: 7 in a Parquet file is "7" in a CSV file.
 
     A whole number is never made a double, which keeps 16 digits: two identifiers of 18 digits would become one.
 
-    >>> [_as_key(cell) for cell in (2**53 + 1, 7.0, Decimal("7.00"), "007", None, float("nan"), 0.5)]
+    >>> [as_key(cell) for cell in (2**53 + 1, 7.0, Decimal("7.00"), "007", None, float("nan"), 0.5)]
     ['9007199254740993', '7', '7', '007', '', '', '0.5']
     """
     if isinstance(cell, (float, Decimal)):

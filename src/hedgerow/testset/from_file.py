@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from hedgerow.engines.reading import unreadable
-from hedgerow.engines.source import OrderedSource, open_in_order
+from hedgerow.engines.source import InOrder, OrderedSource, open_in_order
 from hedgerow.errors import DataError, HedgerowError, LedgerError, ParameterError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
@@ -157,8 +157,20 @@ class FileTestSet(CountedTestSet):
             HG170 another number of predictions than public records, HG176 no training score, HG201 to HG209 for a file,
             HG434 labels that changed since `create`, HG435 labels that are not there, HG437 keys. No look was taken.
         """
+        return self.score_sent(
+            open_in_order(source), training_score=training_score, request_id=request_id, labels=labels
+        )
+
+    def score_sent(
+        self,
+        sent: InOrder,
+        *,
+        training_score: float | None = None,
+        request_id: str | None = None,
+        labels: str | Path | None = None,
+    ) -> Score:
+        """Take one look, as `score` does, with predictions that are in no file."""
         training = self._training(training_score)
-        sent = open_in_order(source)
         self.columns.check_predictions(sent)
         predictions, keys = self.columns.read_predictions(sent)
         self._check_sent(predictions, keys)
@@ -178,12 +190,33 @@ class FileTestSet(CountedTestSet):
 
         return self._take_look(losses, request, request_id, training)
 
+    def serve(self, labels: Path) -> Path | None:
+        """Answer from now on for a server that holds these looks alone; see `LedgerLooks.resumes`.
+
+        Returns what `score_sent` takes as `labels`: None where they lie where `create` found them.
+
+        Raises
+        ------
+        DataError, ParameterError
+            HG434: they are not, byte by byte, those with which the ledger was made. HG111, HG170, HG203, HG435.
+        """
+        record = self._looks.settings
+        known = self._ledger.parent / record.get("labels_file", "")
+        named = None if known.exists() and labels.samefile(known) else labels
+        self._open_labels(named)
+        if _digest(self._looks.secret.key, labels) != record.get("labels_digest"):
+            raise changed_labels()
+        self._looks.resumes = True
+        return named
+
     def to_dict(self) -> dict[str, Any]:
         """Return what is fixed and what is left, as plain JSON data."""
         record = self.settings.record()
         return {
             **{name: record[name] for name in ("relation", "epsilon", "delta", "n", "n_looks", "mechanism")},
             "metric": self.columns.metric.name,
+            "greater_is_better": self.columns.metric.greater_is_better,
+            "bounds": list(self.columns.metric.grid.as_bounds()),
             "remaining": self.remaining,
             "spent": self._looks.spent,
             "expected_error": self.settings.mechanism.expected_error(),
@@ -231,13 +264,7 @@ class FileTestSet(CountedTestSet):
         opened = open_in_order(place)
         self.columns.check_labels(opened)
         if labels is None and _digest(self._looks.secret.key, place) != record["labels_digest"]:
-            raise DataError(
-                "HG434",
-                rule="A ledger counts looks at the labels with which it was made.",
-                finding="The custodian's file has changed since.",
-                remedy="Put back the file as it was; other labels are another test set, with a ledger of their own. If "
-                "only its form has changed, name it by `labels`. No look was taken.",
-            )
+            raise changed_labels("If only its form has changed, name it by `labels`.")
         n = self.settings.conditions.n
         if labels is not None and n is not None and opened.count_rows() != n:
             raise ParameterError(
@@ -247,6 +274,17 @@ class FileTestSet(CountedTestSet):
                 remedy="No look was taken.",
             )
         return opened
+
+
+def changed_labels(further: str = "") -> DataError:
+    """Return the refusal of labels that are not those with which the ledger was made (HG434)."""
+    other = "Put back the file as it was; other labels are another test set, with a ledger of their own."
+    return DataError(
+        "HG434",
+        rule="A ledger counts looks at the labels with which it was made.",
+        finding="The custodian's file has changed since.",
+        remedy=" ".join(part for part in (other, further, "No look was taken.") if part),
+    )
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.interrupts import held_back
 from hedgerow.ledger.entry import fingerprint_of, is_look, is_settings
 from hedgerow.ledger.guarantee import Price
-from hedgerow.ledger.store import Ledger
+from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
@@ -216,11 +216,24 @@ class _InMemory:
 
 
 class LedgerLooks:
-    """Looks in a ledger. It is kept open, so that each look composes one more entry instead of all entries again."""
+    """Looks in a ledger. It is kept open, so that each look composes one more entry instead of all entries again.
+
+    Attributes
+    ----------
+    secret : Secret
+    settings : mapping
+        What the ledger begins with.
+    resumes : bool
+        Whether a look that was reserved and not recorded is taken to its end when the same request comes again. That is
+        for a server: it holds the ledger's looks alone (`hedgerow.testset.server.custody`) and sends no score before it
+        is recorded. So a look without a record was answered to nobody, and what is drawn now is its first answer. Such
+        looks are marked in the ledger, and no look that somebody else reserved is ever resumed.
+    """
 
     def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Any]) -> None:
         self.secret = secret
         self.settings = settings
+        self.resumes = False
         self._ledger = ledger
         self._read: dict[str, Score] = {}
 
@@ -291,8 +304,15 @@ class LedgerLooks:
         return Past(tuple(entry.request_id for entry in looks), scores)
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
-        """Reserve in the ledger, which is kept open."""
-        return InOpenLedger(self._ledger).reserve(certificate, request, request_id)
+        """Reserve in the ledger, which is kept open; where it `resumes`, also go on with a look without a record."""
+        marked = {**request, "served": True} if self.resumes else request
+        try:
+            return InOpenLedger(self._ledger).reserve(certificate, marked, request_id)
+        except LedgerError as refused:
+            # HG312 comes after the requests were compared: this very one was reserved, with the mark.
+            if not self.resumes or refused.code != "HG312":
+                raise
+        return Reserved(self._ledger, str(request_id), self._ledger.head)
 
     @property
     def head(self) -> str:

@@ -1,4 +1,4 @@
-"""`hedgerow testset create | score | show`: looks at a test set, counted; for the gates of continuous integration."""
+"""`hedgerow testset create | score | show | serve`: looks at a test set, counted; for continuous integration."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import typer
 from hedgerow.cli import options
 from hedgerow.cli.spending import deliver, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.verbs.serve import serve
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.formats import listed
 
 if TYPE_CHECKING:
     from hedgerow.testset.from_file import FileTestSet
     from hedgerow.testset.score import Score
+    from hedgerow.testset.server.client import TestSetClient
 
 testset = typer.Typer(add_completion=False, rich_markup_mode=None, help="Score models on a test set; count the looks.")
 
@@ -100,7 +102,11 @@ def score(
     source: Annotated[
         str, typer.Argument(metavar="PREDICTIONS", help="Predictions, a row each record; other columns are not read.")
     ],
-    ledger: Place,
+    ledger: Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="The test set's ledger.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A server, for a ledger: http://localhost:8080 or unix:///ts.socket."),
+    ] = None,
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where the labels lie now, if not where create found them.")
     ] = None,
@@ -113,18 +119,37 @@ def score(
         str | None,
         typer.Option("--id", metavar="ID", help="The same predictions under one id take no second look."),
     ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the model, in the summary.")] = None,
+    summary: Annotated[
+        str | None, typer.Option(metavar="FILE", help='Add a summary in markdown here: "$GITHUB_STEP_SUMMARY".')
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Take one look. With --min or --max, exit 5 unless the whole 95 % interval lies on the wanted side."""
     from hedgerow.testset.from_file import FileTestSet
+    from hedgerow.testset.server.client import TestSetClient
 
-    opened = FileTestSet.open(ledger)
+    if (ledger is None) is (server is None) or (server is not None and labels is not None):
+        raise ParameterError(
+            "HG116",
+            rule="A score is taken from a ledger or asked of a server, which keeps the labels.",
+            finding="Found both, or none.",
+            remedy="Give --ledger FILE or --server ADDRESS.",
+        )
+    opened = FileTestSet.open(ledger) if ledger is not None else TestSetClient(str(server))
     _check_gate(opened, least, most)
 
     def look() -> None:
-        found = opened.score(source, training_score=training, request_id=request_id, labels=labels)
+        if isinstance(opened, TestSetClient):
+            found = opened.score_file(source, training_score=training, request_id=request_id)
+        else:
+            found = opened.score(source, training_score=training, request_id=request_id, labels=labels)
         verdict = _verdict(found, least, most)
-        deliver(None, lambda _: _say_score(found, least, most, verdict, as_json=as_json), unrecorded=found.unrecorded)
+        deliver(
+            None if summary is None else lambda: _add_summary(summary, found, name or source, (least, most), verdict),
+            lambda _: _say_score(found, least, most, verdict, as_json=as_json),
+            unrecorded=found.unrecorded,
+        )
         if verdict not in (None, "met"):
             raise _missed(str(verdict))
 
@@ -149,25 +174,30 @@ def show(ledger: Place, as_json: options.AsJson = False) -> None:
     opened.close()
 
 
-def _closing(opened: FileTestSet, look: Any) -> None:
+testset.command()(serve)
+
+
+def _closing(opened: FileTestSet | TestSetClient, look: Any) -> None:
     try:
         look()
     finally:
         opened.close()
 
 
-def _check_gate(opened: FileTestSet, least: float | None, most: float | None) -> None:
+def _check_gate(opened: FileTestSet | TestSetClient, least: float | None, most: float | None) -> None:
     """Refuse a gate that would let the worst pass: --min is for scores of which more is better, --max for losses."""
-    metric = opened.columns.metric
-    wrong = most if metric.greater_is_better else least
-    low, high = metric.grid.as_bounds()
+    if least is None and most is None:
+        return
+    told = opened.to_dict()
+    name, greater_is_better, (low, high) = told["metric"], told["greater_is_better"], told["bounds"]
+    wrong = most if greater_is_better else least
     if wrong is not None:
         opened.close()
-        better, option = ("more", "--min") if metric.greater_is_better else ("less", "--max")
+        better, option = ("more", "--min") if greater_is_better else ("less", "--max")
         raise ParameterError(
             "HG175",
             rule="A gate is set on the side that is worse: --min for accuracy, --max for losses.",
-            finding=f"Of {metric.name}, {better} is better.",
+            finding=f"Of {name}, {better} is better.",
             remedy=f"Use {option}. No look was taken.",
         )
     bar = most if least is None else least
@@ -175,7 +205,7 @@ def _check_gate(opened: FileTestSet, least: float | None, most: float | None) ->
         opened.close()
         raise ParameterError(
             "HG175",
-            rule=f"A gate lies among the scores that there can be: of {metric.name}, {low:g} to {high:.4g}.",
+            rule=f"A gate lies among the scores that there can be: of {name}, {low:g} to {high:.4g}.",
             finding="This one does not.",
             remedy="A share is given as 0.8, not as 80. No look was taken.",
         )
@@ -212,6 +242,22 @@ def _missed(verdict: str) -> VerificationError:
         finding=f"{found[verdict]} The score is recorded.",
         remedy=remedy[verdict],
     )
+
+
+def _add_summary(
+    place: str, found: Score, name: str, bars: tuple[float | None, float | None], verdict: str | None
+) -> list[str]:
+    from pathlib import Path
+
+    from hedgerow.inputs import why_kept
+    from hedgerow.testset.server.summary import summary
+
+    if why_kept(place) is not None:
+        raise OSError("not to be changed")
+    given = [f"at {word} {bar:g}" for word, bar in zip(("least", "most"), bars, strict=True) if bar is not None]
+    with Path(place).open("a", encoding="utf-8") as page:
+        page.write(summary(found, name, threshold=" and ".join(given) or "none", verdict=verdict))
+    return [place]
 
 
 def _say_score(found: Score, least: float | None, most: float | None, verdict: str | None, *, as_json: bool) -> None:

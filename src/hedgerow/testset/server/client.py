@@ -1,0 +1,228 @@
+"""`TestSetClient`: asks a server of a test set for scores."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from hedgerow.engines.source import open_in_order
+from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
+from hedgerow.testset.entries import entries_of
+from hedgerow.testset.file_columns import as_key
+from hedgerow.testset.score import Score, replayed, score_from_record
+from hedgerow.testset.server.address import Address
+
+_ERRORS: dict[int, type[HedgerowError]] = {400: ParameterError, 413: ParameterError, 409: LedgerError, 500: SpentError}
+_MOST_BYTES = 64 * 2**20
+
+
+class TestSetClient:
+    """Asks a server that `hedgerow testset serve` started.
+
+    Guarantee   one call takes one look at most, whatever connections and servers do meanwhile: it is sent again under
+    the same key, and a server answers each key once.
+
+    Parameters
+    ----------
+    address : str
+        ``"http://localhost:8080"`` or ``"unix:///run/ts.socket"``.
+    patience : float
+        For how many seconds a request is repeated while the server is away, stops or has too many requests.
+    timeout : float
+        Seconds to wait for one answer.
+
+    Raises
+    ------
+    ParameterError
+        HG450: the address is neither a Unix socket nor on this machine.
+
+    Examples
+    --------
+    >>> TestSetClient("http://localhost:8080")
+    <TestSetClient http://localhost:8080>
+    """
+
+    # Test runners collect classes whose names begin so.
+    __test__ = False
+
+    def __init__(self, address: str, *, patience: float = 60.0, timeout: float = 60.0) -> None:
+        self._address = Address.parse(address)
+        self._patience, self._timeout = patience, timeout
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is fixed and what is left of the test set, as plain JSON data; nothing is spent (HG456)."""
+        told: dict[str, Any] = self.facts()["test_set"]
+        return told
+
+    def close(self) -> None:
+        """Do nothing: each request has a connection of its own."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is public of the test set, and the limits of its server; nothing is spent.
+
+        Raises
+        ------
+        DataError
+            HG456: no server answers.
+        """
+        return self._ask("GET", "/v1", None, {})
+
+    def score(
+        self,
+        predictions: Any,
+        *,
+        keys: Sequence[Any] | None = None,
+        training_score: float | None = None,
+        request_id: str | None = None,
+    ) -> Score:
+        """Take one look: send predictions, and return their score.
+
+        Parameters
+        ----------
+        predictions : array
+            Labels, or chances of the positive label: numbers or texts, in the order of the test set or with `keys`.
+        keys : sequence, optional
+            The key of each prediction, where the test set joins by one.
+        training_score : float, optional
+            As of `hedgerow.testset.TestSet.score`.
+        request_id : str, optional
+            1 to 200 visible characters of ASCII. The same predictions under the same id take no second look.
+
+        Raises
+        ------
+        BudgetExceeded
+            HG430: no looks are left.
+        ParameterError
+            HG170, HG437, HG453, HG454 and the like: no look was taken.
+        LedgerError, SpentError
+            HG311 the id stands for other predictions; HG606 and the like: ask again under the same id.
+        DataError
+            HG456: no server answers; the request may have arrived, so repeat it under the same id.
+        """
+        key = uuid4().hex if request_id is None else request_id
+        if not (isinstance(key, str) and re.fullmatch(r"[\x21-\x7e]{1,200}", key)):
+            raise ParameterError(
+                "HG314",
+                rule="`request_id` is a text of 1 to 200 visible characters of ASCII.",
+                finding="This one is not.",
+                remedy="Nothing was sent.",
+            )
+        sent: dict[str, Any] = {"predictions": _plain(predictions)}
+        if keys is not None:
+            sent["keys"] = [one.item() if hasattr(one, "item") else one for one in keys]
+        if training_score is not None:
+            sent["training_score"] = training_score
+        try:
+            body = json.dumps(sent, allow_nan=False).encode()
+        except (TypeError, ValueError):
+            raise ParameterError(
+                "HG437",
+                rule="Keys are whole numbers or texts, and a training score is a finite number.",
+                finding="Found something else.",
+                remedy="Nothing was sent.",
+            ) from None
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        found = self._ask("POST", "/v1/scores", body, headers)
+        head = found.get("ledger", {}).get("head")
+        return replayed(score_from_record(json.dumps(found)), head, bool(found.get("replayed")))
+
+    def score_file(
+        self, source: str | Path, *, training_score: float | None = None, request_id: str | None = None
+    ) -> Score:
+        """Take one look: send the predictions of a file, as `score` does (HG201 to HG209 for the file).
+
+        Its columns are those that the test set was made with; other columns are not sent.
+        """
+        told, opened = self.to_dict(), open_in_order(source)
+        names = [told["prediction"], *([] if told["key"] is None else [told["key"]])]
+        cells = opened.in_order(names)
+        keys = None if told["key"] is None else [as_key(cell) for cell in cells[1]]
+        return self.score(cells[0], keys=keys, training_score=training_score, request_id=request_id)
+
+    def __repr__(self) -> str:
+        return f"<TestSetClient {self._address}>"
+
+    def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
+        end = time.monotonic() + self._patience
+        while True:
+            answer = self._once(method, path, body, headers)
+            if answer is not None and answer[0] not in (408, 429, 503):
+                break
+            wait = 0.2 if answer is None else max(0.2, float(answer[2]))
+            if time.monotonic() + wait > end:
+                break
+            time.sleep(wait)
+        if answer is None:
+            raise self._away("Nothing answers there.")
+        status, record, _ = answer
+        if status == 200:
+            return record
+        raise self._refused(status, record.get("error"))
+
+    def _once(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, dict[str, Any], int] | None:
+        """Return status, record and seconds to wait; None where nothing answered."""
+        connection = self._address.connect(self._timeout)
+        try:
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused early: the answer may be there
+                connection.request(method, path, body=body, headers=headers)
+            answer = connection.getresponse()
+            text = answer.read(_MOST_BYTES)
+            wait = answer.headers.get("Retry-After", "0")
+            record = json.loads(text)
+        except (OSError, http.client.HTTPException):
+            return None
+        except ValueError:
+            record = None
+        finally:
+            connection.close()
+        if not isinstance(record, dict):
+            raise self._away("What answers there is no server of a test set.")
+        return answer.status, record, int(wait) if wait.isascii() and wait.isdigit() else 0
+
+    def _refused(self, status: int, error: Any) -> HedgerowError:
+        told = error if isinstance(error, dict) else {}
+        code, rule, finding, remedy = (str(told.get(part, "")) for part in ("code", "rule", "finding", "remedy"))
+        if not code:
+            return self._away("What answers there is no server of a test set.")
+        if status == 403:
+            return BudgetExceeded(code, requested=1.0, remaining=0.0, rule=rule, finding=finding, remedy=remedy)
+        kind = _ERRORS.get(status, DataError if status == 503 else ParameterError)
+        return kind(code, rule=rule, finding=finding, remedy=remedy)
+
+    def _away(self, finding: str) -> DataError:
+        return DataError(
+            "HG456",
+            rule=f"A test set is asked where `hedgerow testset serve` runs: {self._address}.",
+            finding=finding,
+            remedy="Start the server. What was sent may have arrived: repeat it under the same id.",
+        )
+
+
+def _plain(predictions: Any) -> list[Any]:
+    """Return predictions as JSON says them: numbers, texts, and None for what is neither."""
+    try:
+        found = entries_of(predictions)
+    except Exception:  # whatever a foreign table raises
+        found = None
+    if found is None or np.isinf(found.numbers).any():
+        raise ParameterError(
+            "HG170",
+            rule="Predictions are one finite number or label for each record of the test set.",
+            finding="Found another shape or type.",
+            remedy="For chances, give those of the positive label alone. Nothing was sent.",
+        )
+    numbers = [int(one) if one.is_integer() else one for one in found.numbers.tolist()]
+    texts, is_text, missing = found.texts.tolist(), found.is_text.tolist(), found.missing.tolist()
+    places = range(len(found))
+    return [None if missing[i] else texts[i] if is_text[i] else numbers[i] for i in places]

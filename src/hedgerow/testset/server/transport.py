@@ -1,0 +1,300 @@
+"""HTTP for the service: two paths, one request a connection, every size and time limited before anything is read.
+
+No answer holds a word of the standard library's, which quotes what was sent: each is JSON of ours, with the same
+headers. A page in a browser on this machine could send requests to a port: those with an ``Origin``, or to another
+``Host``, are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import socket
+import socketserver
+import threading
+import time
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from hedgerow.errors import HedgerowError, LedgerError, ParameterError
+from hedgerow.testset.server.address import LOCAL, Access, Address, bound
+from hedgerow.testset.server.limits import Limits, Rate
+from hedgerow.testset.server.service import Answer, Service, refusal, stopping
+from hedgerow.testset.server.submission import CSV, JSON, malformed
+
+FACTS, SCORES = "/v1", "/v1/scores"
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+_TICK = 0.25  # seconds after which a thread that waits for a client looks whether the server stops
+
+
+class TestSetServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Serves a test set at an address until it is stopped.
+
+    Parameters
+    ----------
+    service : Service
+    address : Address
+        Port 0 stands for any free one; `address` then says which.
+    limits : Limits
+    access : {"user", "group", "all"}
+        Who may use the Unix socket. A port may be used by every user of this machine.
+
+    Raises
+    ------
+    ParameterError
+        HG450: the address is taken, or cannot be listened at.
+    """
+
+    # Test runners collect classes whose names begin so.
+    __test__ = False
+    request_queue_size = 1024
+    daemon_threads = False
+
+    def __init__(self, service: Service, address: Address, limits: Limits, access: Access = "user") -> None:
+        self.service, self.limits, self.rate = service, limits, Rate(limits.requests_per_minute)
+        self._free = threading.BoundedSemaphore(limits.connections)
+        made, self.address = bound(address, access)
+        super().__init__((str(address.path or ""), 0), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = made
+        self._file = None if address.path is None else (address.path.stat().st_dev, address.path.stat().st_ino)
+        self.server_activate()
+
+    def stop(self) -> None:
+        """Take no more requests; the look under way is finished and answered. Called from another thread or signal."""
+        self.service.stopping = True
+        threading.Thread(target=self.shutdown, daemon=True).start()
+
+    def server_close(self) -> None:
+        """Wait for the answers that are under way, and remove the socket."""
+        self.service.stopping = True
+        super().server_close()
+        path = self.address.path
+        with suppress(OSError):
+            if path is not None and (path.lstat().st_dev, path.lstat().st_ino) == self._file:
+                path.unlink()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own; beyond the limit of connections say so at once."""
+        if self._free.acquire(blocking=False):
+            try:
+                super().process_request(request, client_address)
+            except BaseException:  # no thread could be started
+                self._free.release()
+                raise
+            return
+        with suppress(OSError):
+            request.settimeout(_TICK)
+            request.sendall(_as_http(_busy(1, "connections")))
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer one request, and free its place."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a client that went away is no failure, and a traceback may quote what it sent."""
+
+
+class _Slow(Exception):
+    """The request did not arrive in time."""
+
+
+class _Arriving(io.RawIOBase):
+    """The bytes of a request, of which all must have arrived by a deadline; none do once the server stops."""
+
+    def __init__(self, server: TestSetServer, request: socket.socket) -> None:
+        self._server, self._request = server, request
+        self._end = time.monotonic() + server.limits.seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            left = self._end - time.monotonic()
+            if left <= 0.0 or self._server.service.stopping:
+                raise _Slow
+            self._request.settimeout(min(left, _TICK))
+            with suppress(TimeoutError):
+                return self._request.recv_into(buffer)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: TestSetServer
+    protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = io.BufferedReader(_Arriving(self.server, self.request))
+        self._unread = True
+
+    def handle(self) -> None:
+        """Answer one request, counted before a byte of it is read."""
+        try:
+            if seconds := self.server.rate.wait():
+                self._send(_busy(seconds, "requests a minute"))
+            else:
+                self.handle_one_request()
+        except _Slow:
+            self._send(stopping() if self.server.service.stopping else _late(self.server.limits.seconds))
+        if self._unread:
+            with suppress(OSError, _Slow):
+                self._drain()
+
+    def handle_expect_100(self) -> bool:
+        """Wait: a body is asked for once its head was accepted."""
+        return True
+
+    def do_GET(self) -> None:
+        """Answer with the public facts."""
+        answer = self._refused()
+        if answer is None and self.path != FACTS:
+            answer = _not_there("GET", self.path)
+        if answer is None:
+            answer = self.server.service.answer_facts()
+            limits = self.server.limits
+            shown = {
+                "requests_per_minute": limits.requests_per_minute,
+                "most_bytes": limits.most_bytes,
+                "seconds": limits.seconds,
+                "connections": limits.connections,
+            }
+            if answer.status == 200:
+                answer = Answer(200, {**answer.record, "limits": shown})
+        self._send(answer)
+
+    def do_POST(self) -> None:
+        """Answer with a score."""
+        answer = self._refused()
+        if answer is None and self.path != SCORES:
+            answer = _not_there("POST", self.path)
+        if answer is None:
+            answer = self._check_head()
+        if answer is None:
+            if self.headers.get("Expect", "").lower() == "100-continue":
+                self.send_response_only(100)
+                self.end_headers()
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            self._unread = False
+            if len(body) < length:
+                answer = refusal(malformed("It ended before its Content-Length."), 400)
+            else:
+                kind = _media_type(self.headers.get("Content-Type", ""))
+                answer = self.server.service.answer_score(self.headers["Idempotency-Key"], body, kind)
+        self._send(answer)
+
+    def _refused(self) -> Answer | None:
+        """Return the refusal of a request that does not come from a program of this machine."""
+        self._unread = not {"Content-Length", "Transfer-Encoding"}.isdisjoint(self.headers)
+        if self.server.service.stopping:
+            return stopping()
+        hosts = self.headers.get_all("Host", [])
+        host = re.sub(r":[0-9]{1,5}$", "", hosts[0]) if len(hosts) == 1 else ""
+        if "Origin" in self.headers or (self.server.address.path is None and host not in LOCAL):
+            return refusal(malformed("It comes from a web page, or names another host than localhost."), 421)
+        return None
+
+    def _check_head(self) -> Answer | None:
+        """Return the refusal of a head, before a byte of the body is read."""
+        for name in ("Idempotency-Key", "Content-Type", "Content-Length"):
+            if len(self.headers.get_all(name, [])) > 1:
+                return refusal(malformed(f"{name} stands there twice."), 400)
+        length = self.headers.get("Content-Length")
+        if "Transfer-Encoding" in self.headers or length is None:
+            return refusal(malformed("It has no Content-Length; bodies in chunks are not taken."), 411)
+        if not _LENGTH.fullmatch(length):
+            return refusal(malformed("Its Content-Length is no number."), 400)
+        if int(length) > self.server.limits.most_bytes:
+            return refusal(_too_large(self.server.limits.most_bytes), 413)
+        if not _KEY.fullmatch(self.headers.get("Idempotency-Key", "")):
+            return refusal(malformed("It has no Idempotency-Key of 1 to 200 visible characters of ASCII."), 400)
+        kind = _media_type(self.headers.get("Content-Type", ""))
+        if kind not in (JSON, CSV) or self.headers.get("Content-Encoding", "identity") != "identity":
+            return refusal(malformed(f"Its Content-Type is neither {JSON} nor {CSV}, or it is compressed."), 415)
+        return None
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse what the standard library cannot parse, in words of ours: its own quote the request."""
+        if code == 501:
+            self._send(Answer(405, refusal(malformed("Its method is neither GET nor POST."), 405).record))
+        else:
+            self._send(refusal(malformed("It is no request of HTTP/1.1, or its head is too long."), code))
+
+    def _send(self, answer: Answer) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            self.request.settimeout(self.server.limits.seconds)
+            self.request.sendall(_as_http(answer))
+
+    def _drain(self) -> None:
+        """Take in what was sent and not read: closing before would tear the answer away from the client."""
+        self.request.shutdown(socket.SHUT_WR)
+        left, end = 2 * self.server.limits.most_bytes, time.monotonic() + 1.0
+        self.request.settimeout(_TICK)
+        while left > 0 and time.monotonic() < end:
+            part = self.request.recv(2**16)
+            if not part:
+                break
+            left -= len(part)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: a path or a header may hold anything. The service tells of looks."""
+
+
+_PHRASES = {200: "OK", 400: "Bad Request", 403: "Forbidden", 429: "Too Many Requests", 503: "Service Unavailable"}
+
+
+def _as_http(answer: Answer) -> bytes:
+    body = json.dumps(answer.record, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+    lines = [
+        f"HTTP/1.1 {answer.status} {_PHRASES.get(answer.status, 'Refused')}",
+        f"Content-Type: {JSON}",
+        f"Content-Length: {len(body)}",
+        "Cache-Control: no-store",
+        "X-Content-Type-Options: nosniff",
+        "Connection: close",
+    ]
+    if answer.retry_after is not None:
+        lines.append(f"Retry-After: {answer.retry_after}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + body
+
+
+def _media_type(stated: str) -> str:
+    return stated.split(";")[0].strip().lower()
+
+
+def _not_there(method: str, path: str) -> Answer:
+    status = 405 if path in (FACTS, SCORES) else 404
+    return refusal(malformed(f"A test set is asked by GET {FACTS} and POST {SCORES}."), status)
+
+
+def _too_large(most: int) -> HedgerowError:
+    return ParameterError(
+        "HG454",
+        rule=f"The body of a request has at most {most:,} bytes.",
+        finding="This one has more.",
+        remedy="No look was taken. Send one prediction for each record, as CSV.",
+    )
+
+
+def _busy(seconds: int, what: str) -> Answer:
+    refused = LedgerError(
+        "HG455",
+        rule=f"A server takes so many {what} and no more.",
+        finding="There were more.",
+        remedy="No look was taken. Wait for as many seconds as Retry-After says, and send it again under the same key.",
+    )
+    status = 429 if what.startswith("requests") else 503
+    return Answer(status, refusal(refused, 429).record, seconds)
+
+
+def _late(seconds: float) -> Answer:
+    return refusal(malformed(f"It did not arrive within {seconds:g} seconds."), 408)
