@@ -18,7 +18,16 @@ import numpy as np
 from hedgerow.engines.adding import added_up
 from hedgerow.engines.cells import as_texts, bands_of, cells_of
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
-from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery, ValueCounts, Weighted, WeightOnGrid
+from hedgerow.engines.query import (
+    ColumnQuery,
+    Indicator,
+    Product,
+    Query,
+    SumsQuery,
+    ValueCounts,
+    Weighted,
+    WeightOnGrid,
+)
 from hedgerow.engines.read_out import read_counts, read_values
 from hedgerow.engines.schema import (
     EXACT_INTEGERS,
@@ -327,7 +336,7 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
             nw.when(index >= 0).then(index).otherwise(nw.lit((value.size - 1) // 2, nw.Int64)).alias(f"index_{place}")
             for place, (index, value) in enumerate(zip(indices, query.read, strict=True))
         ]
-    rows = _with_weighted(digits.select(*indices, level.alias("level"), *named), query, named)
+    rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
     counts = nw.lit(True)
     for place in sorted(query.needed):
         counts = counts & (nw.col(f"index_{place}") >= 0)
@@ -344,7 +353,7 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
     return _with_others(added_up(rows.select("level", *terms), query), frame, chosen)
 
 
-def _with_weighted(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Expr]) -> nw.LazyFrame[Any]:
+def _with_products(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Expr]) -> nw.LazyFrame[Any]:
     """Return the rows with the index of each value of the query, from those of what is read."""
     import narwhals.stable.v2 as nw
 
@@ -356,6 +365,10 @@ def _with_weighted(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Exp
         if isinstance(value, Weighted):
             index = value.index(of[value.weight], of[value.value])
             indices.append(nw.when(of[value.value] >= 0).then(index).otherwise(nw.lit(-1, nw.Int64)))
+        elif isinstance(value, Product):
+            there = reduce(and_, [of[part] >= 0 for part in value.parts])
+            index = value.index([of[part] for part in value.parts])
+            indices.append(nw.when(there).then(index).otherwise(nw.lit(-1, nw.Int64)))
         else:
             indices.append(of[value])
     return rows.select(*(one.alias(f"index_{place}") for place, one in enumerate(indices)), "level", *named)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
@@ -103,6 +105,61 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """A product of powers of values of one record, exact in integers; −1 where one of them is missing.
+
+    A numeric column enters as its centred grid integer 2t − m, whether a column equals a value as 0 or 1. Where no such
+    product is negative (every power of a column is even), the index is the product P ∈ {0..M}; else P + M ∈ {0..2M}.
+
+    >>> age = ValueOnGrid("age", Grid.from_bounds("age", (0, 100), 1))
+    >>> square, of_women = Product(((age, 2),)), Product(((Indicator("sex", 1), 1), (age, 1)))
+    >>> square.size, square.index([100]), of_women.size, of_women.index([1, 0]), of_women.index([0, 0])
+    (10001, 10000, 201, 0, 100)
+    """
+
+    factors: tuple[tuple[ValueOnGrid | Indicator, int], ...]
+
+    @property
+    def parts(self) -> tuple[ValueOnGrid | Indicator, ...]:
+        """The values that are multiplied."""
+        return tuple(value for value, _ in self.factors)
+
+    @property
+    def column(self) -> str:
+        """The columns with their powers, as a name."""
+        return " * ".join(value.column if power == 1 else f"{value.column}^{power}" for value, power in self.factors)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the values, each once."""
+        return tuple(dict.fromkeys(column for value in self.parts for column in value.columns))
+
+    @property
+    def reach(self) -> int:
+        """The largest product M."""
+        return math.prod((value.size - 1) ** power for value, power in self.factors)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a product can be negative."""
+        return any(power % 2 for value, power in self.factors if isinstance(value, ValueOnGrid))
+
+    @property
+    def size(self) -> int:
+        """How many indices there are."""
+        return (2 if self.signed else 1) * self.reach + 1
+
+    def index(self, indices: Sequence[T]) -> T:
+        """Return the index of the product, given the index of each value."""
+        found: Any = 1
+        for (value, power), index in zip(self.factors, indices, strict=True):
+            one = index if isinstance(value, Indicator) else 2 * index - (value.size - 1)
+            found = reduce(mul, [one] * power, found)
+        product: T = found + self.reach if self.signed else found
+        return product
+
+
+@dataclass(frozen=True, slots=True)
 class JointGrid:
     """Several numeric columns of one record, each clamped and put on its grid; −1 where any of them is missing.
 
@@ -170,7 +227,7 @@ class JointGrid:
         return digits[::-1]
 
 
-Value = ValueOnGrid | Indicator | Weighted
+Value = ValueOnGrid | Indicator | Weighted | Product
 
 
 class ByCells:
@@ -328,9 +385,8 @@ class SumsQuery(ByCells):
 
     @property
     def read(self) -> tuple[ValueOnGrid | Indicator, ...]:
-        """What is read of a record but its cell: the values, and the parts of those that are weighted, each once."""
-        parts = [(one.value, one.weight) if isinstance(one, Weighted) else (one,) for one in self.values]
-        return tuple(dict.fromkeys(part for several in parts for part in several))
+        """What is read of a record but its cell: the values, and the parts of those that have some, each once."""
+        return tuple(dict.fromkeys(part for value in self.values for part in _parts(value)))
 
     def largest(self, monomial: Monomial) -> int:
         """Return the most that one record, or unit, adds to the sum of a monomial."""
@@ -341,6 +397,12 @@ class SumsQuery(ByCells):
     def columns(self) -> list[str]:
         """Return the columns that the answer needs, each once."""
         return self.columns_of(self.values, self.unit)
+
+
+def _parts(value: Value) -> tuple[ValueOnGrid | Indicator, ...]:
+    if isinstance(value, Weighted):
+        return value.value, value.weight
+    return value.parts if isinstance(value, Product) else (value,)
 
 
 @dataclass(frozen=True, slots=True)

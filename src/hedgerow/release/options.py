@@ -60,6 +60,24 @@ class ReleaseOptions(PlanOptions, total=False):
     request_id: str | None
 
 
+class RegressionOptions(TypedDict, total=False):
+    """Keywords of a regression, apart from its formula; see `Survey.ols`."""
+
+    bounds: Mapping[str, Any] | None
+    categories: Mapping[str, Sequence[Scalar]] | None
+    intercept: bool
+    by: By | None
+    other: bool | None
+    where: str | None
+    epsilon: float | None
+    rho: float | None
+    mu: float | None
+    delta: float | None
+    noise: str | None
+    missing: str | None
+    request_id: str | None
+
+
 class TableOptions(SharedOptions, total=False):
     """Keywords of a table, apart from its groups and its guarantee; see `Survey.magnitude_table`."""
 

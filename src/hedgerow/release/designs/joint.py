@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import CellLabels, Indicator, SumsQuery, Value, ValueOnGrid, Weighted, WeightOnGrid
+from hedgerow.engines.query import CellLabels, Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid, Missing
@@ -41,6 +41,7 @@ from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
 
+Value = ValueOnGrid | Indicator | Weighted
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
 # A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
 # some bits where their noise cannot be drawn, as at a small ε.

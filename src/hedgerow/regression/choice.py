@@ -1,0 +1,204 @@
+r"""How the moments of a linear model are released: the noise law and the weights of least forecast error.
+
+Released are Σf of each feature, Σf_i f_j of the pairs that the model needs (`features`), and a count where it is
+private. Squares and products have weights of their own by what they are: a square or a product of regressors, a product
+with the response, the response's own square. At guessed truths the error of each coefficient is known in closed form
+(`moments`), linear in the variances of the noise of single numbers; what is minimised is the mean logarithm of it over
+coefficients and guesses, so that no unit counts. The price is exact for each set of weights. From public facts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.joint.numbers import JointLayout
+from hedgerow.mechanisms.joint.weights import JointWeights, Of
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.regression.features import Model
+from hedgerow.regression.moments import Fit, Moments
+
+Floats = NDArray[np.float64]
+# Guessed truths: the mean of every scaled column, its standard deviation, and the correlation of each two.
+_GUESSES = ((0.0, 0.3, 0.3), (-0.4, 0.25, 0.4), (0.2, 0.45, 0.2))
+_RECORDS, _SEARCHES = 1_000, 160
+TYPICAL = 10_000.0  # records of a cell, where nothing is known of them
+# Logarithms of the weights: count, response, squares, products, products with the response, square of the response.
+_START = (-0.3, 0.0, -0.7, -0.4, 0.0, -1.2)
+_LOWEST, _HIGHEST = -5.0, 2.0
+_AIM = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """What is weighed: a model on a layout, and whom the price protects."""
+
+    model: Model
+    layout: JointLayout
+    relation: Relation
+    n: float
+    census: bool
+
+    @cached_property
+    def kinds(self) -> list[int]:
+        """Of each sum, which of the weights it has."""
+        last = len(self.model.features) - 1
+
+        def kind(of: Of) -> int:
+            if len(of) == 1:
+                return 1 if of[0] == last else 6
+            if of[0] == of[1]:
+                return 5 if of[0] == last else 2
+            return 4 if last in of else 3
+
+        return [kind(of) for of in self.model.sums]
+
+    def weights(self, logs: Floats) -> JointWeights:
+        """Return the weights of a point of the search."""
+        size = np.exp(np.append(np.clip(logs, _LOWEST, _HIGHEST), 0.0))
+        counts: dict[Of, float] = {(): float(size[0])} if self.layout.presence == "private" else {}
+        sums = {of: float(size[kind]) for of, kind in zip(self.model.sums, self.kinds, strict=True)}
+        centres = self.layout.centres(((of[0], ()) for of in sums if len(of) == 2 and of[0] == of[1]), set(counts))
+        return JointWeights(len(self.layout.features), counts, sums, centres=centres)
+
+    @cached_property
+    def guesses(self) -> list[_Linear]:
+        """The coefficients' errors at each guessed truth, in terms of the noise of single numbers."""
+        return [_Linear.of(self, _guessed(self.model, *guess)) for guess in _GUESSES]
+
+    @cached_property
+    def template(self) -> Floats:
+        """The count and the sums, (1 + sums, numbers), from what is released, each number in units of its reach."""
+        flat = self.weights(np.zeros(len(_START)))
+        mechanism = joint_moments(GAUSSIAN, self.layout, flat, 1.0, self.relation)
+        known = None if self.layout.presence == "private" else self.n
+        matrix = mechanism.reading(self.model.moments(), n=known).matrix
+        reach = [self.layout.reach((), ())] * len(flat.counts)
+        reach += [self.layout.reach(of, (1,) * len(of)) for of in flat.sums]
+        return matrix * np.array(reach, dtype=np.float64)
+
+    def forecast(self, logs: Floats, law: Law, precision: float) -> float:
+        """Return the mean logarithm of the squared errors at these weights."""
+        weights = self.weights(logs)
+        cost = weights.cost(self.relation, law.power, presence=self.layout.presence, cells=self.layout.cells)
+        scale = cost ** (1.0 / law.power) / precision
+        sds = np.array([law.sd(scale / weight) for weight in (*weights.counts.values(), *weights.sums.values())])
+        return float(np.mean([guess.score(sds) for guess in self.guesses]))
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """The errors of coefficients at one guessed truth: sampling, and for each number what its noise adds."""
+
+    sampling: Floats
+    noise: Floats
+    scale: Floats
+    matrix: Floats
+
+    @classmethod
+    def of(cls, asked: Weighing, records: Floats) -> _Linear:
+        model = asked.model
+        second = records.T @ records / len(records)
+        parts = noise_parts(model, asked.template, asked.n)
+        fit = Fit(Moments(asked.n, second, parts, "gaussian", asked.census), model.rows(model.regressors), model.target)
+        moved = fit.parts
+        information = 1.0 / np.diag(fit.covariance_factor)
+        direction = fit.directions
+        slope = np.einsum("ki,zij,kj->zk", direction, parts, direction) / information
+        return cls(np.diag(fit.sampling_covariance), moved**2, fit.scale_parts, slope**2)
+
+    def score(self, sds: Floats) -> float:
+        """Return the mean logarithm of the squared errors, the noise of σ̂² and of the matrix counted."""
+        squares = sds**2
+        noise = squares @ self.noise
+        unsure = 1.0 + 0.5 * math.sqrt(float(squares @ self.scale**2))
+        swamped = 1.0 + 2.0 * (squares @ self.matrix)
+        return float(np.mean(np.log((self.sampling * unsure + noise) * swamped)))
+
+
+def noise_parts(model: Model, mixing: Floats, n: float) -> Floats:
+    """Return what each independent part of the noise adds to ΣPP'/N, (parts, p, p), of noise on count and sums."""
+    told = model.untangled @ mixing / n
+    told = np.vstack([told, np.zeros(told.shape[1])])  # what is 0 for every record has no noise
+    return np.ascontiguousarray(np.moveaxis(told[model.table], 2, 0))
+
+
+def _guessed(model: Model, mean: float, sd: float, correlation: float) -> Floats:
+    """Return records of a guessed truth: equally correlated columns, and categories with even chances."""
+    chance = np.random.default_rng(0)  # the same numbers in every plan: no data, no noise
+    shared = chance.normal(size=_RECORDS)
+    columns = {
+        column: np.clip(
+            mean + sd * (math.sqrt(correlation) * shared + math.sqrt(1.0 - correlation) * chance.normal(size=_RECORDS)),
+            -1.0,
+            1.0,
+        )
+        for column in model.grids
+    }
+    levels = {
+        column: chance.integers(0, len(values), _RECORDS).astype(np.intp) for column, values in model.categories.items()
+    }
+    return model.records(columns, levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The release of least forecast error: its law, its mechanism at the yardstick's precision, and why."""
+
+    law: Law
+    mechanism: JointMoments
+    reason: str
+
+
+def choose(asked: Weighing, budget: Budget, laws: Sequence[Law] = ()) -> Chosen:
+    """Return the release of least forecast error within a budget.
+
+    Raises
+    ------
+    UncertifiedError
+        HG401: no law of noise fits the budget and 64-bit integers.
+    """
+    from scipy.optimize import minimize
+
+    allowed = laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN))
+    found: dict[Law, tuple[float, JointMoments]] = {}
+    for law in allowed:
+        precision = (gaussian_mu(budget) if law == GAUSSIAN else budget.epsilon) * _AIM
+        start = np.array(_START)
+        simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
+        options = {"maxfev": _SEARCHES, "xatol": 0.02, "fatol": 1e-3, "initial_simplex": simplex}
+        best = minimize(asked.forecast, start, (law, precision), method="Nelder-Mead", options=options)
+        try:
+            made = joint_moments(law, asked.layout, asked.weights(best.x), precision, asked.relation)
+        except ParameterError:
+            continue
+        found[law] = float(best.fun), made
+    if not found:
+        raise UncertifiedError(
+            "HG401",
+            rule="A regression needs noise that fits its budget and 64-bit integers.",
+            finding="No law of noise does.",
+            remedy="Take coarser steps, fewer columns, or a larger epsilon.",
+        )
+    law = min(found, key=lambda one: found[one][0])
+    return Chosen(law, found[law][1], _reason({one: score for one, (score, _) in found.items()}, law))
+
+
+def _reason(scores: Mapping[Law, float], law: Law) -> str:
+    named = {LAPLACE: "Laplace noise", GAUSSIAN: "Gaussian noise"}
+    said = f"one release of joint moments, {named.get(law, law.name)}, weights chosen for the coefficients"
+    others = [one for one in scores if one != law]
+    if not others:
+        return said
+    ratio = math.exp(0.5 * (scores[others[0]] - scores[law]))
+    return f"{said}; with {named.get(others[0], others[0].name)} errors would be {ratio:.3g} times as large"

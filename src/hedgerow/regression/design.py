@@ -1,0 +1,290 @@
+"""A linear model as a statistic that is planned, priced, drawn and recorded like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.engines.query import CellLabels, SumsQuery
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.columns import Category, Grid, Missing, Scalar
+from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.mechanism import Single
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.regression.choice import TYPICAL, Chosen, Weighing, choose
+from hedgerow.regression.features import Model
+from hedgerow.regression.terms import Terms
+from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint, complete
+from hedgerow.release.plan import Plan
+from hedgerow.release.request import Context, parse_request
+from hedgerow.release.resolve import Resolver
+from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.statistics.statistic import Family, NamedGrid, NeedsBounds, Powers, Statistic
+
+_LAWS: dict[str, tuple[Law, ...]] = {"auto": (), "laplace": (LAPLACE,), "gaussian": (GAUSSIAN,)}
+
+
+@dataclass(frozen=True, repr=False)
+class LinearModel(Statistic):
+    """The coefficients of a linear model."""
+
+    model: Model
+    formula: str
+    kind: ClassVar[str] = "ols"
+    family: ClassVar[Family] = "moments"
+
+    @property
+    def grids(self) -> tuple[NamedGrid, ...]:
+        """The numeric columns."""
+        return tuple(self.model.grids.items())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numeric columns and the categories."""
+        return (*self.model.grids, *self.model.categories)
+
+    @property
+    def column(self) -> str:
+        """The response."""
+        return self.model.response
+
+    @property
+    def powers(self) -> Powers:
+        """None: it is no function of means of columns alone."""
+        return ()
+
+    def in_words(self, *, by_cell: bool = False) -> str:
+        """Return what a coefficient is of."""
+        return f"least-squares coefficient of {self.formula}, all columns clamped to their bounds"
+
+    def public_record(self) -> list[Any]:
+        """Return the model: its regressors, grids and categories."""
+        grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.model.grids.items()]
+        categories = [[column, list(values)] for column, values in self.model.categories.items()]
+        return ["ols", self.formula, [one.name for one in self.model.regressors], grids, categories]
+
+    def renamed(self, name: Callable[[str], str]) -> Statistic:
+        """Return the model of columns that may be computed; their names stay."""
+        return replace(self, model=replace(self.model, computed={column: name(column) for column in self.columns}))
+
+
+@dataclass(frozen=True)
+class RegressionDesign:
+    """How the moments of a linear model are asked, drawn and read."""
+
+    statistic: LinearModel
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    chosen: Chosen | None = None
+    method: str = "moments"
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return self.statistic.model
+
+    @cached_property
+    def layout(self) -> JointLayout:
+        """The features as the mechanism sees them: a record has all of them, or is in no cell."""
+        features = tuple(JointFeature(value.size - 1) for value in self.model.values)
+        known = self.facts.in_one_cell(self.by, self.missing)
+        return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+
+    @property
+    def n(self) -> int | None:
+        """The number of records of a cell, where it is public."""
+        return self.facts.n if self.layout.presence == "public" else None
+
+    def weighing(self) -> Weighing:
+        """Return what the weights are chosen for."""
+        n = TYPICAL if self.facts.n is None else max(1.0, self.facts.n / self.layout.cells)
+        return Weighing(self.model, self.layout, self.facts.relation, n, self.facts.census)
+
+    @property
+    def reason(self) -> str:
+        """Why this law of noise."""
+        return "" if self.chosen is None else self.chosen.reason
+
+    @property
+    def query(self) -> SumsQuery:
+        """The one question to the engine."""
+        if self.chosen is None:
+            raise TypeError("no weights were chosen")
+        needed = frozenset(range(len(self.model.values)))
+        return SumsQuery(self.model.values, self.chosen.mechanism.monomials(), self.by, needed, None, self.missing)
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the chosen law and weights at μ, of Laplace noise at ε."""
+        if self.chosen is None:
+            raise TypeError("no weights were chosen")
+        weights = self.chosen.mechanism.weights()
+        return joint_moments(self.chosen.law, self.layout, weights, mu, self.facts.relation)
+
+    def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+        """Return the exact sums with noise: what becomes public."""
+        if not isinstance(mechanism, JointMoments) or not isinstance(data, GridSums):
+            raise TypeError(f"{mechanism.type} releases no joint moments")
+        complete(data, self.missing)
+        return mechanism.noisy(mechanism.exact(data), source, cells=CellLabels(self.by))
+
+    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+        """Return none: a `Regression` reads the table."""
+        return ()
+
+
+class RegressionPlan(Plan):
+    """What runs if a regression is released, and its price."""
+
+    __slots__ = ()
+
+    @property
+    def design(self) -> RegressionDesign:
+        """The one design."""
+        (item,) = self.items
+        if not isinstance(item.design, RegressionDesign):
+            raise TypeError("a regression has one design")
+        return item.design
+
+    def narrowed(self) -> str:
+        """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
+        model = self.design.model
+        if any(one.degree + len(one.levels) > 1 for one in model.features):
+            return "A product of columns is released too: it does not vary freely."
+        if any(len(values) > 2 for values in model.categories.values()):
+            return "The levels of a category exclude each other: they do not vary freely."
+        return super().narrowed()
+
+
+def plan_regression(
+    formula: object,
+    regressors: object,
+    protection: Protection,
+    facts: Facts | None,
+    *,
+    n: int | None,
+    **options: Any,
+) -> RegressionPlan:
+    """Return the plan of a regression: from public facts alone.
+
+    Parameters
+    ----------
+    formula, regressors
+        As `Terms.parsed`.
+    protection, facts, n
+        Whom the guarantee protects, what is declared, and the public number of records.
+    **options
+        ``bounds``, ``categories``, ``intercept``; the others as in `Survey.release`.
+
+    Raises
+    ------
+    HedgerowError
+        HG190 to HG192 for the formula; HG402 units of several rows; else as `release.plan.planned`.
+    """
+    if isinstance(protection.unit, UnitLimit):
+        raise UncertifiedError(
+            "HG402",
+            rule="A regression protects rows.",
+            finding=f"Found the unit {protection.unit}.",
+            remedy="Bring the data to one row per unit first.",
+        )
+    terms = Terms.parsed(formula, regressors, intercept=options.pop("intercept", True))
+    declared = facts or Facts()
+    asked = _resolved(terms, str(formula), Resolver(declared), options)
+    options["where"] = _of_declared(options.get("where"), asked.model.categories)
+    request = parse_request(asked, context=Context(facts=facts), **options)
+    (policy,) = request.policies
+    check_midpoint(asked, policy)
+    (statistic,) = request.statistics
+    if not isinstance(statistic, LinearModel) or request.noise not in _LAWS:
+        raise _unserved(request.noise)
+    request = replace(request, notes=(*protection.notes, *request.notes))
+    public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
+    design = RegressionDesign(statistic, request.by, public, policy)
+    laws = _LAWS[request.noise] or ((GAUSSIAN,) if request.budget.mu is not None else ())
+    design = replace(design, chosen=choose(design.weighing(), request.budget, laws))
+    calibrated = least_noise(design.mechanism, public.relation, request.budget)
+    item = PlannedStatistic(statistic, design, calibrated.mechanism)
+    return RegressionPlan(request, public, (item,), calibrated)
+
+
+def _unserved(noise: str) -> ParameterError:
+    return ParameterError(
+        "HG188",
+        rule="A regression has Laplace or Gaussian noise.",
+        finding=f'noise="{noise}" was given.',
+        remedy="Leave `noise` out.",
+    )
+
+
+def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str, Any]) -> LinearModel:
+    """Return the model, with bounds and categories of the call, else of the facts; they are taken out of the options.
+
+    Raises
+    ------
+    ParameterError
+        HG104 to HG107, HG111: a column without bounds or categories, or with such as cannot be.
+    """
+    bounds, categories = (_named(options.pop(name, None), name) for name in ("bounds", "categories"))
+    values: dict[str, tuple[Scalar, ...]] = {}
+    for column in terms.categories:
+        found = resolver.groups({column: categories.get(column)}, None) or ()
+        values[column] = found[0].values
+    grids = {column: Grid.from_bounds(column, *_bounds(bounds[column])) for column in terms.numeric if column in bounds}
+    left = tuple(column for column in terms.numeric if column not in grids)
+
+    def build(found: Sequence[NamedGrid]) -> Statistic:
+        whole = grids | {column: grid for column, (_, grid) in zip(left, found, strict=True)}
+        model = Model(
+            terms.response, terms.regressors(values), {column: whole[column] for column in terms.numeric}, values
+        )
+        return LinearModel(model, formula)
+
+    made = resolver.statistic(NeedsBounds("ols", left, None, build) if left else build(()))
+    if not isinstance(made, LinearModel):
+        raise TypeError("a linear model was built")
+    return made
+
+
+def _bounds(given: Any) -> tuple[Any, ...]:
+    """Return ((low, high), step) of bounds that may have a step behind them."""
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return ((listed[0], listed[1]), listed[2]) if len(listed) == 3 else (given,)
+
+
+def _named(given: object, name: str) -> Mapping[str, Any]:
+    if given is None or isinstance(given, Mapping):
+        return given or {}
+    raise ParameterError(
+        "HG190",
+        rule=f"`{name}` of a regression names columns.",
+        finding="Found something else.",
+        remedy='For example bounds={"age": (0, 100)}, categories={"sex": [0, 1]}.',
+    )
+
+
+def _of_declared(where: object, categories: Mapping[str, Sequence[Scalar]]) -> object:
+    """Return the condition with one more for each category: a record with another value is left out."""
+    conditions = [f"`{column}` in [{', '.join(map(_constant, values))}]" for column, values in categories.items()]
+    if where is None or not conditions:
+        return where if not conditions else " and ".join(conditions)
+    return " and ".join([f"({where})", *conditions]) if isinstance(where, str) else where
+
+
+def _constant(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        quoted = value.replace("'", "''")
+        return f"'{quoted}'"
+    return repr(value)

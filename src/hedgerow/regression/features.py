@@ -1,0 +1,191 @@
+r"""The features of a linear model: bounded products of scaled columns, whose joint moments tell every fit of the model.
+
+A numeric column x = c + h·u enters scaled, u ∈ [−1, 1]; a level of a category as 1 or 0. A feature f is a product P of
+these, f = P where P may be negative and f = 2P − 1 where it is 0 or more, so that f fills [−1, 1]. The regressors and
+the response are polynomials in u, so all their products Σ x_j x_k are linear in the sums of products of two features.
+
+A product of two features that is a feature, a constant, or 0 for every record is not asked for again: of a category the
+squares and all products of its levels are known from the counts of the levels, and (age · age) is (age²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Indicator, Product, Value, ValueOnGrid
+from hedgerow.facts.columns import Grid, Scalar
+from hedgerow.mechanisms.joint.weights import Of
+from hedgerow.regression.terms import Monomial, Regressor, expanded
+from hedgerow.resampling.grid_sums import Monomial as Moment
+
+Floats = NDArray[np.float64]
+_BITS, _BITS_IN_ALL = 20, 41  # of the grid of a column, and of a product of columns: engines then add up exactly
+
+
+@dataclass(frozen=True)
+class Model:
+    """A linear model: regressors and a response, on declared grids.
+
+    Attributes
+    ----------
+    response : str
+    regressors : tuple of Regressor
+    grids : mapping
+        The grid of each numeric column, as declared.
+    categories : mapping
+        The declared values of each category.
+    computed : mapping
+        What each column is read as, where the facts compute it from others.
+    """
+
+    response: str
+    regressors: tuple[Regressor, ...]
+    grids: Mapping[str, Grid]
+    categories: Mapping[str, tuple[Scalar, ...]]
+    computed: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        """(c, h) of each numeric column, x = c + h·u."""
+        return {column: (grid.centre, grid.half_range) for column, grid in self.grids.items()}
+
+    @cached_property
+    def features(self) -> tuple[Monomial, ...]:
+        """What is added up: all parts of the regressors and the response, simple ones first, the response last."""
+        found: dict[Monomial, None] = {}
+        for regressor in self.regressors:
+            columns = [[(column, k) for k in range(power + 1)] for column, power in regressor.monomial.powers]
+            for chosen in product(*columns):
+                powers = tuple((column, power) for column, power in chosen if power)
+                found[Monomial(regressor.monomial.levels, powers)] = None
+        found.pop(Monomial(), None)
+        own = sorted(found, key=lambda one: (len(one.levels) + one.degree, one.degree))
+        return (*own, self.outcome)
+
+    @property
+    def outcome(self) -> Monomial:
+        """The response, scaled."""
+        return Monomial((), ((self.response, 1),))
+
+    @cached_property
+    def used(self) -> dict[str, Grid]:
+        """The grid on which each numeric column is read: a fine one, unless the step is declared."""
+        degree = max(one.degree for one in self.features)
+        steps = 2 ** min(_BITS, _BITS_IN_ALL // max(1, degree))
+        kept = {column: grid.declared and grid.steps <= steps for column, grid in self.grids.items()}
+        return {
+            column: grid if kept[column] else replace(grid, steps=steps, declared=False)
+            for column, grid in self.grids.items()
+        }
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The features as an engine reads them."""
+        return tuple(self._value(one) for one in self.features)
+
+    def _value(self, monomial: Monomial) -> Value:
+        factors: list[tuple[ValueOnGrid | Indicator, int]] = [
+            *((Indicator(self.computed.get(column, column), value), 1) for column, value in monomial.levels),
+            *(
+                (ValueOnGrid(self.computed.get(column, column), self.used[column]), power)
+                for column, power in monomial.powers
+            ),
+        ]
+        return factors[0][0] if len(factors) == 1 and factors[0][1] == 1 else Product(tuple(factors))
+
+    @cached_property
+    def scales(self) -> list[tuple[float, float]]:
+        """(α, β) of each feature, f = αP + β."""
+        return [(1.0, 0.0) if any(p % 2 for _, p in one.powers) else (2.0, -1.0) for one in self.features]
+
+    @cached_property
+    def known(self) -> dict[Monomial, int]:
+        """The place of each product of features among what is told: 0 is the number of records, then the features."""
+        found = {Monomial(): 0} | {one: place for place, one in enumerate(self.features, start=1)}
+        for i, j in self.pairs:
+            made = self.features[i] * self.features[j]
+            if made is not None:
+                found[made] = len(found)
+        return found
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of features whose products are asked for, one pair for each product that is not known otherwise."""
+        found: dict[Monomial, tuple[int, int]] = {}
+        features = set(self.features)
+        for i, j in combinations_with_replacement(range(len(self.features)), 2):
+            made = self.features[i] * self.features[j]
+            if made is not None and made not in features:
+                found.setdefault(made, (i, j))
+        return tuple(found.values())
+
+    @property
+    def sums(self) -> tuple[Of, ...]:
+        """What the release adds up: each feature, and the products of these pairs."""
+        return (*((i,) for i in range(len(self.features))), *self.pairs)
+
+    def moments(self) -> tuple[Moment, ...]:
+        """Return the count and the sums, in the words of a release of joint moments."""
+        return ((), *(_moment(of) for of in self.sums))
+
+    @cached_property
+    def untangled(self) -> Floats:
+        """The matrix by which the totals of the products P follow from the count and the sums of features."""
+        size, d = 1 + len(self.sums), len(self.features)
+        matrix = np.zeros((size, size))
+        matrix[0, 0] = 1.0
+        for k, (alpha, beta) in enumerate(self.scales, start=1):
+            matrix[k, k], matrix[k, 0] = 1.0 / alpha, -beta / alpha
+        for place, (i, j) in enumerate(self.pairs, start=1 + d):
+            (a, b), (c, e) = self.scales[i], self.scales[j]
+            row = np.zeros(size)
+            row[place], row[0] = 1.0, -b * e
+            row -= a * e * matrix[1 + i] + c * b * matrix[1 + j]
+            matrix[place] = row / (a * c)
+        return matrix
+
+    @cached_property
+    def table(self) -> NDArray[np.intp]:
+        """Where the product of two of (1, P_1, …) stands among the totals; −1 where it is 0 for every record."""
+        every = (Monomial(), *self.features)
+        place = [[-1 if (made := a * b) is None else self.known[made] for b in every] for a in every]
+        return np.array(place, dtype=np.intp)
+
+    def row(self, monomial: Monomial) -> Floats:
+        """Return a regressor, or the response, as a combination of (1, P_1, …): float array (1 + features,)."""
+        found = np.zeros(1 + len(self.features))
+        for one, factor in expanded(monomial, self.axes).items():
+            found[self.known[one]] = factor
+        return found
+
+    @cached_property
+    def target(self) -> Floats:
+        """The response as a combination of (1, P_1, …)."""
+        return self.row(self.outcome)
+
+    def rows(self, regressors: Sequence[Regressor]) -> Floats:
+        """Return the combinations of several regressors, (regressors, 1 + features)."""
+        return np.array([self.row(one.monomial) for one in regressors]).reshape(len(regressors), -1)
+
+    def records(self, columns: Mapping[str, Floats], levels: Mapping[str, NDArray[np.intp]]) -> Floats:
+        """Return (1, P_1, …) of records with these scaled columns and places of categories: (records, 1 + features)."""
+        some = next(iter((*columns.values(), *levels.values())))
+        found = [np.ones(len(some))]
+        for one in self.features:
+            value = np.ones(len(some))
+            for column, level in one.levels:
+                value = value * (levels[column] == self.categories[column].index(level))
+            for column, power in one.powers:
+                value = value * columns[column] ** power
+            found.append(value)
+        return np.stack(found, axis=1)
+
+
+def _moment(of: Of) -> Moment:
+    return tuple((i, of.count(i)) for i in sorted(set(of)))

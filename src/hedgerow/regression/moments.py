@@ -1,0 +1,291 @@
+r"""Least squares from noisy moments: coefficients, their errors in two parts, and intervals that hold.
+
+Records have a vector P = (1, P_1, …) of which regressors x = QP and the response y = ℓ'P are combinations. What is
+released tells B = ΣPP'/N + Σ_z z K_z, the z independent, of mean 0, variance 1 and the law of the noise. With A = QBQ',
+b = QBℓ the estimate is β̂ = A⁻¹b. Write v = ℓ − Q'β̂ for the residual, s_z = QK_z v for the noise of its score, and
+M = Σ s_z s_z'. Then (docs/methods/regression.md)
+
+=============  =====================================================================================================
+noise          Var = A⁻¹MA⁻¹
+sampling       σ̂² A⁻¹/N, σ̂² = (v'Bv + tr A⁻¹M)·N/(N − k), 0 where that is negative: v minimises the noisy sum, so
+               without the trace it would be too small
+bias           β̂ is moved by A⁻¹ Σ_z QK_zQ'A⁻¹s_z, what noise in A does to it on average
+interval       of w'β: all numbers whose score lies within the quantile of its own error (Fieller), so that noise in A
+               is counted: a score at β is linear in the noise, its variance a square in β
+=============  =====================================================================================================
+
+The interval is unbounded where the noise hides whether a regressor varies at all, given the others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.noise_law import draws_of, quantiles_of
+
+Floats = NDArray[np.float64]
+REMARK, UNRELIABLE = 0.25, 1.0
+"""From which relative noise of the moment matrix on a remark is made, and from which on nothing is relied on."""
+_MOST_DRAWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Noisy second moments of (1, P_1, …).
+
+    Attributes
+    ----------
+    n : float
+        The number of records: public, or noisy.
+    second : float array, (p, p)
+        ΣPP'/N.
+    noise : float array, (z, p, p)
+        What each independent part of the noise, of variance 1, adds to them.
+    law : str
+        The law of the noise.
+    census : bool
+        Whether the records are all there is to know.
+    """
+
+    n: float
+    second: Floats
+    noise: Floats
+    law: str
+    census: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The least-squares fit of a response on regressors, each a combination of (1, P_1, …).
+
+    Attributes
+    ----------
+    moments : Moments
+    rows : float array, (k, p)
+        The regressors, in their own units.
+    response : float array, (p,)
+        The response, in its own unit.
+    constant : bool
+        Whether a combination of the regressors is constant.
+    """
+
+    moments: Moments
+    rows: Floats
+    response: Floats
+    constant: bool = True
+
+    @cached_property
+    def _basis(self) -> tuple[Floats, Floats]:
+        """Orthonormal rows Q, and R with rows = RQ: regressors of one size, whatever their units."""
+        q, r = np.linalg.qr(self.rows.T)
+        return q.T, r.T
+
+    @cached_property
+    def _size(self) -> float:
+        return float(np.abs(self.response[1:]).max())
+
+    @cached_property
+    def _response(self) -> Floats:
+        return self.response / self._size
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """A, the noisy second moments of the scaled regressors."""
+        q, _ = self._basis
+        return q @ self.moments.second @ q.T
+
+    @cached_property
+    def positive(self) -> bool:
+        """Whether A is positive definite, and there are more records than regressors."""
+        return bool(self.moments.n > len(self.rows) + 1.0 and np.linalg.eigvalsh(self.matrix)[0] > 0.0)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """A⁻¹; where A is not positive definite that of the nearest matrix that is, to have some number to show."""
+        values, vectors = np.linalg.eigh(self.matrix)
+        kept = np.maximum(values, 1e-12 * max(float(np.abs(values).max()), 1e-300))
+        return np.asarray(vectors / kept @ vectors.T)
+
+    @cached_property
+    def noise_ratio(self) -> float:
+        """r: about the size of the noise in A relative to A, 2√‖Σ W_z²‖ with W_z = A^−½ (QK_zQ') A^−½.
+
+        Of a symmetric matrix of independent normal noise it is the largest eigenvalue in size, in any units.
+        """
+        if not self.positive:
+            return math.inf
+        q, _ = self._basis
+        values, vectors = np.linalg.eigh(self.matrix)
+        root = vectors / np.sqrt(values) @ vectors.T @ q
+        parts = root @ self.moments.noise @ root.T
+        return 2.0 * math.sqrt(float(np.linalg.eigvalsh(np.einsum("zij,zkj->ik", parts, parts))[-1]))
+
+    @property
+    def reliable(self) -> bool:
+        """Whether A is positive definite and not swamped by the noise."""
+        return self.positive and self.noise_ratio < UNRELIABLE
+
+    @cached_property
+    def _plain(self) -> Floats:
+        q, _ = self._basis
+        return np.asarray(self.inverse @ (q @ self.moments.second @ self._response))
+
+    @cached_property
+    def residual(self) -> Floats:
+        """The residual v = ℓ − Q'β̂ as a combination of (1, P_1, …), in units of the response's half-range."""
+        q, _ = self._basis
+        return np.asarray(self._response - q.T @ self._plain)
+
+    @cached_property
+    def _scores(self) -> Floats:
+        """The noise of the score of the residual, by part: (z, k)."""
+        q, _ = self._basis
+        return np.asarray(self.moments.noise @ self.residual @ q.T)
+
+    @cached_property
+    def _bias(self) -> Floats:
+        q, _ = self._basis
+        return np.asarray(np.einsum("zi,ij->j", self._moved @ q.T, self.inverse))
+
+    @cached_property
+    def _moved(self) -> Floats:
+        """K_z Q'A⁻¹s_z by part: (z, p)."""
+        q, _ = self._basis
+        return np.asarray(np.einsum("zij,zj->zi", self.moments.noise, self._scores @ self.inverse @ q))
+
+    @cached_property
+    def _back(self) -> Floats:
+        """The matrix from scaled coefficients to those of the regressors' own units."""
+        _, r = self._basis
+        return np.asarray(self._size * np.linalg.inv(r).T)
+
+    @cached_property
+    def params(self) -> Floats:
+        """The coefficients, (k,), bias removed where the fit is reliable."""
+        return np.asarray(self._back @ (self._plain + (self._bias if self.reliable else 0.0)))
+
+    @cached_property
+    def scale(self) -> float:
+        """σ̂², the variance of the residual, in the squared unit of the response."""
+        return self._scale * self._size**2
+
+    @cached_property
+    def _raw_scale(self) -> float:
+        n, k = self.moments.n, len(self.rows)
+        if n <= k + 1.0:
+            return 0.0
+        found = self.residual @ self.moments.second @ self.residual
+        found += float(np.sum((self._scores @ self.inverse) * self._scores))
+        return float(found) * n / (n - k)
+
+    @property
+    def _scale(self) -> float:
+        return max(0.0, self._raw_scale)
+
+    @cached_property
+    def _scale_noise(self) -> float:
+        """The standard deviation of the noise of σ̂²."""
+        return float(np.linalg.norm(np.einsum("i,zij,j->z", self.residual, self.moments.noise, self.residual)))
+
+    @cached_property
+    def sampling_covariance(self) -> Floats:
+        """σ̂²A⁻¹/N in the regressors' own units; 0 of a census."""
+        if self.moments.census:
+            return np.zeros((len(self.rows),) * 2)
+        inner = self._scale / max(self.moments.n, 1.0) * self.inverse
+        return np.asarray(self._back @ inner @ self._back.T)
+
+    @cached_property
+    def noise_covariance(self) -> Floats:
+        """A⁻¹MA⁻¹ in the regressors' own units."""
+        moved = self._scores @ self.inverse @ self._back.T
+        return np.asarray(moved.T @ moved)
+
+    @property
+    def parts(self) -> Floats:
+        """What each part of the noise adds to the coefficients, in their own units: (z, k)."""
+        return np.asarray(self._scores @ self.inverse @ self._back.T)
+
+    @property
+    def directions(self) -> Floats:
+        """For each coefficient its regressor less what the others tell of it, as a combination of (1, P_1, …)."""
+        q, _ = self._basis
+        moved = self._back @ self.inverse
+        return np.asarray(moved @ q / np.sum(moved * self._back, axis=1)[:, None])
+
+    @property
+    def covariance_factor(self) -> Floats:
+        """A⁻¹ in the coefficients' own units, over the squared unit of the response: (k, k)."""
+        return np.asarray(self._back @ self.inverse @ self._back.T)
+
+    @property
+    def scale_parts(self) -> Floats:
+        """What each part of the noise adds to σ̂², relative to it: (z,)."""
+        parts = np.einsum("i,zij,j->z", self.residual, self.moments.noise, self.residual)
+        return np.asarray(parts / max(self._scale, 1e-300))
+
+    @property
+    def freedom(self) -> float:
+        """N − k, at least 1."""
+        return max(1.0, self.moments.n - len(self.rows))
+
+    @cached_property
+    def rsquared(self) -> float:
+        """1 − SSR/SST, about the mean where there is a constant; NaN where the noise hides it."""
+        second, y = self.moments.second, self._response
+        total = float(y @ second @ y) - (float(second[0] @ y) ** 2 if self.constant else 0.0)
+        n, k = self.moments.n, len(self.rows)
+        return 1.0 - self._scale * (n - k) / n / total if total > 0.0 and n > k + 1.0 else math.nan
+
+    def interval(self, weights: Floats, level: float) -> tuple[float, float]:
+        """Return the interval of w'β at a level: (−∞, ∞) where the noise hides it."""
+        if not self.positive:
+            return -math.inf, math.inf
+        q, _ = self._basis
+        w = self._back.T @ weights
+        size = float(w @ self.inverse @ w)
+        direction = self.inverse @ w / size
+        information = 1.0 / size
+        through = direction @ q
+        own = np.asarray(self._scores @ direction)
+        slope = np.einsum("i,zij,j->z", through, self.moments.noise, through)
+        # What noise in the matrix of the other regressors moves the score by; that of this one is in its slope.
+        nuisance = float(np.sum(self._moved @ through) - own @ slope / information)
+        centre = float(w @ self._plain) + nuisance / information
+        variance = 0.0 if self.moments.census else max(self._raw_scale + 0.5 * self._scale_noise, 0.0)
+        sampling = variance * information / max(self.moments.n, 1.0)
+        z2 = self._quantile(own, sampling, level) ** 2
+        # All δ with d²δ² ≤ z²[Σ(a_z − δb_z)² + σ²d/N].
+        bend = information**2 - z2 * float(slope @ slope)
+        turn = z2 * float(own @ slope)
+        rest = z2 * (float(own @ own) + sampling)
+        if bend <= 0.0:
+            return -math.inf, math.inf
+        middle = centre - turn / bend
+        reach = math.sqrt(max(0.0, (turn / bend) ** 2 + rest / bend))
+        return middle - reach, middle + reach
+
+    def _quantile(self, noise: Floats, sampling: float, level: float) -> float:
+        """Return the quantile of the sum of both errors over its standard deviation."""
+        from scipy.special import ndtri, stdtrit
+
+        squares = float(noise @ noise)
+        total = math.sqrt(squares + sampling)
+        if total == 0.0:
+            return 0.0
+        law = self.moments.law
+        if (draws := draws_of(law)) is not None:
+            # A sum of Laplace numbers is read as one of equal ones with its variance and at least its kurtosis.
+            fourth = float(np.sum(noise**4)) / draws
+            equal = max(1, min(_MOST_DRAWS, int(squares**2 / fourth))) if fourth > 0.0 else _MOST_DRAWS
+            law = "laplace" if equal == 1 else f"averaged-laplace-{equal}"
+        sds = np.array([math.sqrt(sampling)]), np.array([math.sqrt(squares)])
+        found = float(quantiles_of(law, level, *sds)[0]) / total
+        tail = 0.5 + level / 2.0
+        wider = float(stdtrit(self.freedom, tail)) / float(ndtri(tail)) - 1.0
+        return found * (1.0 + wider * sampling / total**2)

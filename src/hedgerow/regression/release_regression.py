@@ -1,0 +1,150 @@
+"""A regression under differential privacy: planned from public facts, priced, drawn, read, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hedgerow.clock import today
+from hedgerow.errors import VerificationError
+from hedgerow.facts.budget import warn_about_delta
+from hedgerow.mechanisms.certificate import Certificate, record_of
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.regression.design import RegressionPlan, plan_regression
+from hedgerow.regression.regression import About, Regression, RegressionByCell, record_of_regressions, written
+from hedgerow.release.designs.design import rows_kept
+from hedgerow.release.execute import Answer, certificate_of, draw_tables, read_histograms
+from hedgerow.release.opened import OpenedSource
+from hedgerow.release.spend import Account, spend
+
+Made = tuple[Regression, ...]
+
+
+def planned_regression(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> RegressionPlan:
+    """Return the plan of a regression on an opened source, its columns checked; no value is read."""
+    plan = plan_regression(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
+    opened.source.check(plan.design.query)
+    return plan
+
+
+def release_regression(
+    formula: object, regressors: object, opened: OpenedSource, *, request_id: str | None = None, **options: Any
+) -> Regression | RegressionByCell:
+    """Release a regression. Guarantee: (ε, δ)-differential privacy of everything in it.
+
+    Parameters
+    ----------
+    formula, regressors, **options
+        As `plan_regression`.
+    opened : OpenedSource
+        The source and its public facts.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+
+    Raises
+    ------
+    HedgerowError
+        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+    """
+    plan = planned_regression(formula, regressors, opened, **options)
+    warn_about_delta(plan.request.budget.delta, opened.n, frames=4)
+    certificate = certificate_of(plan)
+    source = opened.source.name
+
+    def run() -> Made:
+        answers = read_histograms(plan, opened.source)
+        return read_regression(plan, drawn_regression(plan, answers, SecureNoise()), certificate, source, today())
+
+    spent = spend(
+        Account.of(opened.facts, opened.ledger, request_id),
+        certificate,
+        plan.public_record(),
+        run=run,
+        write=lambda made: written(record_of_regressions(made, 0.95), None),
+        read=lambda text: _replayed(plan, text, certificate, source),
+    )
+    notes = spent.notes
+    made = tuple(
+        replace(
+            one,
+            about=replace(one.about, remarks=(*one.about.remarks, *notes)),
+            ledger_head=spent.head,
+            unrecorded=spent.unrecorded,
+            replayed=spent.replayed,
+        )
+        for one in spent.value
+    )
+    return made[0] if plan.request.groups == () else RegressionByCell(made)
+
+
+def drawn_regression(plan: RegressionPlan, answers: dict[Any, Answer], noise: NoiseSource) -> AdditiveTable:
+    """Return the noisy numbers."""
+    (drawn,) = draw_tables(plan, answers, noise)
+    if drawn is None:
+        raise TypeError("something is drawn of every regression")
+    return drawn
+
+
+def read_regression(
+    plan: RegressionPlan, drawn: AdditiveTable, certificate: Certificate | None, source: str, date: str | None
+) -> Made:
+    """Return the fit of each cell; without a certificate it is marked simulated. Post-processing."""
+    design, facts = plan.design, plan.facts
+    mechanism = plan.mechanism
+    if not isinstance(mechanism, JointMoments):
+        raise TypeError("a regression is one release of joint moments")
+    limit = facts.limit
+    about = About(
+        design.model,
+        design.statistic.formula,
+        mechanism,
+        facts.n,
+        {
+            "source": source,
+            **facts.record(),
+            "missing": plan.request.missing,
+            **({} if plan.request.where is None else {"where": plan.request.where}),
+            **({} if date is None else {"date": date}),
+            "method": "moments",
+            "reason": design.reason,
+        },
+        (*plan.notes(), *(() if limit is None else (rows_kept(limit),))),
+    )
+    return tuple(
+        Regression(about, released, design.model.regressors, certificate, dict(cell))
+        for cell, released in zip(drawn.cells, drawn.values, strict=True)
+    )
+
+
+def _replayed(plan: RegressionPlan, text: str, certificate: Certificate, source: str) -> Made:
+    """Return the fits of a record of the same request (HG502 where it is no such record)."""
+    import numpy as np
+
+    try:
+        record = record_of(text)
+        kept = Certificate.from_dict(record["certificate"])
+        cells: Sequence[Any] = record["fits"]
+        values = np.array([one["released"] for one in cells], dtype=np.float64)
+        date = record["release"].get("date")
+        if not isinstance(kept.mechanism, JointMoments) or values.shape[1] != len(kept.mechanism.names):
+            raise ValueError
+        drawn = AdditiveTable(
+            [one["cell"] for one in cells],
+            kept.mechanism.names,
+            values,
+            kept.mechanism.noise_sds(),
+            kept.mechanism.noise_law.name,
+        )
+        made = read_regression(plan, drawn, kept, source, date)
+        return tuple(replace(one, about=replace(one.about, mechanism=kept.mechanism)) for one in made)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise VerificationError(
+            "HG502",
+            rule="A regression is read back from the record that it left.",
+            finding="This is no such record.",
+            remedy="Use the record as it was written, or the ledger's stored result.",
+        ) from None

@@ -1,0 +1,214 @@
+"""Linear models: without noise they are those of statsmodels, and what a release tells is priced and read back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+
+import hedgerow as hg
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.relation import Relation
+from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.regression.features import Model
+from hedgerow.regression.moments import Fit, Moments
+from hedgerow.regression.regression import Regression
+from hedgerow.regression.release_regression import drawn_regression, read_regression
+from hedgerow.regression.terms import Terms
+from hedgerow.release.execute import read_histograms
+
+BOUNDS = {"age": (0, 100), "educ": (1, 16), "income": (0, 50_000)}
+CATEGORIES = {"sex": [0, 1, 2]}
+FORMULAS = (
+    "income ~ age + educ",
+    "income ~ age * educ + C(sex):age + C(sex) + I(age ** 2)",
+    "income ~ age + C(sex) - 1",
+    "income ~ I(age ** 2) + age:educ",
+)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    chance = np.random.default_rng(3)
+    n = 4_000
+    age, educ, sex = chance.uniform(20, 80, n), chance.integers(1, 17, n) * 1.0, chance.integers(0, 3, n)
+    income = 8_000 + 1_000 * educ + 50 * age + 40 * (sex == 1) * age + chance.normal(0, 3_000, n)
+    return pd.DataFrame({"age": age, "educ": educ, "sex": sex, "income": income})
+
+
+def exact_fit(formula: str, people: pd.DataFrame) -> tuple[Model, Fit]:
+    """Return the fit that the sums of the features tell without noise."""
+    terms = Terms.parsed(formula)
+    categories = {column: tuple(CATEGORIES[column]) for column in terms.categories}
+    grids = {column: Grid.from_bounds(column, BOUNDS[column]) for column in terms.numeric}
+    model = Model(terms.response, terms.regressors(categories), grids, categories)
+    columns = {column: (people[column].to_numpy() - c) / h for column, (c, h) in model.axes.items()}
+    records = model.records(columns, {column: people[column].to_numpy() for column in terms.categories})
+    features = [a * records[:, k] + b for k, (a, b) in enumerate(model.scales, start=1)]
+    sums = [len(people), *(np.prod([features[i] for i in of], axis=0).sum() for of in model.sums)]
+    told = np.append(model.untangled @ sums, 0.0)
+    second = told[model.table] / len(people)
+    moments = Moments(len(people), second, np.zeros((1, *second.shape)), "gaussian")
+    constant = "- 1" not in formula or bool(categories)
+    return model, Fit(moments, model.rows(model.regressors), model.target, constant)
+
+
+class Silent:
+    """A source of noise that is always 0, so that what is read is what was added up."""
+
+    secure = False
+
+    def discrete_gaussian(self, width: float, size: int) -> np.ndarray:
+        return np.zeros(size, dtype=np.int64)
+
+    def two_sided_geometric(self, scale: float, size: int) -> np.ndarray:
+        return np.zeros(size, dtype=np.int64)
+
+
+def silent(survey: hg.Survey, formula: str, regressors: list[str] | None = None, **options) -> tuple[Regression, ...]:
+    """Return the fits of all cells, with the noise left out that they are priced with."""
+    plan = survey.plan_ols(formula, regressors, bounds=BOUNDS, epsilon=100.0, **options)
+    drawn = drawn_regression(plan, read_histograms(plan, survey.source), Silent())
+    return read_regression(plan, drawn, None, "test", None)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_without_noise_it_is_ordinary_least_squares(formula: str, people: pd.DataFrame) -> None:
+    model, fit = exact_fit(formula, people)
+    oracle = smf.ols(formula, people).fit()
+    names = [one.name for one in model.regressors]
+    assert sorted(names) == sorted(oracle.params.index)
+    place = [list(oracle.params.index).index(name) for name in names]
+    np.testing.assert_allclose(fit.params, oracle.params.iloc[place], rtol=1e-8)
+    np.testing.assert_allclose(fit.sampling_covariance, oracle.cov_params().iloc[place, place], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(fit.rsquared, oracle.rsquared, rtol=1e-8)
+    interval = fit.interval(np.eye(len(names))[0], 0.95)
+    np.testing.assert_allclose(interval, oracle.conf_int().iloc[place[0]], rtol=1e-6)
+
+
+def near(found: float, oracle, name: str) -> bool:
+    """Whether a coefficient is that of the file but for its grids: within 1/1,000 of a standard error."""
+    return abs(found - oracle.params[name]) < 1e-3 * oracle.bse[name]
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_what_is_added_up_gives_the_coefficients_of_the_file(relation: str, people: pd.DataFrame) -> None:
+    (fit,) = silent(hg.open(people, relation=relation), FORMULAS[1], categories=CATEGORIES)
+    oracle = smf.ols(FORMULAS[1], people).fit()
+    bias = fit.fit.params - fit.fit._back @ fit.fit._plain  # what is taken off for noise that is not there
+    for place, (name, value) in enumerate(fit.params.items()):
+        assert near(value - bias[place], oracle, name)
+        assert fit.sampling_error[name] == pytest.approx(oracle.bse[name], rel=0.05)
+
+
+def plainly(fit: Regression) -> dict[str, float]:
+    """Return the coefficients without what is taken off for the noise."""
+    return dict(zip(fit.names, fit.fit._back @ fit.fit._plain, strict=True))
+
+
+def test_a_record_of_an_undeclared_category_is_left_out(people: pd.DataFrame) -> None:
+    (fit,) = silent(hg.open(people, relation="replace-one"), "income ~ age + C(sex)", categories={"sex": [0, 1]})
+    oracle = smf.ols("income ~ age + C(sex)", people[people.sex < 2]).fit()
+    assert near(plainly(fit)["C(sex)[T.1]"], oracle, "C(sex)[T.1]")
+    # Were they counted as the reference, the coefficient would be that of the whole file.
+    wrong = smf.ols("income ~ age + I((sex == 1) * 1.0)", people).fit()
+    assert abs(wrong.params.iloc[1] - oracle.params.iloc[1]) > 0.1 * oracle.bse.iloc[1]
+    assert fit.nobs == pytest.approx((people.sex < 2).sum(), abs=1e-6)
+
+
+def test_a_missing_value_drops_the_record(people: pd.DataFrame) -> None:
+    holes = people.assign(educ=people.educ.where(people.age < 60))
+    (fit,) = silent(hg.open(holes, relation="add-remove"), "income", ["age", "educ"])
+    assert near(plainly(fit)["age"], smf.ols("income ~ age + educ", holes.dropna()).fit(), "age")
+
+
+def test_by_cell_and_where_each_cell_has_its_own_fit(people: pd.DataFrame) -> None:
+    survey = hg.open(people, relation="replace-one")
+    for fit in silent(survey, "income ~ educ", by={"sex": [0, 2]}, where="age < 60"):
+        own = people[(people.sex == fit.cell["sex"]) & (people.age < 60)]
+        assert near(plainly(fit)["educ"], smf.ols("income ~ educ", own).fit(), "educ")
+    fits = survey.ols("income ~ educ", bounds=BOUNDS, by={"sex": [0, 2]}, epsilon=1.0)
+    assert fits.at(sex=2) is fits[1] and len(fits.to_columns()["term"]) == 4
+
+
+def test_submodels_contrasts_and_predictions_are_those_of_the_same_numbers(people: pd.DataFrame) -> None:
+    (fit,) = silent(hg.open(people, relation="replace-one"), "income ~ age + educ + C(sex)", categories=CATEGORIES)
+    less = fit.submodel("income ~ age")
+    assert near(plainly(less)["age"], smf.ols("income ~ age", people).fit(), "age")
+    assert less.released is fit.released
+    whole = smf.ols("income ~ age + educ + C(sex)", people).fit()
+    tested = whole.t_test("10 * age - educ = 0")
+    found = fit.contrast({"age": 10.0, "educ": -1.0})
+    assert found.estimate == pytest.approx(float(tested.effect[0]), abs=0.05 * float(tested.sd[0][0]))
+    assert found.sampling_error == pytest.approx(float(tested.sd[0][0]), rel=0.05)
+    (expected,) = fit.predict([{"age": 40, "educ": 12, "sex": 1}])
+    given = whole.get_prediction(pd.DataFrame({"age": [40], "educ": [12], "sex": [1]})).summary_frame()
+    assert expected.estimate == pytest.approx(given["mean"][0], abs=0.05 * given["mean_se"][0])
+    for bad in ("income ~ age * educ", "educ ~ age", "income ~ wealth"):
+        with pytest.raises(ParameterError, match="HG193"):
+            fit.submodel(bad)
+    with pytest.raises(ParameterError, match="HG194"):
+        fit.contrast({"wages": 1.0})
+    with pytest.raises(ParameterError, match="HG194"):
+        fit.predict([{"age": 40, "educ": 12, "sex": 7}])
+
+
+def test_the_price_is_that_of_every_number_drawn(people: pd.DataFrame) -> None:
+    survey = hg.open(people, relation="add-remove")
+    fit = survey.ols("income ~ age + educ", bounds=BOUNDS, epsilon=1.0)
+    fit.certificate.verify()
+    mechanism = fit.certificate.mechanism
+    assert isinstance(mechanism, JointMoments) and len(mechanism.names) == len(fit.released) == 10
+    pair = max(mechanism.worst_pairs(Relation.ADD_REMOVE), key=lambda one: one.name)
+    moved, widths = mechanism.contribution(pair.first or pair.second)
+    power = mechanism.noise_law.power
+    attained = float(np.sum(np.abs(moved / widths) ** power)) ** (1.0 / power)
+    stated = mechanism.pure(Relation.ADD_REMOVE) if power == 1 else mechanism.mu(Relation.ADD_REMOVE)
+    assert attained == pytest.approx(stated, rel=1e-3)
+    # A price that forgot the intercept's row (the count and the sums) would be well below what a record moves.
+    without = [place for place, name in enumerate(mechanism.names) if len(name.split()) == 3]
+    forgotten = float(np.sum(np.abs(moved / widths)[without] ** power)) ** (1.0 / power)
+    assert forgotten < 0.95 * attained
+
+
+def test_the_record_tells_everything_and_the_same_request_is_answered_again(people: pd.DataFrame, tmp_path) -> None:
+    budget = Budget(1.0, 1e-6)
+    Ledger.create(tmp_path / "a.ledger", dataset="p", budget=budget, relation="replace-one", unit="row").close()
+    survey = hg.open(people, relation="replace-one", ledger=tmp_path / "a.ledger")
+    asked = {"bounds": BOUNDS, "categories": CATEGORIES, "epsilon": 1.0, "request_id": "one"}
+    fit = survey.ols("income ~ age + C(sex)", **asked)
+    again = survey.ols("income ~ age + C(sex)", **asked)
+    assert again.replayed and not fit.replayed
+    assert again.params == fit.params and again.conf_int() == fit.conf_int()
+    assert json.loads(fit.to_json())["fits"] == json.loads(again.to_json())["fits"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "code"),
+    [
+        ("income", "HG190"),
+        ("income ~ log(age)", "HG190"),
+        ("income ~ income + age", "HG190"),
+        ("income ~ I(age ** 9)", "HG190"),
+        ("income ~ C(age):age", "HG190"),
+        ("income ~ .", "HG190"),
+        ("income ~ wages", "HG104"),
+        ("income ~ C(region)", "HG111"),
+    ],
+)
+def test_what_is_no_model_is_refused(formula: str, code: str, people: pd.DataFrame) -> None:
+    survey = hg.open(people, relation="replace-one")
+    with pytest.raises(ParameterError, match=code):
+        survey.ols(formula, bounds=BOUNDS, epsilon=1.0)
+
+
+def test_units_of_several_rows_are_refused(people: pd.DataFrame) -> None:
+    survey = hg.open(people.assign(person=1), relation="add-remove", unit={"column": "person", "max_rows": 3})
+    with pytest.raises(UncertifiedError, match="HG402"):
+        survey.ols("income ~ age", bounds=BOUNDS, epsilon=1.0)
