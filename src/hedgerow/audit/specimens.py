@@ -100,7 +100,7 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("sparse vector with answers", _answered(far), far, 1e-3, released=False),
         Specimen("histogram rounds", _rounds(near), near, 1e-3, released=False),
         Specimen("histogram rounds", _rounds(far), far, 1e-3, released=False),
-        Specimen("Newton steps", _newton(), near, 1e-3, released=False),
+        Specimen("Newton step", _newton(), near, 1e-3, released=False),
         Specimen("categories that occur", StableCategories(1.0, 6), near, 1e-2),
         Specimen("categories that occur", StableCategories(1.5, 8), far, 1e-2),
         Specimen("histogram of leaves, pure", TreeCounts("laplace", 3, (3,), (2.0,), cells=1), far, 1e-3),
@@ -173,8 +173,8 @@ def _rounds(relation: Relation) -> HistogramRounds:
 
 
 def _newton() -> NewtonSteps:
-    """Return two steps of a constant and two features, at μ = 1 together."""
-    return NewtonSteps(((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)), (0.6, 0.8), 1.0, "add-remove")
+    """Return one step of a constant and two features, at μ = 1."""
+    return NewtonSteps(((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)), (1.0,), 1.0, "add-remove")
 
 
 def mean_with_private_count(relation: Relation) -> MomentsGaussian:

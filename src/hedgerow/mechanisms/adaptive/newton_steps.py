@@ -1,14 +1,14 @@
 """Noisy Newton steps of a logistic regression: each releases gradient and curvature at coefficients that are public.
 
 At public coefficients β a record with features x and outcome y adds (y − μ(x'β))·x to the gradient and
-μ(1 − μ)·x_i x_j, i ≤ j, to the curvature, each product rounded to a whole multiple of 2⁻²⁰ BEFORE anything is added up:
+μ(1 − μ)·x_i x_j, i ≤ j, to the curvature, each product rounded to a whole multiple of 2⁻³⁰ BEFORE anything is added up:
 sums are exact integers, whatever the order of records. One vector of both plus discrete Gaussian noise is released, and
 β' for the next step is computed from it. Releases are public, so steps compose as adaptive Gaussians and their μ² add
 up (Avella-Medina, Bradshaw & Loh 2023).
 
 How wide the noise is depends on β: `newton_bound.step_cost` bounds how far one record moves a step, K = sup of
 |gradient moved|² + ω²·|curvature moved|². Rounding moves each of the P + P(P + 1)/2 numbers by at most one unit more.
-With noise of width w on the gradient and w/ω on the curvature a step costs at most (√K + 2⁻²⁰ √(P + ω² P(P + 1)/2))/w,
+With noise of width w on the gradient and w/ω on the curvature a step costs at most (√K + 2⁻³⁰ √(P + ω² P(P + 1)/2))/w,
 and w is chosen for this to be the step's μ. So the price is known before anything is read, whatever β turn out to be.
 """
 
@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
@@ -34,7 +35,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
 Integers = NDArray[np.int64]
-UNIT = 2.0**-20
+UNIT = 2.0**-30
 """What a record adds is a whole multiple of it."""
 MOST_FEATURES = 50
 _ROUNDED = 1.0 + 1e-6  # two roundings by half a unit, and the last digits of what is rounded
@@ -43,7 +44,7 @@ _AT_ONCE = 2**21
 
 @dataclass(frozen=True, slots=True)
 class StepNoise:
-    """The noise of one step, in units of 2⁻²⁰: on each number of the gradient and of the curvature."""
+    """The noise of one step, in units of 2⁻³⁰: on each number of the gradient and of the curvature."""
 
     gradient: LatticeNoise
     curvature: LatticeNoise
@@ -137,7 +138,7 @@ class NewtonSteps(Additive):
         return StepNoise(lattice_noise(width), lattice_noise(width / math.sqrt(self.curvature) * ROUND_UP))
 
     def added(self, features: Floats, outcome: Integers, beta: Sequence[float]) -> Integers:
-        """Return what each record adds to gradient and curvature, in units of 2⁻²⁰: (records, P + P(P + 1)/2).
+        """Return what each record adds to gradient and curvature, in units of 2⁻³⁰: (records, P + P(P + 1)/2).
 
         Features are clipped to their ranges. Only operations that are rounded element by element are used, so that a
         row depends on its record alone.
@@ -154,7 +155,7 @@ class NewtonSteps(Additive):
         return np.rint(moved / UNIT).astype(np.int64)
 
     def sums(self, features: Floats, outcome: Integers, count: Integers, beta: Sequence[float]) -> Integers:
-        """Return the exact sums over records, each of which stands for `count` alike, in units of 2⁻²⁰."""
+        """Return the exact sums over records, each of which stands for `count` alike, in units of 2⁻³⁰."""
         width = len(self.ranges)
         total = np.zeros(width + width * (width + 1) // 2, dtype=np.int64)
         for some in _batches(len(count), max(1, _AT_ONCE // len(total))):
@@ -162,7 +163,7 @@ class NewtonSteps(Additive):
         return total
 
     def noisy(self, sums: Integers, step: int, beta: Sequence[float], source: NoiseSource) -> Floats:
-        """Return exact sums, (…, numbers), plus noise, in units of 2⁻²⁰: from here on public."""
+        """Return exact sums, (…, numbers), plus noise, in units of 2⁻³⁰: from here on public."""
         own, split = self.noise(step, beta), len(self.ranges)
         parts = []
         for exact, noise in ((sums[..., :split], own.gradient), (sums[..., split:], own.curvature)):
@@ -175,6 +176,11 @@ class NewtonSteps(Additive):
         own, split = self.noise(step, beta), len(self.ranges)
         sds = own.gradient.in_units * UNIT, own.curvature.in_units * UNIT
         return ReleasedStep(noisy[:split] * UNIT, noisy[split:] * UNIT, *sds)
+
+    def attained(self, relation: Relation) -> Attained:
+        """Return the worst pair of the first step, at β = 0: at the others β follows from noise."""
+        found = Additive.attained(replace(self, precisions=self.precisions[:1]), relation)
+        return Attained(found.pairs, "Only the first Newton step is taken at coefficients that are known before it.")
 
     # What an audit attacks: steps that are all taken at β = 0, where every coefficient starts.
 
