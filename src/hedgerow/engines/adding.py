@@ -32,7 +32,12 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> GridSums:
     engine = rows.implementation
     if engine.is_duckdb():
         sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
-        found = rows.to_native().aggregate(f"level, count(*), {sums}", "level").fetchall()
+        if query.by:
+            found = rows.to_native().aggregate(f"level, count(*), {sums}", "level").fetchall()
+        else:
+            # The sums of no row are null.
+            whole = rows.to_native().aggregate(f"count(*), {sums}").fetchall()
+            found = [(0, *(total or 0 for total in row)) for row in whole]
     elif engine.is_spark_like():
         found = _summed_in_spark(rows.to_native(), products)
     else:

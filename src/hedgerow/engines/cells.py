@@ -133,6 +133,21 @@ def bands_of(cells: NDArray[Any], edges: Sequence[float], rest: int) -> NDArray[
     return np.where(inside, np.searchsorted(np.asarray(edges[1:-1]), numbers, side="right"), rest)
 
 
+def levels_of(cells: NDArray[Any], values: Sequence[float | str], rest: int) -> NDArray[np.int64]:
+    """Return which of many declared values, all numbers or all texts, each cell is, `rest` where it is none of them.
+
+    >>> levels_of(np.array([7.0, -0.0, np.nan, 7.5]), (0.0, 9.0, 7.0), -1).tolist()
+    [2, 0, -1, -1]
+    """
+    if isinstance(values[0], str):
+        found = _looked_up(cells.tolist(), values)
+        return np.where(found == len(values), rest, found)
+    numbers, wanted = as_numbers(cells), np.asarray(values, np.float64)
+    order = np.argsort(wanted)
+    nearest = order[np.minimum(np.searchsorted(wanted[order], numbers), len(order) - 1)]
+    return np.where(wanted[nearest] == numbers, nearest, rest)
+
+
 def _looked_up(cells: list[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     places: dict[Any, int] = {value: place for place, value in enumerate(values)}
     place_of, other = places.get, len(values)

@@ -284,7 +284,9 @@ class CsvSource(FrameAnswers):
         cells, names = [], self.header.names
         for column in query.columns():
             place, text = names.index(column), _trimmed(self.header, column)
-            cells += [f"{text} AS text_{place}", f"TRY_CAST({text} AS DOUBLE) AS number_{place}"]
+            # The cast passes over the same blanks, far faster than they are trimmed.
+            number = f"TRY_CAST({_cell(self.header, column)} AS DOUBLE)"
+            cells += [f"{text} AS text_{place}", f"{number} AS number_{place}"]
         relation = connection.sql(f"SELECT {', '.join(cells or ['c0'])} FROM cells")
 
         def named(column: str, numeric: bool) -> str:

@@ -7,7 +7,7 @@ value alone, correctly rounded, so the integers are the same on every engine; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from operator import and_, ge, gt, le, lt, or_
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from hedgerow.engines.adding import added_up
-from hedgerow.engines.cells import as_texts, bands_of, cells_of
+from hedgerow.engines.cells import as_texts
+from hedgerow.engines.levels import with_levels
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
 from hedgerow.engines.query import (
     ColumnQuery,
@@ -34,7 +35,6 @@ from hedgerow.engines.schema import (
     arrow_columns,
     check_names,
     comparable,
-    comparables,
     compared,
     group_column,
     kind_of_column,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
     from hedgerow.engines.query import ValueOnGrid
-    from hedgerow.engines.schema import Comparable
     from hedgerow.facts.columns import Category, Grid
     from hedgerow.facts.expression import Arithmetic, Condition
     from hedgerow.facts.relation import UnitLimit
@@ -58,8 +57,7 @@ if TYPE_CHECKING:
     Cell = Callable[[str, bool], nw.Expr]
 
 
-# Short lists are searched one by one, which is fastest; long ones by halves, or the SQL would nest too deep to parse.
-_CHAIN = 8
+_CHAIN = 8  # so many constants of a condition are compared one by one, which is fastest
 _ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
 UNIT = "unit"  # the column of units in the frame that `count` takes
 Q = TypeVar("Q", Query, SumsQuery, ColumnQuery)
@@ -307,12 +305,7 @@ def _digits(
     """Return columns ``index_0``, …, ``level_0``, …, the cell as an expression of them, and the unit's columns."""
     import narwhals.stable.v2 as nw
 
-    rows, known = _in_many_bands(_lazy(frame), query.by)
-    levels = [
-        (nw.col(name) if name in known else _level(nw.col(name), category, columns)).alias(f"level_{place}")
-        for place, category in enumerate(query.by)
-        for name in [group_column(place)]
-    ]
+    rows, levels = with_levels(_lazy(frame), query.by, columns)
     # Each step a column of its own: SQL has no names for parts of an expression, and would compute them again.
     named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
     placed = rows.select(*_placed(query, columns), *levels, *named)
@@ -523,61 +516,6 @@ def _code(role: str, radices: list[int]) -> nw.Expr:
         digit = nw.col(f"{role}_{place}")
         code, inside = code * radix + digit, inside & (digit >= 0)
     return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
-
-
-def _level(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Expr:
-    """Return which declared value or band a record has; any other, null included, is the rest."""
-    import narwhals.stable.v2 as nw
-
-    rest = nw.lit(category.rest, nw.Int64)
-    if isinstance(category, Selection):
-        return group.cast(nw.Int64) - 1  # it is true: of other records nothing is asked
-    if category.edges:
-        return _band(group, category.edges, rest)
-    wanted = comparables(category, kind_of_column(category.column, columns))
-
-    def among(values: list[Comparable], first: int) -> nw.Expr:
-        if len(values) > _CHAIN:
-            half = len(values) // 2
-            left, right = among(values[:half], first), among(values[half:], first + half)
-            return nw.when(group.is_in(values[:half])).then(left).otherwise(right)
-        level = rest
-        for place, value in reversed(list(enumerate(values, start=first))):
-            level = nw.when(group == nw.lit(value)).then(nw.lit(place, nw.Int64)).otherwise(level)
-        return level
-
-    return among(wanted, 0)
-
-
-def _band(value: nw.Expr, edges: tuple[float, ...], rest: nw.Expr) -> nw.Expr:
-    """Return in which of the bands [e_0, e_1), …, [e_k−1, e_k] a number lies; the rest is without, or missing."""
-    import narwhals.stable.v2 as nw
-
-    def among(first: int, last: int) -> nw.Expr:
-        if last == first:
-            return nw.lit(first, nw.Int64)
-        middle = (first + last + 1) // 2
-        return nw.when(value < edges[middle]).then(among(first, middle - 1)).otherwise(among(middle, last))
-
-    inside = _present(value) & (value >= edges[0]) & (value <= edges[-1])
-    return nw.when(inside).then(among(0, len(edges) - 2)).otherwise(rest)
-
-
-def _in_many_bands(rows: nw.LazyFrame[Any], by: Sequence[Category]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
-    """Return rows with the level in place of the number in each column of many bands, and the names of these columns.
-
-    Only where a library would compare every row with every edge: `bands_of` makes the same comparisons, by halves.
-    """
-    import narwhals.stable.v2 as nw
-
-    many = {group_column(place): one for place, one in enumerate(by) if len(one.edges) > _CHAIN}
-    if not many or not (rows.implementation.is_pandas_like() or rows.implementation.is_pyarrow()):
-        return rows, frozenset()
-    held, made = rows.collect(), []
-    for name, category in many.items():
-        places = bands_of(cells_of(held.get_column(name).to_native()), category.edges, category.rest)
-        made.append(nw.new_series(name, places, nw.Int64, backend=held.implementation))
-    return held.with_columns(*made).lazy(), frozenset(many)
 
 
 def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:

@@ -1,0 +1,158 @@
+"""Which declared category or band a record has: its level, on every engine, at a cost of records plus categories.
+
+A few values are compared one by one, whole numbers that follow one another are found by subtraction. Many values are
+looked up: by a join with a table of them where an engine plans queries, by halves in the arrays of other libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.engines.cells import bands_of, cells_of, levels_of
+from hedgerow.engines.schema import comparables, group_column, kind_of_column
+from hedgerow.facts.columns import Selection
+from hedgerow.formats import quoted_text
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+    from hedgerow.engines.schema import Comparable
+    from hedgerow.facts.columns import Category
+
+# Short lists are compared one by one, which is fastest; a long chain of comparisons nests too deep to parse.
+_CHAIN = 8
+
+
+def with_levels(
+    rows: nw.LazyFrame[Any], by: Sequence[Category], columns: dict[str, str]
+) -> tuple[nw.LazyFrame[Any], list[nw.Expr]]:
+    """Return the rows of columns ``group_0``, …, and the columns ``level_0``, … as expressions of what is returned.
+
+    A value that is not declared, null included, has the level `Category.rest`.
+    """
+    import narwhals.stable.v2 as nw
+
+    levels = []
+    for place, category in enumerate(by):
+        name = group_column(place)
+        level = _compared(nw.col(name), category, columns)
+        if level is None:
+            rows, level = _looked_up(rows, name, category, columns)
+        levels.append(level.alias(f"level_{place}"))
+    return rows, levels
+
+
+def _compared(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Expr | None:
+    """Return the level as comparisons of the value; None where there are too many."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(category, Selection):
+        return group.cast(nw.Int64) - 1  # it is true: of other records nothing is asked
+    if category.edges:
+        return None if len(category.edges) > _CHAIN else _band(group, category)
+    wanted, rest = comparables(category, kind_of_column(category.column, columns)), nw.lit(category.rest, nw.Int64)
+    if _follow(wanted):
+        first, last = float(wanted[0]), float(wanted[-1])
+        inside = _within(group, first, last)
+        # Only whole numbers between them are made integers: some engines raise at another.
+        whole = nw.when(inside).then(group).otherwise(nw.lit(first)).floor()
+        return nw.when(inside & (whole == group)).then((whole - first).cast(nw.Int64)).otherwise(rest)
+    if len(wanted) > _CHAIN:
+        return None
+    level = rest
+    for place, value in reversed(list(enumerate(wanted))):
+        level = nw.when(group == nw.lit(value)).then(nw.lit(place, nw.Int64)).otherwise(level)
+    return level
+
+
+def _follow(values: Sequence[Comparable]) -> bool:
+    """Whether values are whole numbers, each one more than the one before, and more than two."""
+    if len(values) < 3 or isinstance(values[0], str) or float(values[0]) % 1.0:
+        return False
+    return all(value == values[0] + place for place, value in enumerate(values))
+
+
+def _within(value: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Whether a value is a number between two others; NaN, which some engines hold to be the largest, is not."""
+    return (value * 0.0 == 0.0) & (value >= low) & (value <= high)
+
+
+def _band(value: nw.Expr, category: Category) -> nw.Expr:
+    """Return in which of the bands [e_0, e_1), …, [e_k−1, e_k] a number lies; the rest is without, or missing."""
+    import narwhals.stable.v2 as nw
+
+    edges = category.edges
+
+    def among(first: int, last: int) -> nw.Expr:
+        if last == first:
+            return nw.lit(first, nw.Int64)
+        middle = (first + last + 1) // 2
+        return nw.when(value < edges[middle]).then(among(first, middle - 1)).otherwise(among(middle, last))
+
+    inside = _within(value, edges[0], edges[-1])
+    return nw.when(inside).then(among(0, len(edges) - 2)).otherwise(nw.lit(category.rest, nw.Int64))
+
+
+def _looked_up(
+    rows: nw.LazyFrame[Any], name: str, category: Category, columns: dict[str, str]
+) -> tuple[nw.LazyFrame[Any], nw.Expr]:
+    """Return the rows with the level of a column of many values or bands beside it, or in its place."""
+    import narwhals.stable.v2 as nw
+
+    kind, engine = kind_of_column(category.column, columns), rows.implementation
+    if engine.is_pandas_like() or engine.is_pyarrow():
+        held = rows.collect()
+        cells = cells_of(held.get_column(name).to_native())
+        if category.edges:
+            found = bands_of(cells, category.edges, category.rest)
+        else:
+            found = levels_of(cells, comparables(category, kind), category.rest)
+        return held.with_columns(nw.new_series(name, found, nw.Int64, backend=engine)).lazy(), nw.col(name)
+    if category.edges:
+        return rows, _band(nw.col(name), category)
+    wanted = comparables(category, kind)
+    if engine.is_spark_like():
+        return rows, _by_halves(nw.col(name), wanted, category.rest)
+    key, level = f"key_of_{name}", f"level_of_{name}"
+    # -0.0 and 0.0 are one number.
+    value = nw.col(name) if isinstance(wanted[0], str) else nw.col(name) + 0.0
+    joined = rows.with_columns(value.alias(key)).join(_table(rows, wanted, key, level), on=key, how="left")
+    found_level = nw.col(level)
+    return joined, nw.when(~found_level.is_null()).then(found_level).otherwise(nw.lit(category.rest, nw.Int64))
+
+
+def _table(rows: nw.LazyFrame[Any], values: Sequence[Comparable], key: str, level: str) -> nw.LazyFrame[Any]:
+    """Return a frame of the declared values and their levels, of the library of some rows."""
+    import narwhals.stable.v2 as nw
+
+    if not rows.implementation.is_duckdb():
+        made = {key: [one if isinstance(one, str) else one + 0.0 for one in values], level: list(range(len(values)))}
+        return nw.from_dict(made, backend=rows.implementation).lazy()
+    texts = [one if isinstance(one, str) else repr(one + 0.0) for one in values]
+    # One text is parsed far faster than a list of thousands; it is split where no value has a character.
+    used = set("".join(texts))
+    mark = next(chr(code) for code in range(1, 2**16) if chr(code) not in used)
+    split = f"unnest(string_split({quoted_text(mark.join(texts))}, {quoted_text(mark)}))"
+    cast = split if isinstance(values[0], str) else f"CAST({split} AS DOUBLE)"
+    # A relation of the same connection; it reads none of the rows.
+    listed = rows.to_native().query("people", f'SELECT {cast} AS "{key}", unnest(range({len(values)})) AS "{level}"')
+    table: nw.LazyFrame[Any] = nw.from_native(listed)
+    return table
+
+
+def _by_halves(group: nw.Expr, wanted: Sequence[Comparable], rest: int) -> nw.Expr:
+    """Return the level by comparing with half of the values at a time."""
+    import narwhals.stable.v2 as nw
+
+    def among(values: Sequence[Comparable], first: int) -> nw.Expr:
+        if len(values) > _CHAIN:
+            half = len(values) // 2
+            left, right = among(values[:half], first), among(values[half:], first + half)
+            return nw.when(group.is_in(values[:half])).then(left).otherwise(right)
+        level = nw.lit(rest, nw.Int64)
+        for place, value in reversed(list(enumerate(values, start=first))):
+            level = nw.when(group == nw.lit(value)).then(nw.lit(place, nw.Int64)).otherwise(level)
+        return level
+
+    return among(wanted, 0)
