@@ -453,7 +453,7 @@ def kills(folder: Path, times: int, seed: int = 7) -> tuple[int, int]:
         try:
             for _ in range(times):
                 assert running.stdout is not None and running.stdout.readline()
-                time.sleep(rng.uniform(0.02, 0.3))
+                time.sleep(rng.uniform(0.02, 1.0))
                 os.kill(running.pid, signal.SIGKILL)
                 running.wait()
                 running.stdout.close()
