@@ -26,16 +26,13 @@ from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.regression.design import RegressionPlan
-from hedgerow.regression.regression import Regression, RegressionByCell
-from hedgerow.regression.release_regression import planned_regression, release_regression
+from hedgerow.regression.asked import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (
     By,
     PlanOptions,
-    RegressionOptions,
     ReleaseOptions,
     TableOptions,
     current_release,
@@ -154,7 +151,7 @@ def _identity(source: object, table: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Survey(AsksRegressions):
     """An opened source: nothing but noisy, certified numbers comes out of it.
 
     Attributes
@@ -406,63 +403,6 @@ class Survey:
         (2, 1)
         """
         return self._table(count(), guarantee=guarantee, by=by, **options)
-
-    @takes(RegressionOptions, noise="auto", intercept=True)
-    def ols(
-        self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
-    ) -> Regression | RegressionByCell:
-        """Release a linear regression: coefficients whose standard errors count sampling and privacy noise.
-
-        Guarantee   (ε, δ)-differential privacy of everything in the result; submodels, contrasts and predictions of it
-        cost nothing more.
-
-        Parameters
-        ----------
-        formula : str
-            ``"income ~ age + educ + C(sex)"``: columns, ``C(column)`` for categories (treatment coding, the first
-            declared value is the reference), ``a:b`` and ``a * b`` for products, ``I(age ** 2)`` for powers, ``- 1``
-            for no intercept. It needs the extra ``hedgerow[formulas]``.
-        regressors : list of str, optional
-            The terms, where `formula` is the name of the response alone; formulaic is not needed.
-        **options
-            ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, where the facts
-            have none; ``intercept=False`` beside a list; ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``,
-            ``noise``, ``missing``, ``other``, ``request_id`` as in `release`. A record that misses a value of any
-            column of the model, or whose category is not declared, is left out.
-
-        Returns
-        -------
-        Regression, or with `by` a RegressionByCell
-            ``.params``, ``.bse``, ``.conf_int()``, ``.cov_params()``, ``.summary()``, ``.submodel(…)``,
-            ``.contrast(…)``, ``.predict(…)``, ``.certificate``.
-
-        Raises
-        ------
-        HedgerowError
-            HG190 to HG192 for the formula, HG104 for bounds, HG111 for categories, HG402 for units of several rows. A
-            fit that the noise swamps is returned, marked unreliable, with intervals as wide as what is known.
-
-        Examples
-        --------
-        >>> import pyarrow
-        >>> ages = [20.0, 30.0, 40.0, 60.0] * 5000
-        >>> pay = [100.0 + 2.0 * age + 10.0 * (place % 3) for place, age in enumerate(ages)]
-        >>> survey = open(pyarrow.table({"age": ages, "pay": pay}), relation="replace-one")
-        >>> fit = survey.ols("pay", ["age"], bounds={"age": (0, 100), "pay": (0, 400)}, epsilon=1.0)
-        >>> 1.5 < fit.params["age"] < 2.5, fit.certificate.epsilon <= 1.0
-        (True, True)
-        """
-        with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
-            return release_regression(formula, regressors, self._opened(), **options)
-
-    @takes(RegressionOptions, noise="auto", intercept=True)
-    def plan_ols(
-        self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
-    ) -> RegressionPlan:
-        """Return the plan and the price of `ols` with the same arguments, without reading any value."""
-        options.pop("request_id", None)
-        with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):
-            return planned_regression(formula, regressors, self._opened(), **options)
 
     @takes()
     def find_bounds(

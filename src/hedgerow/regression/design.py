@@ -235,12 +235,14 @@ def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str,
     ParameterError
         HG104 to HG107, HG111: a column without bounds or categories, or with such as cannot be.
     """
-    bounds, categories = (_named(options.pop(name, None), name) for name in ("bounds", "categories"))
+    bounds, categories = (named_columns(options.pop(name, None), name) for name in ("bounds", "categories"))
     values: dict[str, tuple[Scalar, ...]] = {}
     for column in terms.categories:
         found = resolver.groups({column: categories.get(column)}, None) or ()
         values[column] = found[0].values
-    grids = {column: Grid.from_bounds(column, *_bounds(bounds[column])) for column in terms.numeric if column in bounds}
+    grids = {
+        column: Grid.from_bounds(column, *bounds_of(bounds[column])) for column in terms.numeric if column in bounds
+    }
     left = tuple(column for column in terms.numeric if column not in grids)
 
     def build(found: Sequence[NamedGrid]) -> Statistic:
@@ -256,13 +258,14 @@ def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str,
     return made
 
 
-def _bounds(given: Any) -> tuple[Any, ...]:
+def bounds_of(given: Any) -> tuple[Any, ...]:
     """Return ((low, high), step) of bounds that may have a step behind them."""
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     return ((listed[0], listed[1]), listed[2]) if len(listed) == 3 else (given,)
 
 
-def _named(given: object, name: str) -> Mapping[str, Any]:
+def named_columns(given: object, name: str) -> Mapping[str, Any]:
+    """Return what a call says of columns, by their names (HG190)."""
     if given is None or isinstance(given, Mapping):
         return given or {}
     raise ParameterError(
@@ -275,13 +278,14 @@ def _named(given: object, name: str) -> Mapping[str, Any]:
 
 def _of_declared(where: object, categories: Mapping[str, Sequence[Scalar]]) -> object:
     """Return the condition with one more for each category: a record with another value is left out."""
-    conditions = [f"`{column}` in [{', '.join(map(_constant, values))}]" for column, values in categories.items()]
+    conditions = [f"`{column}` in [{', '.join(map(constant, values))}]" for column, values in categories.items()]
     if where is None or not conditions:
         return where if not conditions else " and ".join(conditions)
     return " and ".join([f"({where})", *conditions]) if isinstance(where, str) else where
 
 
-def _constant(value: Scalar) -> str:
+def constant(value: Scalar) -> str:
+    """Return a value as a condition writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

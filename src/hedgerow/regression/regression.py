@@ -302,9 +302,17 @@ class Regression:
 
     def summary(self, level: float = 0.95) -> str:
         """Return the table of coefficients as text, with what is known of the fit, the price and the notes."""
+        size = f"Records: {self.nobs:,.0f}" + ("" if self.about.mechanism.layout.presence == "public" else " (noisy)")
+        told = "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}"
+        where = "".join(f" | {column}={value}" for column, value in self.cell.items())
+        head = [f"OLS {self.about.formula}{where}", f"{size}   R²: {told}"]
+        return self.page(head, level)
+
+    def page(self, head: Sequence[str], level: float) -> str:
+        """Return the table of coefficients as text under these lines, then the price and the notes."""
         intervals, params, bse = self.conf_int(level), self.params, self.bse
-        head = ["", "coef", "std err", "sampling", "privacy", f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"]
-        rows = [head]
+        ends = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
+        rows = [["", "coef", "std err", "sampling", "privacy", *ends]]
         for name in self.names:
             low, high = intervals[name]
             parts = (params[name], bse[name], self.sampling_error[name], self.privacy_error[name], low, high)
@@ -317,10 +325,7 @@ class Regression:
             )
             for row in rows
         ]
-        size = f"Records: {self.nobs:,.0f}" + ("" if self.about.mechanism.layout.presence == "public" else " (noisy)")
-        told = "hidden by the noise" if math.isnan(self.rsquared) else f"{self.rsquared:.4g}"
-        where = "".join(f" | {column}={value}" for column, value in self.cell.items())
-        said = [f"OLS {self.about.formula}{where}", f"{size}   R²: {told}", "", *lines, "", self.price(), *self.notes]
+        said = [*head, "", *lines, "", self.price(), *self.notes]
         return "\n".join([*said, *((REPLAYED,) if self.replayed else ())])
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:

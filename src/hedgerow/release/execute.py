@@ -83,7 +83,7 @@ def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answe
             answers.update(sums_together(source, [one for one in queries if isinstance(one, SumsQuery)]).items())
         else:
             answers[query] = source.histogram(query)
-        _unchanged(plan, answers[query], source)
+        check_unchanged(plan.facts, answers[query], source)
     return answers
 
 
@@ -113,8 +113,9 @@ def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource
     return estimates
 
 
-def _unchanged(plan: Plan, histogram: Answer, source: Source) -> None:
-    limit, n = plan.facts.limit, plan.facts.n
+def check_unchanged(facts: PublicFacts, histogram: Answer, source: Source) -> None:
+    """Check that there are as many records as were public when the release was planned (HG603)."""
+    limit, n = facts.limit, facts.n
     if n is not None and n != (histogram.total() if limit is None else count_units(source, limit.column)):
         raise SpentError(
             "HG603",

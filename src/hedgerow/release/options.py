@@ -78,6 +78,22 @@ class RegressionOptions(TypedDict, total=False):
     request_id: str | None
 
 
+class LogitOptions(TypedDict, total=False):
+    """Keywords of a logistic regression, apart from its formula; see `Survey.logit`."""
+
+    value: Scalar
+    steps: int
+    bounds: Mapping[str, Any] | None
+    categories: Mapping[str, Sequence[Scalar]] | None
+    intercept: bool
+    where: str | None
+    epsilon: float | None
+    rho: float | None
+    mu: float | None
+    delta: float | None
+    request_id: str | None
+
+
 class TableOptions(SharedOptions, total=False):
     """Keywords of a table, apart from its groups and its guarantee; see `Survey.magnitude_table`."""
 

@@ -49,7 +49,7 @@ class Resolver:
             return asked.build([(self.facts.computed(column), self._grid(asked, column)) for column in asked.columns])
         asked = asked.renamed(self.facts.computed)
         for column, grid in asked.grids:
-            self._compare(column, grid)
+            self.compare(column, grid)
         return asked
 
     def selection(self, where: object) -> Selection:
@@ -98,7 +98,7 @@ class Resolver:
             )
         for column, fact in declared.items():
             if fact is not None:
-                self._sourced("missing policy", column)
+                self.sourced("missing policy", column)
         return found.pop() if found else Missing.DROP
 
     def _grid(self, asked: NeedsBounds, column: str) -> Grid:
@@ -117,11 +117,11 @@ class Resolver:
                 shell=f"Give them from the codebook: {asked.in_shell(column)}.",
                 facts_help=True,
             )
-        self._sourced("bounds", column)
+        self.sourced("bounds", column)
         if asked.step is not None:
             grid = Grid.from_bounds(column, fact.bounds, asked.step)
             if fact.step is not None:
-                self._compare(column, grid)
+                self.compare(column, grid)
             return grid
         grid = Grid.from_bounds(column, fact.bounds, fact.step)
         if asked.steps is not None and grid.steps > 2 * asked.steps:
@@ -129,7 +129,8 @@ class Resolver:
             return replace(Grid.from_bounds(column, fact.bounds), steps=asked.steps)
         return grid
 
-    def _compare(self, column: str, grid: Grid) -> None:
+    def compare(self, column: str, grid: Grid) -> None:
+        """Note how bounds of the call differ from those of the facts."""
         fact = self.facts.column(column)
         if fact.bounds is None:
             return
@@ -139,7 +140,7 @@ class Resolver:
             own = "[{:.15g}, {:.15g}]".format(*grid.as_bounds())
             self._note(f"bounds of column {column}: {own} in this call, not [{low:.15g}, {high:.15g}] as in the facts")
         else:
-            self._sourced("bounds", column)
+            self.sourced("bounds", column)
 
     def _category(self, column: str, values: Values | None, other: bool | None) -> Category:
         fact = self.facts.column(column)
@@ -152,7 +153,7 @@ class Resolver:
                     remedy=f'List them, e.g. by={{"{column}": [0, 1]}}.',
                     facts_help=True,
                 )
-            self._sourced("categories", column)
+            self.sourced("categories", column)
             name = self.facts.computed(column)
             return Category.declared(name, fact.groups, other=fact.other if other is None else other)
         made = Category.declared(self.facts.computed(column), values, other=bool(other))
@@ -161,10 +162,11 @@ class Resolver:
             if (made.values, made.other, made.edges) != (declared.values, declared.other, declared.edges):
                 self._note(f"categories of column {column}: those of this call, not those of the facts")
             else:
-                self._sourced("categories", column)
+                self.sourced("categories", column)
         return made
 
-    def _sourced(self, what: str, column: str) -> None:
+    def sourced(self, what: str, column: str) -> None:
+        """Note that a fact that is used has no source."""
         if column in self.facts.columns and not self.facts.column(column).source:
             self._note(f"{what} of column {column}: no source given")
 

@@ -1,0 +1,249 @@
+"""`LogitRegression`: coefficients of a logistic regression with errors that count sampling and privacy noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.given import shown
+from hedgerow.inference.estimate import parse_level
+from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
+from hedgerow.regression.logit.model import LogitModel
+from hedgerow.regression.logit.newton import REMARK, NewtonPath
+from hedgerow.regression.regression import Contrast, Regression
+
+Floats = NDArray[np.float64]
+_SWAMPED = (
+    "The noise swamps the curvature: these coefficients are not reliable, and nothing is known of their errors. The "
+    "price was paid; a larger epsilon, more records or fewer regressors would help."
+)
+_FAR = (
+    "The Newton steps have not converged: there were too few, or some combination of the regressors separates the "
+    "outcomes (nearly), and then no finite coefficients fit best. These are where the last step ended, and nothing is "
+    "known of their errors. The price was paid; more `steps`, or fewer regressors, would help."
+)
+_NEAR = "The noise is not small beside the curvature: standard errors are approximate."
+_MODEL = "Standard errors hold where the logistic model does."
+
+
+@dataclass(frozen=True, slots=True)
+class LogitAbout:
+    """What was asked of what: public.
+
+    Attributes
+    ----------
+    model : LogitModel
+    formula : str
+    mechanism : NewtonSteps
+    n : int or None
+        The number of records of the file, under replace-one.
+    facts : mapping
+        source, relation, unit, target, n, missing, where, date.
+    remarks : tuple of str
+    """
+
+    model: LogitModel
+    formula: str
+    mechanism: NewtonSteps
+    n: int | None
+    facts: Mapping[str, Any]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def census(self) -> bool:
+        """Whether intervals are about this file."""
+        return bool(self.facts.get("target") == "file")
+
+
+@dataclass(frozen=True, eq=False)
+class LogitFit:
+    """What the steps tell of the coefficients, in the regressors' own units."""
+
+    path: NewtonPath
+    back: Floats
+    census: bool
+
+    @cached_property
+    def params(self) -> Floats:
+        """The coefficients after the last step."""
+        return np.asarray(self.back @ self.path.beta)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the steps converged, and noise does not hide the curvature."""
+        return self.path.reliable
+
+    @property
+    def noise_ratio(self) -> float:
+        """The noise of the curvature relative to it."""
+        return self.path.last.noise_ratio
+
+    def _moved(self, covariance: Floats) -> Floats:
+        if not self.reliable:
+            return np.full_like(covariance, math.inf)
+        return np.asarray(self.back @ covariance @ self.back.T)
+
+    @cached_property
+    def sampling_covariance(self) -> Floats:
+        """H⁻¹; 0 of a census, infinite where nothing is known of it."""
+        known = np.zeros_like(self.back) if self.census else self.path.last.sampling
+        return self._moved(known)
+
+    @cached_property
+    def noise_covariance(self) -> Floats:
+        """H⁻¹(σ²I + M)H⁻¹; infinite where nothing is known of it."""
+        return self._moved(self.path.last.noise)
+
+    def errors(self, weights: Floats) -> tuple[float, float]:
+        """Return the sampling and the noise error of w'β."""
+        if not self.reliable:
+            return math.inf, math.inf
+        parts = (weights @ part @ weights for part in (self.sampling_covariance, self.noise_covariance))
+        sampling, noise = (math.sqrt(max(0.0, float(part))) for part in parts)
+        return sampling, noise
+
+    def interval(self, weights: Floats, level: float) -> tuple[float, float]:
+        """Return the interval of w'β at a level: (−∞, ∞) where the fit is not reliable."""
+        from scipy.special import ndtri
+
+        reach = float(ndtri(0.5 + level / 2.0)) * math.hypot(*self.errors(weights))
+        middle = float(weights @ self.params)
+        return middle - reach, middle + reach
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogitRegression(Regression):
+    """A logistic regression, read from noisy Newton steps; contrasts and predictions come at no further price.
+
+    Guarantee   (ε, δ)-differential privacy of everything in it, priced by ``certificate``: all that the methods do is
+    post-processing of the released numbers.
+
+    Attributes
+    ----------
+    about : LogitAbout
+        What was asked of what.
+    released : float array, (steps, numbers)
+        The noisy numbers of each step, in units of 2⁻³⁰: gradient, then curvature.
+    """
+
+    about: LogitAbout  # type: ignore[assignment]  # what a linear model has about moments does not apply
+
+    @cached_property
+    def fit(self) -> LogitFit:  # type: ignore[override]  # the part of a linear fit that applies
+        """The algebra behind it."""
+        path = NewtonPath.replayed(self.about.mechanism, self.released)
+        return LogitFit(path, self.about.model.back, self.about.census)
+
+    @property
+    def rsquared(self) -> float:
+        """NaN: a logistic regression has none."""
+        return math.nan
+
+    @property
+    def scale(self) -> float:
+        """1: an outcome of 0 or 1 has no variance of its own."""
+        return 1.0
+
+    @property
+    def nobs(self) -> float:
+        """The number of records of the file, where it is public; else NaN: none was released."""
+        return math.nan if self.about.n is None else float(self.about.n)
+
+    @property
+    def df_resid(self) -> float:
+        """Infinite: intervals are normal."""
+        return math.inf
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know, in sentences."""
+        path, found = self.fit.path, [_MODEL]
+        if not path.reliable:
+            swamped = not path.last.positive or not path.last.noise_ratio < 1.0
+            found = [_SWAMPED if swamped else _FAR]
+        elif self.fit.noise_ratio > REMARK:
+            found.append(_NEAR)
+        return (*found, *self.about.remarks)
+
+    def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> Regression:
+        """Refuse: what Newton steps release tells the model they were taken for, and no other (HG193)."""
+        raise ParameterError(
+            "HG193",
+            rule="A logistic regression is released with the steps of its own model.",
+            finding=f"The release is of {self.about.formula}; asked was {shown(formula)}.",
+            remedy="Release that model by itself.",
+        )
+
+    def contrast(self, weights: object, level: float = 0.95) -> Contrast:
+        """Return a weighted sum of coefficients (log-odds) with its errors and interval, at no further price.
+
+        Raises
+        ------
+        ParameterError
+            HG194: a name that is none of the coefficients'; HG110 for the level.
+        """
+        row, level = self._row(weights), parse_level(level)
+        return Contrast(
+            float(row @ self.fit.params), *self.fit.errors(row), *self.fit.interval(row, level), level, self.reliable
+        )
+
+    def predict(self, records: Sequence[Mapping[str, Any]], level: float = 0.95) -> list[Contrast]:
+        """Return the chance of the outcome for records with these columns, each with its interval.
+
+        Raises
+        ------
+        ParameterError
+            HG194: a record without one of the columns, or with a value that was not declared.
+        """
+        found = []
+        for record in records:
+            odds = self.contrast(self._regressors_of(record).tolist(), level)
+            chance, low, high = (_chance(one) for one in (odds.estimate, odds.low, odds.high))
+            slope = chance * (1.0 - chance)
+            errors = (odds.sampling_error * slope, odds.privacy_error * slope) if self.reliable else (math.inf,) * 2
+            found.append(
+                replace(odds, estimate=chance, sampling_error=errors[0], privacy_error=errors[1], low=low, high=high)
+            )
+        return found
+
+    def summary(self, level: float = 0.95) -> str:
+        """Return the table of coefficients as text, with the price and the notes."""
+        size = "" if math.isnan(self.nobs) else f"Records of the file: {self.nobs:,.0f}   "
+        steps = f"{size}Newton steps: {len(self.released)}"
+        about = self.about
+        head = [f"Logit {about.formula}, {about.model.response} = {about.model.value}", steps]
+        return self.page(head, level)
+
+    def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return a line for each coefficient as columns of equal length; None where nothing is known."""
+        found = super().to_columns(level)
+        errors = ("standard_error", "sampling_error", "privacy_error")
+        known = {name: [one if math.isfinite(one) else None for one in found[name]] for name in errors}
+        return {**found, **known}
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain JSON data: what was asked, coefficients, the noisy numbers of each step, the certificate."""
+        about = self.about
+        fit = {
+            "cell": {},
+            "reliable": self.reliable,
+            "coefficients": self.coefficients(level),
+            "notes": list(self.notes),
+            "released": self.released.tolist(),
+        }
+        facts = {**about.facts, "notes": list(about.remarks)}
+        record = {"release": facts, "regression": about.model.asked(about.formula), "fits": [fit]}
+        if self.certificate is None:
+            return record | {"release": facts | {"simulated": True}}
+        return record | {"certificate": self.certificate.to_dict()}
+
+
+def _chance(log_odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0

@@ -1,0 +1,295 @@
+"""A logistic regression under differential privacy: planned from public facts, priced, drawn step by step, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting.calibrate import least_noise
+from hedgerow.clock import today
+from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
+from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.columns import Category, Grid, Scalar, Selection
+from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.given import shown, whole
+from hedgerow.facts.relation import UnitLimit
+from hedgerow.mechanisms.adaptive.newton_steps import MOST_FEATURES, NewtonSteps
+from hedgerow.mechanisms.certificate import Certificate, certify, record_of
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.regression.design import bounds_of, constant, named_columns
+from hedgerow.regression.logit.logit_regression import LogitAbout, LogitRegression
+from hedgerow.regression.logit.model import LogitModel, LogitRecords
+from hedgerow.regression.logit.newton import USUAL_STEPS, NewtonPath, precisions
+from hedgerow.regression.terms import Terms
+from hedgerow.release.designs.design import PublicFacts, only_where
+from hedgerow.release.execute import check_unchanged
+from hedgerow.release.opened import OpenedSource
+from hedgerow.release.request import parse_budget
+from hedgerow.release.resolve import Resolver
+from hedgerow.release.spend import Account, spend
+from hedgerow.resampling.histogram import Histogram
+
+MOST_STEPS = 20
+CURVATURE = 1.0
+"""How much more precise than the gradient the curvature is drawn; under add-remove it then costs next to nothing."""
+_LISTWISE = "Records with a missing value in any column of the model, or in an undeclared category, are left out."
+_NOISY_WAY = "Later Newton steps are taken at coefficients that follow from noise: how far a record moves them varies."
+
+
+@dataclass(frozen=True)
+class LogitPlan:
+    """What runs if a logistic regression is released, and its price.
+
+    Attributes
+    ----------
+    model : LogitModel
+    formula : str
+    facts : PublicFacts
+    budget : Budget
+    mechanism : NewtonSteps
+    chosen : Selection
+        The records that count.
+    notes : tuple of str
+        What the certificate must say.
+    """
+
+    model: LogitModel
+    formula: str
+    facts: PublicFacts
+    budget: Budget
+    mechanism: NewtonSteps
+    chosen: Selection
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        steps, cost = len(self.mechanism.precisions), self.certificate()
+        return (
+            f"<Plan of a logistic regression of {self.formula}, {steps} Newton steps, ε ≤ {cost.epsilon:.6g} at "
+            f"δ = {cost.delta:.3g}, {cost.relation}>"
+        )
+
+    def certificate(self) -> Certificate:
+        """Return the certificate. It depends on public facts alone."""
+        return certify(
+            self.mechanism,
+            self.facts.relation,
+            unit=str(self.facts.unit),
+            delta=self.budget.delta,
+            assumptions=self.notes,
+            narrowed=_NOISY_WAY if len(self.mechanism.precisions) > 1 else None,
+        )
+
+    def public_record(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON data, by which a repeated request is recognised."""
+        return {
+            "regression": self.model.asked(self.formula),
+            "where": self.chosen.text,
+            **self.facts.record(),
+            "certificate": self.certificate().to_dict()["mechanism"],
+        }
+
+
+def plan_logit(
+    formula: object, regressors: object, protection: Protection, facts: Facts | None, *, n: int | None, **options: Any
+) -> LogitPlan:
+    """Return the plan of a logistic regression: from public facts alone.
+
+    Parameters
+    ----------
+    formula, regressors
+        As `Terms.parsed`.
+    protection, facts, n
+        Whom the guarantee protects, what is declared, and the public number of records.
+    **options
+        ``value``, ``steps``, ``bounds``, ``categories``, ``intercept``, ``where``, ``epsilon``, ``delta``, ``rho``,
+        ``mu``.
+
+    Raises
+    ------
+    HedgerowError
+        HG190 to HG192 for the formula, HG195 for the steps; HG101 to HG104, HG111, HG131; HG401 at δ = 0; HG402 units
+        of several rows; HG704 where the facts list the statistics that are allowed.
+    """
+    if isinstance(protection.unit, UnitLimit):
+        raise UncertifiedError(
+            "HG402",
+            rule="A regression protects rows.",
+            finding=f"Found the unit {protection.unit}.",
+            remedy="Bring the data to one row per unit first.",
+        )
+    terms = Terms.parsed(formula, regressors, intercept=options.get("intercept", True))
+    resolver = Resolver(facts or Facts())
+    resolver.facts.allow(["logit"])
+    model = _model(terms, resolver, options)
+    where = options.get("where")
+    given = None if where is None else resolver.selection(where).text
+    present = f"`{model.response}` in [{constant(model.value)}] or `{model.response}` not in [{constant(model.value)}]"
+    chosen = resolver.selection(present if given is None else f"({given}) and ({present})")
+    budget, steps = parse_budget(options, facts), _steps(options.get("steps"))
+    mechanism = least_noise(
+        lambda mu: NewtonSteps(model.ranges, precisions(mu, steps), CURVATURE, protection.relation.value),
+        protection.relation,
+        budget,
+    ).mechanism
+    public = PublicFacts(protection.relation, protection.unit, protection.target, n, given)
+    return LogitPlan(model, str(formula), public, budget, mechanism, chosen, (*protection.notes, *resolver.notes))
+
+
+def _steps(given: object) -> int:
+    steps = USUAL_STEPS if given is None else whole(given)
+    if steps is None or not 1 <= steps <= MOST_STEPS:
+        raise ParameterError(
+            "HG195",
+            rule=f"A logistic regression takes 1 to {MOST_STEPS} Newton steps.",
+            finding=f"Found {shown(given)}.",
+            remedy=f"{USUAL_STEPS} is the default; with steep effects 8 may be needed.",
+        )
+    return steps
+
+
+def _model(terms: Terms, resolver: Resolver, options: Mapping[str, Any]) -> LogitModel:
+    """Return the model, with bounds and categories of the call, else of the facts."""
+    bounds, categories = (named_columns(options.get(name), name) for name in ("bounds", "categories"))
+    value = options.get("value", 1)
+    Category.declared(terms.response, [value])
+    values: dict[str, tuple[Scalar, ...]] = {}
+    for column in terms.categories:
+        found = resolver.groups({column: categories.get(column)}, None) or ()
+        values[column] = found[0].values
+    grids = {one: _grid(one, bounds.get(one), resolver) for one in terms.numeric if one != terms.response}
+    named = terms.regressors(values)
+    if len(named) > MOST_FEATURES:
+        raise ParameterError(
+            "HG192",
+            rule=f"A logistic regression has at most {MOST_FEATURES} regressors.",
+            finding=f"This one has {len(named)}.",
+            remedy="Take fewer terms, or categories with fewer values.",
+        )
+    computed = {one: resolver.facts.computed(one) for one in (*grids, *values, terms.response)}
+    return LogitModel(terms.response, value, named, grids, values, computed)
+
+
+def _grid(column: str, given: object, resolver: Resolver) -> Grid:
+    fact = resolver.facts.column(column)
+    if given is not None:
+        grid = Grid.from_bounds(column, *bounds_of(given))
+        resolver.compare(column, grid)
+        return grid
+    if fact.bounds is None:
+        raise ParameterError(
+            "HG104",
+            rule="A numeric regressor needs declared bounds, or one person could move it without limit.",
+            finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
+            remedy=f'Give them from the codebook: bounds={{"{column}": (LO, HI)}}; categories are written C({column}).',
+            facts_help=True,
+        )
+    resolver.sourced("bounds", column)
+    return Grid.from_bounds(column, fact.bounds, fact.step)
+
+
+def planned_logit(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> LogitPlan:
+    """Return the plan of a logistic regression on an opened source, its columns checked; no value is read."""
+    plan = plan_logit(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
+    opened.source.check(plan.model.query((plan.chosen,)))
+    return plan
+
+
+def release_logit(
+    formula: object, regressors: object, opened: OpenedSource, *, request_id: str | None = None, **options: Any
+) -> LogitRegression:
+    """Release a logistic regression. Guarantee: (ε, δ)-differential privacy of everything in it.
+
+    Parameters
+    ----------
+    formula, regressors, **options
+        As `plan_logit`.
+    opened : OpenedSource
+        The source and its public facts.
+    request_id : str, optional
+        With a ledger: the same request under the same id is answered from its record.
+
+    Raises
+    ------
+    HedgerowError
+        Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
+    """
+    plan = planned_logit(formula, regressors, opened, **options)
+    warn_about_delta(plan.budget.delta, opened.n, frames=4)
+    certificate, name = plan.certificate(), opened.source.name
+
+    def run() -> LogitRegression:
+        histogram = opened.source.histogram(plan.model.query((plan.chosen,)))
+        check_unchanged(plan.facts, histogram, opened.source)
+        return read_logit(plan, drawn_logit(plan, histogram, SecureNoise()), certificate, name, today())
+
+    spent = spend(
+        Account.of(opened.facts, opened.ledger, request_id),
+        certificate,
+        plan.public_record(),
+        run=run,
+        write=LogitRegression.to_json,
+        read=lambda text: _replayed(plan, text, name),
+    )
+    made = spent.value
+    return replace(
+        made,
+        about=replace(made.about, remarks=(*made.about.remarks, *spent.notes)),
+        ledger_head=spent.head,
+        unrecorded=spent.unrecorded,
+        replayed=spent.replayed,
+    )
+
+
+def drawn_logit(plan: LogitPlan, histogram: Histogram, noise: NoiseSource) -> NewtonPath:
+    """Take the steps on these records, with noise: what each released is public."""
+    records, mechanism = LogitRecords(plan.model, histogram), plan.mechanism
+    return NewtonPath.run(
+        mechanism, lambda step, beta: mechanism.noisy(records.sums(mechanism, beta), step, beta, noise)
+    )
+
+
+def read_logit(
+    plan: LogitPlan, path: NewtonPath, certificate: Certificate | None, source: str, date: str | None
+) -> LogitRegression:
+    """Return the fit; without a certificate it is marked simulated. Post-processing."""
+    where = plan.facts.where
+    about = LogitAbout(
+        plan.model,
+        plan.formula,
+        plan.mechanism,
+        plan.facts.n,
+        {
+            "source": source,
+            **plan.facts.record(),
+            "missing": "drop",
+            **({} if where is None else {"where": where}),
+            **({} if date is None else {"date": date}),
+            "method": "newton-steps",
+        },
+        (*(() if where is None else (only_where(where),)), _LISTWISE),
+    )
+    numbers = np.array([step.numbers for step in path.steps])
+    return LogitRegression(about, numbers, plan.model.regressors, certificate)
+
+
+def _replayed(plan: LogitPlan, text: str, source: str) -> LogitRegression:
+    """Return the fit of a record of the same request (HG502 where it is no such record)."""
+    try:
+        record = record_of(text)
+        kept = Certificate.from_dict(record["certificate"])
+        ((numbers,), date) = ([one["released"] for one in record["fits"]], record["release"].get("date"))
+        if not isinstance(kept.mechanism, NewtonSteps):
+            raise ValueError
+        path = NewtonPath.replayed(kept.mechanism, np.array(numbers, dtype=np.float64))
+        return read_logit(replace(plan, mechanism=kept.mechanism), path, kept, source, date)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise VerificationError(
+            "HG502",
+            rule="A regression is read back from the record that it left.",
+            finding="This is no such record.",
+            remedy="Use the record as it was written, or the ledger's stored result.",
+        ) from None
