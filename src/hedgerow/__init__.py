@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from hedgerow.statistics.distribution.cdf import cdf
     from hedgerow.statistics.distribution.gini import gini
     from hedgerow.statistics.distribution.histogram import histogram
+    from hedgerow.statistics.distribution.lorenz import lorenz
     from hedgerow.statistics.distribution.quantile import quantile
     from hedgerow.statistics.distribution.share_below import share_below
     from hedgerow.statistics.function import function
@@ -107,6 +108,7 @@ __all__ = [
     "function",
     "gini",
     "histogram",
+    "lorenz",
     "mean",
     "open",
     "proportion",
@@ -130,7 +132,7 @@ _HOMES = {
     "Survey open": "hedgerow.survey",
     **{
         name: f"hedgerow.statistics.distribution.{name}"
-        for name in ("cdf", "gini", "histogram", "quantile", "share_below")
+        for name in ("cdf", "gini", "histogram", "lorenz", "quantile", "share_below")
     },
 }
 

@@ -46,7 +46,7 @@ from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.count import count
 from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
-from hedgerow.statistics.statistic import Asked
+from hedgerow.statistics.statistic import Asked, AskedFor
 from hedgerow.statistics.sum import sum
 from hedgerow.tables.protected import ProtectedTable
 from hedgerow.tables.release import release_table
@@ -200,7 +200,7 @@ class Survey(AsksRegressions):
         return count_units(self.source, limit.column) if isinstance(limit, UnitLimit) else self.source.count_rows()
 
     @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
-    def plan(self, statistics: Asked | Sequence[Asked], **options: Unpack[PlanOptions]) -> Plan:
+    def plan(self, statistics: Asked | Sequence[AskedFor], **options: Unpack[PlanOptions]) -> Plan:
         """Return the plan and the price of `release` with the same arguments, without reading any value.
 
         Parameters
@@ -232,7 +232,7 @@ class Survey(AsksRegressions):
     @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
     def release(
         self,
-        statistics: Asked | Sequence[Asked],
+        statistics: Asked | Sequence[AskedFor],
         *,
         ask: Sequence[str] = (),
         totals: Mapping[Any, Mapping[Any, float]] | None = None,

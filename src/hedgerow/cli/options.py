@@ -18,7 +18,7 @@ from hedgerow.interrupts import speaks_json
 from hedgerow.release.options import with_estimator
 from hedgerow.statistics.entry import Entry
 from hedgerow.statistics.registry import entries
-from hedgerow.statistics.statistic import NeedsBounds, Statistic
+from hedgerow.statistics.statistic import AskedFor
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
@@ -122,7 +122,7 @@ DrawsOfMechanism = Annotated[
 class Asked:
     """What a command asks for: statistics, and the options of the release that were given."""
 
-    statistics: list[Statistic | NeedsBounds]
+    statistics: list[AskedFor]
     options: dict[str, Any]
 
 
@@ -180,15 +180,16 @@ def _option_of(entry: Entry) -> Any:
     return Annotated[_Texts, typer.Option(entry.option, metavar=entry.metavar, help=entry.about)]
 
 
-def _statistics(texts: dict[str, Any]) -> list[Statistic | NeedsBounds]:
-    """Return the statistics asked for, in the order of the registry."""
-    asked: list[Statistic | NeedsBounds] = []
+def _statistics(texts: dict[str, Any]) -> list[AskedFor]:
+    """Return the statistics asked for, in the order of the registry; those of one option together, as in Python."""
+    asked: list[AskedFor] = []
     for kind, given in texts.items():
         entry = entries()[kind]
         if entry.parse is None:
             asked += [entry.from_record({})] if given else []
         else:
-            asked += [one for text in given or () for one in entry.parse(text)]
+            several = [entry.parse(text) for text in given or ()]
+            asked += [one[0] if len(one) == 1 else one for one in several]
     return asked
 
 

@@ -108,7 +108,8 @@ class _Asked(_Part):
     statistic: Kind = Field(description="What to release.")
 
 
-_TYPES: dict[str, Any] = {"text": Text, "number": Number, "value": Value, "bounds": list[Number]}
+_NUMBERS = list[Number]
+_TYPES: dict[str, Any] = {"text": Text, "number": Number, "numbers": _NUMBERS, "value": Value, "bounds": _NUMBERS}
 
 
 def _with_fields_of_statistics() -> type[_Asked]:

@@ -30,7 +30,8 @@ from hedgerow.release.designs.distribution import (
 from hedgerow.release.plan import Plan
 from hedgerow.statistics.distribution.cdf import Cdf, cdf
 from hedgerow.statistics.distribution.gini import Gini, gini
-from hedgerow.statistics.distribution.histogram import Bin
+from hedgerow.statistics.distribution.histogram import Bin, histogram
+from hedgerow.statistics.distribution.lorenz import Lorenz, lorenz
 from hedgerow.statistics.distribution.quantile import Quantile, quantile
 from hedgerow.statistics.distribution.share_below import ShareBelow, share_below
 from hedgerow.statistics.statistic import NeedsBounds, Statistic
@@ -85,9 +86,17 @@ class ColumnDistribution:
         """Return the share below a line, or below a part of the median (HG112 for what is neither)."""
         return self.estimate_of(self._asked(share_below(self.column, line=line, of_median=of_median)))
 
+    def histogram(self, bins: Sequence[float]) -> list[Estimate]:
+        """Return the shares of records in bins [a, b), the last one closed (HG112 for ends that do not rise)."""
+        return [self.estimate_of(self._asked(one)) for one in histogram(self.column, bins=bins)]
+
     def gini(self) -> Estimate:
         """Return the Gini coefficient (HG112 where values may be negative)."""
         return self.estimate_of(self._asked(gini(self.column)))
+
+    def lorenz(self, share: float) -> Estimate:
+        """Return the part of the total that the lowest `share` of the records hold (HG112 where it has none)."""
+        return self.estimate_of(self._asked(lorenz(self.column, at=share)))
 
     def band(self, level: float = 0.95) -> Band:
         """Return a band that holds the whole distribution function with this chance (HG110)."""
@@ -256,6 +265,8 @@ def statistic_of(name: str, column: str, grid: Grid) -> Statistic | None:
             return ShareBelow(column, grid, values[0], kind.endswith("median"))
         case ("histogram", 2):
             return Bin(column, grid, values[0], values[1], closed)
-        case ("gini", 0):
+        case ("gini", 0) if grid.lower >= 0:
             return Gini.of(column, grid)
+        case ("lorenz", 1) if grid.lower >= 0 and 0.0 < values[0] < 1.0:
+            return Lorenz.of(column, grid, values[0])
     return None

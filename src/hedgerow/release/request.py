@@ -21,7 +21,7 @@ from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
 from hedgerow.release.options import AVERAGED_LAPLACE, ESTIMATORS, NOISES, PLAIN, PlanOptions, with_estimator
 from hedgerow.release.resolve import Resolver
 from hedgerow.statistics.registry import entries
-from hedgerow.statistics.statistic import Asked, NeedsBounds, Statistic
+from hedgerow.statistics.statistic import Asked, AskedFor, NeedsBounds, Statistic
 
 MOST_RESAMPLES = 10_000
 # A cell is a line of the result: with more the result would not fit into memory, after the price was paid.
@@ -469,7 +469,7 @@ class Requested:
     """One release of a facts file: its name, its statistics, and the other arguments of the call."""
 
     name: str
-    statistics: tuple[Asked, ...]
+    statistics: tuple[AskedFor, ...]
     options: Mapping[str, Any]
 
 
@@ -496,7 +496,7 @@ def _requested(record: Mapping[str, Any], place: int) -> Requested:
     return Requested(str(record.get("name", f"release {place}")), asked, options)
 
 
-def _asked(given: Mapping[str, Any], where: str) -> Asked:
+def _asked(given: Mapping[str, Any], where: str) -> AskedFor:
     entry, found = entries()[given["statistic"]], set(given) - {"statistic"}
     if not entry.in_files:
         raise _unfit(where, "a function of one's own can be asked for in Python alone")

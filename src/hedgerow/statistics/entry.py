@@ -18,7 +18,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import shown
-from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth, Statistic
+from hedgerow.statistics.statistic import Asked, AskedFor, NamedGrid, NeedsBounds, Smooth, Statistic
 
 Number = int | float
 ON_GRID = "COL[:LO:HI[:STEP]]"
@@ -32,15 +32,15 @@ class Field:
 
     Attributes
     ----------
-    type : "text", "number", "value" or "bounds"
-        A value is a text, a number or a boolean; bounds are two numbers.
+    type : "text", "number", "numbers", "value" or "bounds"
+        A value is a text, a number or a boolean; bounds are two numbers, numbers a list of any length.
     about : str
         What it means, for the JSON Schema.
     above, below : number or None
         Between which a number lies, the ends excluded.
     """
 
-    type: Literal["text", "number", "value", "bounds"]
+    type: Literal["text", "number", "numbers", "value", "bounds"]
     about: str
     above: Number | None = None
     below: Number | None = None
@@ -76,7 +76,7 @@ class Entry:
         The text of the option → the statistics that it asks for; None where the option has no value.
     """
 
-    ask: Callable[..., Asked | Sequence[Asked]]
+    ask: Callable[..., AskedFor]
     place: int
     needs: Mapping[str, Field] = field(default_factory=dict)
     takes: Mapping[str, Field] = field(default_factory=dict)
@@ -96,13 +96,11 @@ class Entry:
         """Its option on the command line."""
         return "--" + self.kind.replace("_", "-")
 
-    def from_record(self, given: Mapping[str, Any]) -> Asked:
-        """Return the statistic that the fields of a facts file ask for."""
+    def from_record(self, given: Mapping[str, Any]) -> AskedFor:
+        """Return what the fields of a facts file ask for: a statistic, or those that one call asks for together."""
         by_position = [given[name] for name in self.needs if name not in self.by_name]
         named = {name: given[name] for name in (*self.by_name, *self.takes) if name in given}
-        asked = self.ask(*by_position, **named)
-        assert isinstance(asked, (Statistic, NeedsBounds))  # fields of a file hold one value each
-        return asked
+        return self.ask(*by_position, **named)
 
 
 def entry_on_grid(ask: Callable[..., Asked], place: int, about: str) -> Entry:

@@ -406,3 +406,5 @@ def _in_shell(given: str) -> str:
 
 # What a call may hold: a statistic, or one that waits for bounds from the facts.
 Asked = Statistic | NeedsBounds
+# One entry of a call: a statistic, or several that are read together.
+AskedFor = Asked | Sequence[Asked]

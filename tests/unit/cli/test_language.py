@@ -35,7 +35,6 @@ IN_PYTHON_ONLY = (
     "release/publication/frame.py",
     "release/publication/picture.py",
     "resampling/n_resamples.py",
-    "statistics/distribution/histogram.py",
     "tables/bootstrap_dp/plan.py",
     "tables/bootstrap_dp/sensitivity.py",
     "testing",

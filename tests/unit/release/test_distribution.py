@@ -166,6 +166,7 @@ READ = [
     hg.cdf("income", at=0, **GRID),
     hg.histogram("income", bins=[0, 100, 20_000, 100_000], **GRID),
     hg.gini("income", **GRID),
+    hg.lorenz("income", at=[0.4, 0.9], **GRID),
     hg.quantile("income", 0.5, bounds=(0, 100_000)),
 ]
 
@@ -175,7 +176,8 @@ def true_numbers(income: np.ndarray) -> list[float]:
     line = 0.6 * np.quantile(income, 0.5, method="inverted_cdf")
     bins = [np.mean(income < 100), np.mean((income >= 100) & (income < 20_000)), np.mean(income >= 20_000)]
     gini = float((2 * np.arange(1, n + 1) - n - 1) @ ranked / (n * ranked.sum()))
-    return [np.mean(income < 12_000), np.mean(income < line), np.mean(income <= 0), *bins, gini]
+    held = [ranked[: round(p * n)].sum() / ranked.sum() for p in (0.4, 0.9)]
+    return [np.mean(income < 12_000), np.mean(income < line), np.mean(income <= 0), *bins, gini, *held]
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -199,6 +201,11 @@ def test_shares_bins_and_gini_are_read_from_the_same_table(relation: str, by: di
         assert whole.cdf(0).to_dict() == found[2].to_dict()
         assert whole.share_below(12_000).estimate == found[0].estimate == release.ask(found[0].term()).estimate
         assert whole.gini().estimate == pytest.approx(found[6].estimate)
+        assert whole.lorenz(0.4).to_dict() == found[7].to_dict() == release.ask(found[7].term()).to_dict()
+        bins = whole.histogram([0, 100, 20_000, 100_000])
+        assert [one.to_dict() for one in bins] == [one.to_dict() for one in found[3:6]]
+        assert release.ask(found[4].term()).estimate == found[4].estimate
+        assert release.ask(found[4].term().replace("_100_20000(income", "(income, 100, 20000")).reliable
 
 
 @pytest.mark.parametrize(
@@ -210,6 +217,8 @@ def test_shares_bins_and_gini_are_read_from_the_same_table(relation: str, by: di
         lambda: hg.cdf("x", at="half"),
         lambda: hg.cdf("x", at=[]),
         lambda: hg.gini("x", bounds=(-1, 1)),
+        lambda: hg.lorenz("x", at=1.0),
+        lambda: hg.lorenz("x", at=0.5, bounds=(-1, 1)),
         lambda: hg.histogram("x", bins=[3, 2]),
         lambda: hg.histogram("x", bins=[3]),
         lambda: hg.histogram("x", bins="123"),

@@ -41,14 +41,38 @@ WRITTEN: dict[str, tuple[Any, dict[str, Any], str | None]] = {
     "share_below": (hg.share_below("age", line=30, **AGE), {"column": "age", "line": 30} | FIELDS, "age:30:0:100:1"),
     "cdf": (hg.cdf("age", at=30, **AGE), {"column": "age", "at": 30} | FIELDS, "age:30:0:100:1"),
     "gini": (hg.gini("age", **AGE), {"column": "age"} | FIELDS, "age:0:100:1"),
+    "lorenz": (hg.lorenz("age", at=0.4, **AGE), {"column": "age", "at": 0.4} | FIELDS, "age:0.4:0:100:1"),
     "covariance": (hg.covariance("tax", "pay"), {"column": "tax", "second": "pay"}, "tax/pay"),
     "correlation": (hg.correlation("tax", "pay"), {"column": "tax", "second": "pay"}, "tax/pay"),
+}
+# Several that one call asks for, in one entry of a call.
+TOGETHER: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "histogram": (
+        hg.histogram("age", bins=[0, 30, 60, 100], **AGE),
+        {"column": "age", "bins": [0, 30, 60, 100]} | FIELDS,
+        "age:0,30,60,100:0:100:1",
+    ),
 }
 
 
 def test_every_statistic_is_written_here_and_exported() -> None:
-    assert set(WRITTEN) | {"bootstrap", "function", "histogram"} == set(entries())
+    assert {*WRITTEN, *TOGETHER, "bootstrap", "function"} == set(entries())
     assert all(getattr(hg, name) is entry.ask for name, entry in entries().items())
+
+
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_what_one_call_asks_for_together_shares_one_entry(kind: str, tmp_path: Path) -> None:
+    called, fields, text = TOGETHER[kind]
+    record = {"release": [{"statistics": [{"statistic": kind} | fields], "epsilon": 1}]}
+    assert requested(Facts.from_dict(record))[0].statistics == (called,)
+    assert entries()[kind].parse(text) == called
+    (tmp_path / "t.csv").write_text("age,pay\n" + "30,4\n50,9\n" * 500)
+    start = [str(tmp_path / "t.csv"), "--relation", "replace-one", "--json", "--epsilon", "1"]
+    asked = ["--mean", "pay:0:10", entries()[kind].option, text]
+    released = CliRunner().invoke(app, ["release", *start, *asked, "--share", "3,1"])
+    assert released.exit_code == 0, released.stderr
+    names = [one["statistic"] for one in json.loads(released.stdout)["estimates"]]
+    assert names == ["mean", *(one.name for one in called)]
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
@@ -104,6 +128,8 @@ def test_a_ratio_on_the_command_line_is_that_of_python() -> None:
     [
         *[("quantile", text) for text in ("age", "age:0.5:0", "age:x", ":0.5", "age:0.5:0,1:3", "age:0.5,x", "0.5")],
         *[("ratio", text) for text in ("tax", "tax/", "/pay", "a/b/c", "tax:0:50/pay", "tax:0/pay:0:1", "a:b/c")],
+        *[("histogram", text) for text in ("age", "age:0,1:0", "age:0,x", ":0,1")],
+        *[("lorenz", text) for text in ("age", "age:0.5:0", "age:x")],
         *[("variance", text) for text in ("age:0", "", ":0:1")],
     ],
 )

@@ -100,21 +100,27 @@ class Distribution:
         """Return the law of the error of counts where the share q lies left."""
         return ErrorLaw(self.records, share, self.census, self.largest)
 
+    @cached_property
+    def ends(self) -> Floats:
+        """The edges, between which each value of a declared grid takes as much of its leaf as any other one."""
+        if self.step is None:
+            return self.edges
+        half = self.step / 2.0
+        return np.concatenate([[self.edges[0] - half], self.edges[1:-1], [self.edges[-1] + half]])
+
     # Points
     def quantile_point(self, q: float | Floats) -> Floats:
         """Return where the curve first reaches each share: between edges by lines, or at a value of a declared grid."""
         shares = np.asarray(q, dtype=np.float64)
         if self.step is None:
             return first_reached(self.curve, self.edges, shares)
-        # Each value takes as much of its leaf as any other one, at the ends of the grid too.
-        ends = self.edges.copy()
-        ends[0], ends[-1] = ends[0] - self.step / 2.0, ends[-1] + self.step / 2.0
+        ends = self.ends
         steps = np.floor((first_reached(self.curve, ends, shares) - ends[0]) / self.step * (1.0 - _ROUNDING))
         return np.asarray(self.edges[0] + self.step * np.maximum(steps, 0.0))
 
     def share_point(self, x: float | Floats) -> Floats:
         """Return the share of values below each x, between edges by lines."""
-        return shares_below(self.curve, self.edges, self._edge_at(np.asarray(x, dtype=np.float64), closed=False))
+        return shares_below(self.curve, self.ends, self._edge_at(np.asarray(x, dtype=np.float64), closed=False))
 
     def _edge_at(self, x: Floats, *, closed: bool) -> Floats:
         """Return the edge between the values below x, or up to x, and the others; x itself where there is none."""
@@ -173,7 +179,7 @@ class Distribution:
         above = min(int(np.searchsorted(self.edges, at, side="left")), last)
         # Of two edges at one place, as at a leaf of one value, the first is meant: the value itself lies above.
         below = above if self.edges[above] == at else above - 1
-        return _Cut(below, above, float(shares_below(self.curve, self.edges, at)))
+        return _Cut(below, above, float(shares_below(self.curve, self.ends, at)))
 
     def _form(self, first: int, last: int) -> tuple[float, float]:
         weights = np.zeros(len(self.edges) - 1)
@@ -201,13 +207,13 @@ class Distribution:
     def _share_interval(self, count: float, alpha: float, rest: float, level: float) -> tuple[float, float]:
         """Return all shares p for which a count of these records is no surprise: |count − p·N̂| within its reach."""
 
-        def surplus(p: float, above: int) -> float:
-            reach = self.law(p).reach(np.array([self._noise(alpha, rest, p)]), level)[above][0]
-            return (count - p * self.records) * (1 if above else -1) - float(reach)
+        def excluded(p: float, above: bool) -> bool:
+            error, noise = count - p * self.records, self._noise(alpha, rest, p)
+            return self.law(p).excludes(error, noise, level, above=above)
 
         start = float(np.clip(count / max(self.records, 1.0), 0.0, 1.0))
-        low = _edge(lambda p: surplus(p, 1) > 0.0, 0.0, start)
-        high = _edge(lambda p: surplus(p, 0) > 0.0, 1.0, start)
+        low = _edge(lambda p: excluded(p, True), 0.0, start)
+        high = _edge(lambda p: excluded(p, False), 1.0, start)
         return low, high
 
 

@@ -134,26 +134,32 @@ def share_below_of_median(distribution: Distribution, part: float, level: float 
 
 
 def lorenz(distribution: Distribution, share: float, level: float = 0.95) -> Read:
-    """Return the share of the total that the lowest `share` of the records hold."""
+    """Return the part of the total that the lowest `share` of the records hold.
 
-    def one(curve: Floats, edges: Floats) -> float:
-        return float(lorenz_points(curve, edges, np.array([share]))[0])
-
-    return _of_curves(distribution, one, level)
-
-
-def lorenz_points(curve: Floats, edges: Floats, shares: Floats) -> Floats:
-    """Return ∫_0^p Q(t)dt / mean for each p.
-
-    >>> lorenz_points(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])).tolist()
-    [0.0, 0.25, 1.0]
+    With the quantile Q of the share p it is (pL + ∫_L^Q (p − F)dx) / (L + ∫(1 − F)dx), linear in noisy shares above
+    and below: no count has to be clipped at 0. An error of Q counts in the second order alone.
     """
-    parts = np.diff(curve) * (edges[:-1] + edges[1:]) / 2.0
-    total = np.concatenate([[0.0], np.cumsum(parts)])
-    at = first_reached(curve, edges, shares)
-    right = np.clip(np.searchsorted(curve, shares, side="left"), 1, len(curve) - 1)
-    held = total[right - 1] + (shares - curve[right - 1]) * (edges[right - 1] + at) / 2.0
-    return np.asarray(held / max(total[-1], 1e-300))
+    ends, raw = distribution.ends, distribution.left / max(distribution.records, 1.0)
+    quantile = float(first_reached(distribution.curve, ends, np.asarray(share)))
+    value = float(lorenz_of(raw[None, :], ends, share, quantile)[0])
+    drawn = simulated(distribution)
+    curve, ends = distribution.curve[drawn.places], ends[drawn.places]
+    return _with_errors(value, lambda errors: lorenz_of(curve + errors, ends, share, quantile), drawn, level)
+
+
+def lorenz_of(curves: Floats, edges: Floats, share: float, quantile: float) -> Floats:
+    """Return the part of the total that the lowest `share` hold, of curves that are lines between the edges.
+
+    >>> lorenz_of(np.array([[0.0, 1.0]]), np.array([0.0, 1.0]), share=0.5, quantile=0.5).tolist()
+    [0.25]
+    """
+    width = np.diff(edges)
+    a, b = curves[:, :-1], curves[:, 1:]
+    within = np.clip(quantile - edges[:-1], 0.0, width)
+    reached = a + (b - a) * within / np.where(width > 0.0, width, 1.0)
+    held = share * edges[0] + (share - (a + reached) / 2.0) @ within
+    mean = edges[0] + (1.0 - (a + b) / 2.0) @ width
+    return np.asarray(np.clip(held / np.maximum(mean, 1e-6 * abs(edges[-1])), -1.0, 2.0))
 
 
 def _of_curves(distribution: Distribution, function: Callable[[Floats, Floats], float], level: float) -> Read:

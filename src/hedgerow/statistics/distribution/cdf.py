@@ -105,7 +105,7 @@ def _parse(text: str) -> list[Asked]:
 ENTRY = Entry(
     cdf,
     14,
-    {"column": COLUMN, "at": Field("number", "The value of a distribution function.")},
+    {"column": COLUMN, "at": Field("number", "The value of a distribution function, or the share of a Lorenz curve.")},
     GRID,
     by_name=("at",),
     metavar="COL:X[,X…][:LO:HI[:STEP]]",

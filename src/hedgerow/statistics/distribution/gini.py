@@ -34,13 +34,7 @@ class Gini(OfDistribution):
     @classmethod
     def of(cls, column: str, grid: Grid) -> Gini:
         """Return the coefficient of a column on its grid (HG112 where values may be negative)."""
-        if grid.lower < 0:
-            raise ParameterError(
-                "HG112",
-                rule="A Gini coefficient is of a column that is nowhere negative.",
-                finding=f"The lower bound of {column!r} is {float(grid.lower):g}.",
-                remedy="Give bounds from 0 on: values below count as 0.",
-            )
+        check_nowhere_negative("Gini coefficient", column, grid)
         return cls(column, grid)
 
     def read(self, distribution: Distribution, level: float) -> Read:
@@ -48,6 +42,17 @@ class Gini(OfDistribution):
         from hedgerow.inference.distribution.simulated import gini as read_gini
 
         return read_gini(distribution, level)
+
+
+def check_nowhere_negative(what: str, column: str, grid: Grid) -> None:
+    """Refuse a measure of inequality where values may be negative (HG112)."""
+    if grid.lower < 0:
+        raise ParameterError(
+            "HG112",
+            rule=f"A {what} is of a column that is nowhere negative.",
+            finding=f"The lower bound of {column!r} is {float(grid.lower):g}.",
+            remedy="Give bounds from 0 on: values below count as 0.",
+        )
 
 
 @takes()

@@ -11,8 +11,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
 from hedgerow.facts.given import real
 from hedgerow.keywords import takes
-from hedgerow.statistics.entry import Entry, at_places
-from hedgerow.statistics.statistic import NeedsBounds, OfDistribution, Statistic
+from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
+from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
 
 if TYPE_CHECKING:
     from hedgerow.inference.distribution.distribution import Distribution, Read
@@ -87,7 +87,8 @@ def histogram(
             "HG112",
             rule=f"A histogram has 2 to {_MOST_BINS + 1:,} ends of bins, which rise.",
             finding="These are others.",
-            remedy=f'For example, in Python, hg.histogram("{checked}", bins=[0, 10_000, 50_000]).',
+            remedy=f'For example hg.histogram("{checked}", bins=[0, 10_000, 50_000]).',
+            shell=f"For example {checked}:0,10000,50000:0:200000.",
         )
 
     def one_bin(low: float, high: float) -> Statistic | NeedsBounds:
@@ -98,4 +99,22 @@ def histogram(
     return [one_bin(low, high) for low, high in pairwise(listed)]
 
 
-ENTRY = Entry(histogram, 16, in_files=False)
+def _parse(text: str) -> list[Asked]:
+    found = parse_places(text)
+    if found is None:
+        form = "COL:END,END,… or COL:END,END,…:LO:HI[:STEP], with the ends of the bins, which rise"
+        raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0,10000,50000:0:200000")
+    column, ends, grid = found
+    return list(histogram(column, bins=ends, **grid))
+
+
+ENTRY = Entry(
+    histogram,
+    17,
+    {"column": COLUMN, "bins": Field("numbers", "The ends of the bins of a histogram, which rise.")},
+    GRID,
+    by_name=("bins",),
+    metavar="COL:END,END[,END…][:LO:HI[:STEP]]",
+    about="Shares of the records in bins [END, END), the last one closed.",
+    parse=_parse,
+)

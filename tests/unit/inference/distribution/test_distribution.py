@@ -17,7 +17,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.inference.distribution.distribution import Distribution, first_reached
 from hedgerow.inference.distribution.errors import ErrorLaw
 from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
-from hedgerow.inference.distribution.simulated import band, gini, lorenz, lorenz_points, share_below_of_median
+from hedgerow.inference.distribution.simulated import band, gini, lorenz, lorenz_of, share_below_of_median
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -201,5 +201,6 @@ def test_values_on_a_declared_grid_are_read_as_such():
 
 def test_a_lorenz_curve_of_two_values():
     assert first_reached(np.array([0.0, 1.0]), np.array([3.0, 3.0]), np.array([0.5])).tolist() == [3.0]
-    curve, ends = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1.0, 1.0, 3.0, 3.0])
-    np.testing.assert_allclose(lorenz_points(curve, ends, np.array([0.5, 0.75])), [0.25, 0.625])
+    curve, ends = np.array([[0.0, 0.5, 0.5, 1.0]]), np.array([1.0, 1.0, 3.0, 3.0])
+    assert lorenz_of(curve, ends, 0.5, 1.0).tolist() == [0.25] == lorenz_of(curve, ends, 0.5, 3.0).tolist()
+    assert lorenz_of(curve, ends, 0.75, 3.0).tolist() == [0.625]

@@ -1,0 +1,124 @@
+"""The Lorenz curve: which share of a column's total the records with the lowest values hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, overload
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Grid, checked_column
+from hedgerow.facts.given import real, shown
+from hedgerow.keywords import takes
+from hedgerow.statistics.distribution.gini import check_nowhere_negative
+from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
+from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
+
+if TYPE_CHECKING:
+    from hedgerow.inference.distribution.distribution import Distribution, Read
+
+
+@dataclass(frozen=True, slots=True)
+class Lorenz(OfDistribution):
+    """∫_0^at Q(p)dp over the mean of a clamped column."""
+
+    at: float
+    kind: ClassVar[str] = "lorenz"
+
+    @classmethod
+    def of(cls, column: str, grid: Grid, at: float) -> Lorenz:
+        """Return the statistic of a column on its grid (HG112 where values may be negative)."""
+        check_nowhere_negative("Lorenz curve", column, grid)
+        return cls(column, grid, at)
+
+    @property
+    def name(self) -> str:
+        """The statistic with its share of the records."""
+        return f"lorenz_{self.at:.15g}"
+
+    @property
+    def asked(self) -> str:
+        """The share of the records in words."""
+        return f"part of the total that the lowest {self.at:.15g} of the records hold,"
+
+    def read(self, distribution: Distribution, level: float) -> Read:
+        """Return the point of the curve with errors from simulation."""
+        from hedgerow.inference.distribution.simulated import lorenz as read_lorenz
+
+        return read_lorenz(distribution, self.at, level)
+
+
+@overload
+def lorenz(
+    column: str, *, at: float, bounds: tuple[float, float] | None = None, step: float | None = None
+) -> Statistic | NeedsBounds: ...
+@overload
+def lorenz(
+    column: str, *, at: Sequence[float], bounds: tuple[float, float] | None = None, step: float | None = None
+) -> list[Statistic | NeedsBounds]: ...
+@takes()
+def lorenz(
+    column: str,
+    *,
+    at: float | Sequence[float],
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+) -> Statistic | NeedsBounds | list[Statistic | NeedsBounds]:
+    """Ask which part of a column's total the lowest `at` of the records hold, or for several such parts.
+
+    Parameters
+    ----------
+    column : str
+        Nowhere negative.
+    at : number or sequence of numbers
+        Shares of the records, strictly between 0 and 1.
+    bounds, step : optional
+        As in `hedgerow.quantile`; all of one column is read from one table of counts.
+
+    Raises
+    ------
+    ParameterError
+        HG112: a share that is none, or a lower bound below 0.
+
+    Examples
+    --------
+    >>> [one.name for one in lorenz("income", at=[0.4, 0.9], bounds=(0, 200_000))]
+    ['lorenz_0.4', 'lorenz_0.9']
+    """
+    if isinstance(at, (list, tuple)) and at:
+        return [_one(column, one, bounds, step) for one in at]
+    return _one(column, at, bounds, step)
+
+
+def _one(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
+    share, checked = real(at), checked_column(column)
+    if share is None or not 0.0 < share < 1.0:
+        raise ParameterError(
+            "HG112",
+            rule="A Lorenz curve is asked for at a share of the records, strictly between 0 and 1.",
+            finding=f"Found {shown(at)}.",
+            remedy=f'For example hg.lorenz("{checked}", at=0.4).',
+            shell=f"For example {checked}:0.4:0:200000.",
+        )
+    return at_places("lorenz", checked, f"at={share:.15g}", bounds, step, lambda g: Lorenz.of(*g, share))
+
+
+def _parse(text: str) -> list[Asked]:
+    found = parse_places(text)
+    if found is None:
+        form = "COL:P or COL:P:LO:HI[:STEP], with a share of the records, or several apart by commas, for P"
+        raise unwritten(ENTRY.option, form, text, f"{ENTRY.option} income:0.4:0:200000")
+    column, places, grid = found
+    return [lorenz(column, at=one, **grid) for one in places]
+
+
+ENTRY = Entry(
+    lorenz,
+    16,
+    {"column": COLUMN, "at": Field("number", "The value of a distribution function, or the share of a Lorenz curve.")},
+    GRID,
+    by_name=("at",),
+    metavar="COL:P[,P…][:LO:HI[:STEP]]",
+    about="Parts of the total that the lowest P of the records hold.",
+    parse=_parse,
+)
