@@ -1,7 +1,9 @@
-"""A distribution function with a band that holds all of it at once."""
+"""Pictures of one distribution: its function with a band that holds all of it, its histogram, its Lorenz curve."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 6.4, 3.6
 _STYLE: Any = drawn_with()
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,21 +36,41 @@ class DrawnCurve:
         Of the band.
     """
 
-    edges: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    places: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    edges: Floats
+    shares: Floats
+    places: Floats
+    low: Floats
+    high: Floats
+    label: str
+    level: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnNumbers:
+    """Numbers between 0 and 1 with their intervals: the shares of bins, or the parts of a Lorenz curve.
+
+    Attributes
+    ----------
+    places : float array
+        The ends of the bins, one more than numbers; or the shares of the records.
+    shares, low, high : float array
+    label : str
+        The column and its cell.
+    level : float
+        Of each interval by itself.
+    """
+
+    places: Floats
+    shares: Floats
+    low: Floats
+    high: Floats
     label: str
     level: float
 
 
 def draw_distribution(curve: DrawnCurve, ax: Axes | None = None) -> Axes:
     """Draw the curve with its band; return the axes."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        axes = new_figure(_WIDTH, _HEIGHT, layout="constrained").subplots() if ax is None else ax
+    with _axes(ax) as axes:
         # Between two places the lower end is that of the first, the upper one that of the second.
         x = np.repeat(curve.places, 2)[1:-1]
         low, high = np.repeat(curve.low[:-1], 2), np.repeat(curve.high[1:], 2)
@@ -55,11 +78,65 @@ def draw_distribution(curve: DrawnCurve, ax: Axes | None = None) -> Axes:
         axes.plot(curve.edges, curve.shares, color=BLUE, lw=1.6, label="estimate")
         axes.set_ylim(0.0, 1.0)
         axes.set_xlim(float(curve.edges[0]), float(curve.edges[-1]))
-        axes.set_xlabel(label_text(curve.label), color=INK)
-        axes.set_ylabel("share of records", color=INK)
-        axes.grid(color=RULE, lw=0.8)
-        axes.tick_params(colors=QUIET)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        _labelled(axes, curve.label, "share of records")
         axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=INK)
     return axes
+
+
+def draw_histogram(bins: DrawnNumbers, ax: Axes | None = None) -> Axes:
+    """Draw a bar for each bin with its interval; return the axes. Bins of several widths have areas for shares.
+
+    >>> ends, share = np.array([0.0, 1.0, 2.0]), np.array([0.3, 0.7])
+    >>> axes = draw_histogram(DrawnNumbers(ends, share, share - 0.1, share + 0.1, "age", 0.95))
+    >>> [bar.get_height() for bar in axes.patches]
+    [0.3, 0.7]
+    """
+    width = np.diff(bins.places)
+    alike = bool(np.ptp(width) <= 1e-9 * width.max())
+    scale = np.ones_like(width) if alike else width
+    height, low, high = bins.shares / scale, bins.low / scale, bins.high / scale
+    with _axes(ax) as axes:
+        axes.bar(bins.places[:-1], height, width, align="edge", color=PALE, edgecolor="white", lw=0.8, label="estimate")
+        middle = bins.places[:-1] + width / 2.0
+        # A point that was made monotone may lie outside of its own interval by a rounding.
+        ends = np.maximum([height - low, high - height], 0.0)
+        label = f"{100 * bins.level:g} % interval of each"
+        axes.errorbar(middle, height, ends, fmt="none", ecolor=BLUE, elinewidth=1.4, capsize=2.5, label=label)
+        axes.set_xlim(float(bins.places[0]), float(bins.places[-1]))
+        axes.set_ylim(0.0, 1.08 * float(high.max()) or 1.0)
+        _labelled(axes, bins.label, "share of records" if alike else "share of records per unit")
+        axes.legend(loc="upper right", frameon=False, fontsize=9, labelcolor=INK)
+    return axes
+
+
+def draw_lorenz(curve: DrawnNumbers, ax: Axes | None = None) -> Axes:
+    """Draw a Lorenz curve with the interval of each of its points, and the line of equality; return the axes."""
+    x = np.concatenate([[0.0], curve.places, [1.0]])
+    y, low, high = (np.concatenate([[0.0], one, [1.0]]) for one in (curve.shares, curve.low, curve.high))
+    with _axes(ax) as axes:
+        axes.plot([0.0, 1.0], [0.0, 1.0], color=QUIET, lw=1.0, ls="--", label="equality")
+        axes.fill_between(x, low, high, color=PALE, lw=0, label=f"{100 * curve.level:g} % interval of each point")
+        axes.plot(x, y, color=BLUE, lw=1.6, label="estimate")
+        axes.set_xlim(0.0, 1.0)
+        axes.set_ylim(0.0, 1.0)
+        _labelled(axes, "share of records, the lowest first", f"part of the total of {curve.label}")
+        axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=INK)
+    return axes
+
+
+@contextmanager
+def _axes(ax: Axes | None) -> Iterator[Axes]:
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        yield new_figure(_WIDTH, _HEIGHT, layout="constrained").subplots() if ax is None else ax
+
+
+def _labelled(axes: Axes, across: str, up: str) -> None:
+    axes.set_xlabel(label_text(across), color=INK)
+    axes.set_ylabel(label_text(up, longest=46), color=INK)
+    axes.set_axisbelow(True)
+    axes.grid(color=RULE, lw=0.8)
+    axes.tick_params(colors=QUIET)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
+from hedgerow.facts.given import shown
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.simulated import Band, band
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_BINS = 24
+_LORENZ = (*(share / 20 for share in range(1, 20)), 0.975, 0.99)  # where a Lorenz curve is drawn
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnDistribution:
     """The distribution of one column in one cell, as it was released: all that is read from it costs no budget.
@@ -65,9 +71,8 @@ class ColumnDistribution:
 
     def __repr__(self) -> str:
         low, high = self.reading.leaves.grid.as_bounds()
-        where = f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
         leaves = f"{self.reading.leaves.count:,} leaves"
-        return f"<Distribution of {self.column}{where} on [{low:.15g}, {high:.15g}], {leaves}>"
+        return f"<Distribution of {self.column}{self._where} on [{low:.15g}, {high:.15g}], {leaves}>"
 
     @property
     def counts(self) -> Distribution:
@@ -102,17 +107,80 @@ class ColumnDistribution:
         """Return a band that holds the whole distribution function with this chance (HG110)."""
         return band(self.counts, parse_level(level))
 
-    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-        """Draw the distribution function with a band that holds all of it at once; return the axes."""
-        from hedgerow.plots.distribution_curve import DrawnCurve, draw_distribution
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["cdf", "histogram", "lorenz"] = "cdf",
+        bins: Sequence[float] | None = None,
+        level: float = 0.95,
+    ) -> Axes:
+        """Draw the distribution with its errors; return the axes. It costs no budget.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure without it.
+        kind : "cdf", "histogram" or "lorenz"
+            The distribution function with a band that holds all of it at once, the shares of bins each with its
+            interval, or the Lorenz curve with the interval of each point.
+        bins : sequence of numbers, optional
+            The ends of the bins of a histogram; about twenty of equal width without it.
+        level : float
+            Of the band or of each interval.
+
+        Raises
+        ------
+        ParameterError
+            HG110 for the level; HG112: another kind, ends that do not rise, a Lorenz curve of values below 0.
+        """
+        from hedgerow.plots.distribution_curve import (
+            DrawnCurve,
+            DrawnNumbers,
+            draw_distribution,
+            draw_histogram,
+            draw_lorenz,
+        )
         from hedgerow.plots.figure import shown_in_notebook
 
-        around, counts = self.band(level), self.counts
-        where = f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
-        label = f"{self.column}{where}"
-        curve = DrawnCurve(counts.edges, counts.curve, around.edges, around.low, around.high, label, level)
+        label = f"{self.column}{self._where}"
+        if kind == "cdf":
+            around, counts = self.band(level), self.counts
+            curve = DrawnCurve(counts.edges, counts.curve, around.edges, around.low, around.high, label, level)
+            with shown_in_notebook():
+                return draw_distribution(curve, ax)
+        if kind not in ("histogram", "lorenz"):
+            raise ParameterError(
+                "HG112",
+                rule="A picture of a distribution is one of cdf, histogram and lorenz.",
+                finding=f"Found {shown(kind)}.",
+                remedy='Take "histogram", for example.',
+            )
+        places = _LORENZ if kind == "lorenz" else tuple(bins) if bins is not None else self._bins()
+        read = [self.lorenz(share) for share in places] if kind == "lorenz" else self.histogram(places)
+        ends = [one.confidence_interval(level) for one in read]
+        shares, low, high = np.array([(one.estimate, end.low, end.high) for one, end in zip(read, ends, strict=True)]).T
+        drawn = DrawnNumbers(np.array(places), shares, low, high, label, level)
         with shown_in_notebook():
-            return draw_distribution(curve, ax)
+            return (draw_lorenz if kind == "lorenz" else draw_histogram)(drawn, ax)
+
+    def _bins(self) -> tuple[float, ...]:
+        """Return the ends of about twenty bins of one width, where leaves begin; the last one may be narrower."""
+        edges, leaves = self.counts.edges, self.reading.leaves
+        span = math.ceil(len(edges) / _BINS)
+        # A width that fits in a whole number of times is taken where one is about as wide.
+        span = next((one for one in range(span, 2 * span) if (len(edges) - 2) % one == 0), span)
+        low, high = leaves.grid.as_bounds()
+        if not leaves.grid.declared:
+            inner = edges[span:-1:span]
+        else:
+            width = span * leaves.group * float(leaves.grid.step)
+            inner = np.arange(low + width, high - width / 4.0, width)
+        return (low, *inner.tolist(), high)
+
+    @property
+    def _where(self) -> str:
+        return f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
 
     def _asked(self, asked: Statistic | NeedsBounds) -> Statistic:
         return asked.build([(self.column, self.reading.leaves.grid)]) if isinstance(asked, NeedsBounds) else asked

@@ -103,6 +103,31 @@ def test_it_is_drawn_with_a_band_that_holds_the_curve() -> None:
     assert corners[:, 1].min() == band.low.min() and corners[:, 1].max() == band.high.max()
 
 
+def test_its_histogram_and_its_lorenz_curve_are_drawn_with_intervals() -> None:
+    release = opened().release(hg.quantile("age", 0.5, bounds=(18, 95), step=1), epsilon=2.0)
+    whole = release.distribution("age")
+    drawn = whole.plot(kind="histogram")
+    ends = [bar.get_x() for bar in drawn.patches] + [95.0]
+    read = whole.histogram(ends)
+    np.testing.assert_allclose([bar.get_height() for bar in drawn.patches], [one.estimate for one in read])
+    assert ends[0] == 18.0 and 8 <= len(read) <= 30 and sum(one.estimate for one in read) == pytest.approx(1.0)
+    for one, (low, high) in zip(read, [line[:, 1] for line in drawn.collections[0].get_segments()], strict=True):
+        interval = one.confidence_interval()
+        assert (low, high) == pytest.approx((min(interval.low, one.estimate), max(interval.high, one.estimate)))
+    # Bins of two widths: their areas are their shares.
+    first, second = whole.plot(kind="histogram", bins=[18, 28, 95]).patches
+    assert first.get_height() * 10 == pytest.approx(whole.histogram([18, 28, 95])[0].estimate)
+    assert second.get_width() == 67
+    axes = whole.plot(kind="lorenz", level=0.9)
+    equality, curve = axes.lines
+    for place in (1, 10, 21):
+        assert curve.get_ydata()[place] == whole.lorenz(float(curve.get_xdata()[place])).estimate
+    assert np.all(curve.get_ydata() <= np.interp(curve.get_xdata(), *equality.get_data()) + 0.01)
+    for wrong in ({"kind": "pie"}, {"kind": "histogram", "bins": [3, 2]}):
+        with pytest.raises(hg.ParameterError, match="HG112"):
+            whole.plot(**wrong)
+
+
 def test_an_expression_reads_what_was_not_asked() -> None:
     release = opened().release(hg.quantile("income", 0.5, **GRID), by={"sex": [0, 1]}, epsilon=2.0)
     for one in (release, release_from_record(release.to_json())):
