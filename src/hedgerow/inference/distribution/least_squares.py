@@ -124,21 +124,23 @@ class NoisyTree:
 
     @cached_property
     def prefixes(self) -> tuple[Floats, Floats]:
-        """`form` of the count of the first i leaves, i = 0 … m: two arrays."""
+        """`form` of the count of the first i leaves, i = 0 … m: two arrays.
+
+        Where the count ends below a node u, the form at the root is (A + Bα_u, ρ_u + P + Qα_u + Rα_u²): from the top
+        down each level costs its nodes alone.
+        """
         s, totals = self.own
-        place = np.arange(self.leaves)
-        alpha, rest = np.zeros(self.leaves), np.zeros(self.leaves)
-        for level in range(len(self.branching) - 1, -1, -1):
-            before = np.concatenate([[0.0], np.cumsum(s[level])[:-1]])
-            first = np.arange(0, len(before), self.branching[level])
-            before = before - self.repeated(before[first], level)
+        a, b, p, q, r = np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1)
+        for level in range(len(self.branching)):
+            before = np.cumsum(s[level]) - s[level]
+            before -= self.repeated(before[:: self.branching[level]], level)
             total = self.repeated(totals[level], level)
-            left, mine = before[place], s[level][place]
-            slope = left + alpha * mine
-            rest = rest + left + alpha**2 * mine - slope**2 / total[place]
-            alpha = slope / total[place]
-            place = place // self.branching[level]
-        return np.append(alpha, 1.0), np.append(np.maximum(rest, 0.0), 0.0)
+            left, mine = before / total, s[level] / total
+            a, b, p, q, r = (self.repeated(one, level) for one in (a, b, p, q, r))
+            a, p = a + b * left, p + before - before * left + left * (q + r * left)
+            if level + 1 < len(self.branching):
+                b, q, r = b * mine, mine * (q - 2.0 * before + 2.0 * r * left), s[level] * (1.0 - mine) + r * mine**2
+        return np.append(a, 1.0), np.append(np.maximum(p, 0.0), 0.0)
 
     def prefix_variance(self, share: float | Floats) -> Floats:
         """Return the variance of (count of the first i leaves) − share·(count of all), i = 0 … m.
