@@ -317,3 +317,26 @@ def test_quantiles_of_heaped_incomes_and_of_ages_cover(relation: str) -> None:
             widths[place] += (interval.high - interval.low) / runs
     assert np.all(stats.binom.cdf(hits, runs, 0.95) > 1e-4), hits
     assert widths[1] < 20_000 and widths[2] < 40
+
+
+def test_the_plan_chooses_among_branchings_and_unlike_levels_what_is_narrower() -> None:
+    survey = opened(table=pa.table({"income": np.zeros(1000)}))
+    asked = hg.quantile("income", 0.5, bounds=(0, 100_000))
+    chosen = survey.plan(asked, epsilon=1.0).items[0].design
+    assert isinstance(chosen, DistributionStatistic)
+    tree = chosen.mechanism(1.0)
+    assert tree.branching[0] > tree.branching[-1] or len(set(tree.widths)) > 1
+    assert tree.leaves < 4097, "coarser leaves than there are values are enough"
+
+
+def test_fewer_leaves_are_taken_where_they_are_enough() -> None:
+    fine = opened(table=pa.table({"income": np.zeros(1000)})).plan(
+        hg.quantile("income", 0.5, bounds=(0, 2**20), step=1), epsilon=1.0
+    )
+    design = fine.items[0].design
+    assert isinstance(design, DistributionStatistic) and 32 <= design.release.leaves.count < 2**12
+    many = hg.open(pa.table({"income": np.zeros(10), "sex": np.zeros(10, int)}), relation="add-remove").plan(
+        hg.quantile("income", 0.5, bounds=(0, 2**20), step=1), epsilon=50.0, by={"sex": [0, 1, 2]}
+    )
+    design = many.items[0].design
+    assert isinstance(design, DistributionStatistic) and design.release.leaves.count * 3 <= 2**20

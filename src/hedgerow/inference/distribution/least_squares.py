@@ -166,3 +166,28 @@ def plain_levels(levels: list[NDArray[np.int64]], *, rooted: bool) -> tuple[list
     """Return the released counts below the root as floats, and those of the root where it is released."""
     each = [level.astype(np.float64) for level in levels]
     return (each[1:], each[0][..., 0]) if rooted else (each, None)
+
+
+def typical_prefix_variance(
+    tree: TreeCounts, places: NDArray[np.int64], share: float | Floats, *, public: bool
+) -> Floats:
+    """Return `NoisyTree.prefix_variance` at some places as if every node were full: exact where all are, and fast.
+
+    >>> tree = TreeCounts("laplace", 4, (2, 2), (1.0, 1.0), 1)
+    >>> slow = NoisyTree.of(tree, public=True).prefix_variance(0.5)[1]
+    >>> abs(slow - typical_prefix_variance(tree, np.array([1]), 0.5, public=True)[0]) < 1e-12
+    True
+    """
+    squares, s, totals = tree.noise_sds() ** 2, [0.0], list[float]()
+    many = (tree.nodes[tree.rooted], *tree.branching[1:])
+    for own, branching in zip(squares[::-1], many[::-1], strict=False):
+        s.append(1.0 / (1.0 / float(own) + (1.0 / totals[-1] if totals else 0.0)))
+        totals.append(branching * s[-1])
+    alpha, rest = np.zeros(places.shape), np.zeros(places.shape)
+    for node, total, branching in zip(s[1:], totals, many[::-1], strict=True):
+        left = (places % branching) * node
+        slope = left + alpha * node
+        rest = rest + left + alpha**2 * node - slope**2 / total
+        alpha, places = slope / total, places // branching
+    top = 0.0 if public else 1.0 / (1.0 / totals[-1] + (1.0 / float(squares[0]) if tree.rooted else 0.0))
+    return np.asarray(rest + (alpha - share) ** 2 * top)

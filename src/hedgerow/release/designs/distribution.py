@@ -1,7 +1,8 @@
 """The distribution of one column: all quantiles, shares and other readings of a call come from one tree of counts.
 
 Which leaves, which tree and which law of noise is chosen from public facts, before the data are read: the choice is
-that with the narrowest expected intervals, for values that lie three times as close together as spread over the bounds.
+that with the narrowest expected intervals, for values that lie three times as close together as spread over the bounds,
+and of those that are as good the one with the fewest leaves.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.distribution.distribution import Distribution, Read
-from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
+from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels, typical_prefix_variance
 from hedgerow.inference.estimate import IntervalBasis
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.mechanisms.tree_counts import MOST_LEAVES as TREE_LEAVES
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -35,9 +37,13 @@ from hedgerow.statistics.statistic import Statistic
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 FINE_STEPS = 2**12  # of a column whose step is not declared
-_MOST_LEAVES, _LEAST_LEAVES, _FLAT = 2**14, 32, 2**12
-_BRANCHINGS = (2, 4, 8, 16)
+_LEAST_LEAVES, _FLAT = 32, 2**12
+_BRANCHINGS, _TOPS = (2, 4, 8, 16, 32), (16, 64)
+_RATIOS = (0.7, 1.4)  # of the precision of a level to that of the one above it, where they are not alike
+_REFINED = 3  # so many of the best shapes are tried with unlike levels
+_ENOUGH = 1.002  # coarser leaves whose intervals are no wider than so many times the narrowest are enough
 _CLOSER = 3.0  # how many times as dense values are about what is asked as if they were spread over the bounds
+_NEAR = 0.7 + 0.6 * (np.arange(1, 14) * 0.618034 % 1.0)  # times a place: about it, and rarely at ends of large nodes
 _RECORDS = 10_000  # of all cells, where their number is private
 _USUAL = (0.25, 0.5, 0.75)
 
@@ -67,15 +73,26 @@ class Leaves:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is released of a cell: the law of noise, the tree and the relative precision of its levels."""
+    """What is released of a cell: the law of noise, the tree and the relative precision of its levels.
+
+    Attributes
+    ----------
+    law : "gaussian" or "laplace"
+    branching : tuple of int
+    rooted : bool
+        Whether the count of the cell is released too.
+    ratio : float
+        How precise a level is in units of the one above it.
+    """
 
     law: Literal["gaussian", "laplace"]
     branching: tuple[int, ...]
     rooted: bool
+    ratio: float = 1.0
 
     def mechanism(self, leaves: int, cells: int, precision: float, relation: Relation) -> TreeCounts:
         """Return the mechanism at μ, or ε, of `precision`."""
-        weights = (1.0,) * (len(self.branching) + self.rooted)
+        weights = tuple(self.ratio**level for level in range(len(self.branching) + self.rooted))
         return tree_counts(
             self.law, leaves, self.branching, weights, precision=precision, cells=cells, relation=relation
         )
@@ -85,7 +102,8 @@ class Shape:
         noise = "Gaussian" if self.law == "gaussian" else "Laplace"
         if len(self.branching) == 1:
             return f"a histogram of {leaves:,} leaves with {noise} noise"
-        return f"a tree of {len(self.branching)} levels over {leaves:,} leaves with {noise} noise"
+        unlike = "" if self.ratio == 1.0 else f", each level {self.ratio:g} times as precise as the one above it,"
+        return f"a tree of {len(self.branching)} levels{unlike} over {leaves:,} leaves with {noise} noise"
 
 
 class DistributionTable(AdditiveTable):
@@ -94,9 +112,7 @@ class DistributionTable(AdditiveTable):
     __slots__ = ("reading",)
 
     def __init__(self, cells: Sequence[Mapping[str, Any]], mechanism: TreeCounts, reading: TableReading) -> None:
-        values = np.concatenate(reading.levels, axis=1).astype(np.float64)
-        names = tuple(f"{level}:{node}" for level, nodes in enumerate(mechanism.nodes) for node in range(nodes))
-        super().__init__(cells, names, values, mechanism.table_spread(names), mechanism.noise_law.name)
+        super().__init__(cells, (), np.zeros((len(cells), 0)), np.zeros(0), mechanism.noise_law.name)
         object.__setattr__(self, "reading", reading)
 
     reading: TableReading
@@ -308,19 +324,25 @@ def distribution_release(
     known = facts.in_one_cell(by, missing)
     records = (facts.n if facts.n is not None else _RECORDS) / cells
     shares = tuple(sorted({share for one in statistics for share in _shares_of(one)}))
-    best: list[tuple[float, Leaves, Shape]] = []
-    for group in _groups(grid, [line for one in statistics for line in one.lines]):
-        leaves = Leaves(column, grid, group)
-        for law in laws:
-            precision = budget.epsilon if law == "laplace" else gaussian_mu(budget)
+    asked = _Asked(cells, facts.relation, known, records, shares)
+    precisions = [(law, budget.epsilon if law == "laplace" else gaussian_mu(budget)) for law in laws]
+    best: list[tuple[float, Leaves, Shape, float]] = []
+    for group in _groups(grid, [line for one in statistics for line in one.lines], TREE_LEAVES // cells):
+        leaves, part = Leaves(column, grid, group), group / grid.steps
+        for law, precision in precisions:
             for branching in _trees(leaves.count):
                 for rooted in (False,) if known else (False, True):
                     shape = Shape(law, branching, rooted)
-                    part = group / grid.steps
-                    width = _width(shape, leaves.count, cells, precision, facts.relation, known, records, shares, part)
-                    best.append((width, leaves, shape))
+                    best.append((asked.width(shape, leaves.count, precision, part), leaves, shape, precision))
     best.sort(key=lambda one: one[0])
-    _, leaves, shape = best[0]
+    for _, leaves, shape, precision in best[:_REFINED] if len(best[0][2].branching) > 1 else []:
+        for ratio in _RATIOS:
+            unlike = replace(shape, ratio=ratio)
+            width = asked.width(unlike, leaves.count, precision, leaves.group / grid.steps)
+            best.append((width, leaves, unlike, precision))
+    best.sort(key=lambda one: one[0])
+    enough = best[0][0] + math.log(_ENOUGH)
+    leaves, shape = min((one for one in best if one[0] <= enough), key=lambda one: (one[1].count, one[0]))[1:3]
     other = next((one for one in best if one[2].law != shape.law or one[2].branching != shape.branching), None)
     beside = "" if other is None else f" (next best: {other[2].in_words(other[1].count)})"
     reason = f"one table of counts tells the whole distribution: {shape.in_words(leaves.count)}{beside}"
@@ -332,48 +354,51 @@ def _shares_of(statistic: Statistic) -> tuple[float, ...]:
     return _USUAL if share is None else (float(share),)
 
 
-def _groups(grid: Grid, lines: Sequence[float]) -> Iterator[int]:
+def _groups(grid: Grid, lines: Sequence[float], most_leaves: int) -> Iterator[int]:
     """Yield how many values a leaf may hold: leaves begin at every line that is asked for, where its grid has it."""
     low, step = float(grid.lower), float(grid.step)
     within = [line for line in lines if grid.declared and low < line <= float(grid.upper)]
     common = math.gcd(*(round((line - low) / step) for line in within)) if within else 0
     most = max(1, grid.steps // _LEAST_LEAVES)
     tried = [one for one in range(1, most + 1) if common % one == 0] if common else [2**k for k in range(21)]
-    fitting = [group for group in tried if group <= most and grid.steps // group < _MOST_LEAVES]
-    yield from fitting or [-(-grid.steps // (_MOST_LEAVES - 1))]
+    fitting = [group for group in tried if group <= most and grid.steps // group < most_leaves]
+    yield from fitting or [max(1, -(-grid.steps // (most_leaves - 1)))]
 
 
 def _trees(leaves: int) -> Iterator[tuple[int, ...]]:
     """Yield the branchings that are tried: a histogram, and trees of equal branching but for the top."""
-    if leaves <= _FLAT:
-        yield (leaves,)
+    found = {(leaves,)} if leaves <= _FLAT else set()
     for b in _BRANCHINGS:
-        levels = math.ceil(math.log(leaves) / math.log(b) - 1e-9)
-        if levels >= 2 and leaves > b ** (levels - 1):
-            top = -(-leaves // b ** (levels - 1))
-            yield (top, *((b,) * (levels - 1)))
+        for top in (b, *(one for one in _TOPS if one > b)):
+            levels = max(1, math.ceil(math.log(leaves / top) / math.log(b) - 1e-9))
+            if leaves > b**levels:
+                found.add((-(-leaves // b**levels), *((b,) * levels)))
+    yield from sorted(found)
 
 
-@lru_cache(maxsize=4096)
-def _width(
-    shape: Shape,
-    leaves: int,
-    cells: int,
-    precision: float,
-    relation: Relation,
-    known: bool,
-    records: float,
-    shares: tuple[float, ...],
-    part: float,
-) -> float:
-    """Return the geometric mean of the expected widths of what is asked, in units of the bounds' distance."""
-    mechanism = shape.mechanism(leaves, cells, precision, relation)
-    tree, total = NoisyTree.of(mechanism, public=known), 0.0
-    alpha, rest = tree.prefixes
-    for share in shares:
-        # Where the values lie is not known: evenly over the bounds, or all in the lowest part of them.
-        places = [max(1, round(leaves * share)), max(1, round(leaves * share / _CLOSER))]
-        noise = np.mean([rest[at] + (alpha[at] - share) ** 2 * tree.root_variance for at in places])
-        sd = math.sqrt(records * share * (1.0 - share) + float(noise)) / max(records, 1.0)
-        total += math.log(3.92 * min(sd, 1.0) / _CLOSER + part)
-    return total / len(shares)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of the distribution of a column, and of how many records."""
+
+    cells: int
+    relation: Relation
+    known: bool
+    records: float
+    shares: tuple[float, ...]
+
+    def width(self, shape: Shape, leaves: int, precision: float, part: float) -> float:
+        """Return the mean log of the expected widths of what is asked, in units of the bounds' distance."""
+        return _width(self, shape, leaves, precision, part)
+
+
+@lru_cache(maxsize=8192)
+def _width(asked: _Asked, shape: Shape, leaves: int, precision: float, part: float) -> float:
+    mechanism = shape.mechanism(leaves, asked.cells, precision, asked.relation)
+    shares, records = np.array(asked.shares), asked.records
+    # Where the values lie is not known: about the same share of the bounds, or all in their lowest part. The noise of a
+    # place depends on which nodes end there, so that of several is averaged.
+    near = np.outer(shares * leaves, np.concatenate([_NEAR, _NEAR / _CLOSER]))
+    places = np.clip(np.rint(near), 1, leaves - 1).astype(np.int64)
+    noise = typical_prefix_variance(mechanism, places, shares[:, None], public=asked.known).mean(axis=1)
+    sd = np.sqrt(records * shares * (1.0 - shares) + noise) / max(records, 1.0)
+    return float(np.log(3.92 * np.minimum(sd, 1.0) / _CLOSER + part).mean())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
+from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels, typical_prefix_variance
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -105,3 +105,35 @@ def test_exact_counts_stay_as_they_are(leaves, b, law):
     fitted, root = read.fitted(levels, total)
     np.testing.assert_allclose(fitted, counts, atol=1e-9)
     np.testing.assert_allclose(root, counts.sum(axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("rooted", [False, True])
+@pytest.mark.parametrize("branching", [(24,), (2, 3, 4), (6, 4)])
+def test_the_fast_variances_are_those_of_the_tree_where_every_node_is_full(branching, rooted):
+    """What a plan reads: unequal widths too. Sabotage: the tree of equal widths says something else."""
+    widths = tuple(3.0 * 1.4**level for level in range(len(branching) + rooted))
+    tree = TreeCounts("laplace", 24, branching, widths, 1)
+    places = np.arange(24)
+    for public in (False, True):
+        fast = typical_prefix_variance(tree, places, 0.3, public=public)
+        slow = NoisyTree.of(tree, public=public).prefix_variance(0.3)[:-1]
+        np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-12)
+        alike = TreeCounts("laplace", 24, branching, (3.0,) * len(widths), 1)
+        if len(widths) > 1:
+            assert (
+                np.abs(typical_prefix_variance(alike, places, 0.3, public=public) / np.maximum(slow, 1e-9) - 1).max()
+                > 0.05
+            )
+
+
+def test_a_column_of_a_million_leaves_is_read():
+    """By brute force at one place: what lies left of it, from the levels themselves."""
+    tree = tree_counts("gaussian", 2**20, (16,) * 5, (1.0,) * 5, precision=0.5, cells=1, relation=Relation.REPLACE_ONE)
+    read = NoisyTree.of(tree, public=True)
+    variance = read.prefix_variance(0.5)
+    assert variance[0] == pytest.approx(0.25 * read.root_variance) and len(variance) == 2**20 + 1
+    place = 5 * 16**4 + 3 * 16**3 + 7
+    weights = np.zeros(2**20)
+    weights[:place] = 1.0
+    alpha, rest = read.form(weights)
+    assert variance[place] == pytest.approx(rest + (alpha - 0.5) ** 2 * read.root_variance, rel=1e-9)
