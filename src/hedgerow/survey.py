@@ -257,9 +257,10 @@ class Survey(AsksRegressions):
         rho, mu : float, optional
             The total in place of `epsilon`: Gaussian noise whose composition has exactly this μ, or μ = √(2ρ). The
             certificate states the ε that it costs at δ, which is what a ledger reserves.
-        estimator : {"auto", "moments", "bootstrap"}
+        estimator : {"auto", "moments", "bootstrap", "bounded-bootstrap"}
             ``"auto"`` takes second moments for the errors of sums, means and smooth functions of means, replicates for
-            `hg.bootstrap` and quantiles; counts and proportions need neither.
+            `hg.bootstrap` and quantiles; counts and proportions need neither. Of ``"bounded-bootstrap"`` no record is
+            drawn more than 5 times in a replicate: five times the noise, and a ρ.
         noise : {"auto", "laplace", "gaussian", "averaged-laplace"}
             The law, on integers. ``"auto"`` chooses from public facts. ``"averaged-laplace"`` is the average of
             `n_draws` (10) Laplace releases: close to normal, and pure; for counts, proportions, sums and means.

@@ -33,7 +33,7 @@ from hedgerow.mechanisms.mechanism import (
     Counts,
     Mechanism,
     Moments,
-    ResampledGaussian,
+    ResampledRows,
     as_record,
 )
 from hedgerow.release.execute import run_reserved
@@ -305,8 +305,8 @@ def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.floa
             if mechanism.noise_law.power == 2:
                 return float(np.sqrt((parts**2).sum())) / mechanism.mu(relation)
             return float(parts.sum()) / mechanism.pure(relation)
-        case ResampledGaussian(coordinates=coordinates):
-            reach = np.array([one.reach for one in coordinates]) * (2.0 if replaced else 1.0)
+        case ResampledRows():
+            reach = np.array([one.reach for one in mechanism.coordinates]) * (2.0 if replaced else 1.0)
             most = moved.max(axis=2).sum(axis=0)
             return float((most / reach).max())
     raise TypeError(mechanism.type)

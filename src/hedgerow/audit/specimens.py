@@ -17,6 +17,7 @@ from hedgerow.mechanisms.mechanism import (
     AveragedLaplaceCounts,
     AveragedLaplaceMoments,
     AveragedLaplaceNoise,
+    BoundedResampled,
     GaussianCounts,
     GaussianNoise,
     GeometricCounts,
@@ -112,6 +113,8 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("bootstrap, k = 5", bootstrap(5, "value"), far, 1e-3),
         Specimen("bootstrap, k = 5", bootstrap(5, "value", presence="private"), near, 1e-3),
         Specimen("bootstrap, k = 20", bootstrap(20, "value"), far, 1e-3, released=False),
+        Specimen("bounded bootstrap, k = 3, at most 2 copies", bounded(3, 2), far, 1e-3),
+        Specimen("bounded bootstrap, k = 3, at most 2 copies", bounded(3, 2, presence="private"), near, 1e-3),
         Specimen("bootstrap by group, k = 3", bootstrap(3, "value-and-count", cells=2), far, 1e-3, released=False),
         Specimen("bootstrap of counts, k = 3", bootstrap(3, "count", cells=2, presence="private"), far, 1e-3),
     )
@@ -203,6 +206,12 @@ def bootstrap(
     alone = shape == "value" and cells == 1
     shown: Presence = presence or ("public" if alone else "private")
     return ResampledGaussian(n_resamples, 1.0, shape, coordinates, shown, cells)
+
+
+def bounded(n_resamples: int, most: int, *, presence: Presence = "public") -> BoundedResampled:
+    """Return k resampled sums, no record drawn more than `most` times, noise as in `bootstrap`."""
+    coordinates = bootstrap(n_resamples, "value", presence="private").coordinates
+    return BoundedResampled(n_resamples, 1.0, most, "value", coordinates, presence, 1)
 
 
 def _moments(relation: Relation, missing: Missing, *, cells: int = 1) -> MomentsGaussian:

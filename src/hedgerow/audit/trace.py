@@ -102,13 +102,18 @@ class SilentNoise:
         return np.zeros(size, dtype=np.int64)
 
     def generator(self) -> np.random.Generator:
-        """Return a stand-in for a generator, whose Poisson numbers equal their means."""
+        """Return a stand-in for a generator, by which every record is drawn once."""
         return cast("np.random.Generator", _Certain())
 
 
 class _Certain:
     def poisson(self, lam: Any, size: Any) -> NDArray[np.int64]:
         return np.broadcast_to(np.rint(np.asarray(lam)).astype(np.int64), size).copy()
+
+    def multinomial(self, n: Any, pvals: Any, size: Any) -> NDArray[np.int64]:
+        drawn = np.zeros((*size, len(pvals)), dtype=np.int64)
+        drawn[..., 1] = n
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)

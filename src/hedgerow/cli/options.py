@@ -61,7 +61,8 @@ Shares = Annotated[
     typer.Option(metavar="S,S,…", help="Relative noise precision of the statistics, in the order of this help."),
 ]
 Estimator = Annotated[
-    str | None, typer.Option(metavar="M", help="How errors are computed: auto, moments or bootstrap.")
+    str | None,
+    typer.Option(metavar="M", help="For errors: auto, moments, bootstrap or bounded-bootstrap."),
 ]
 Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
 Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Number of bootstrap replicates.")]

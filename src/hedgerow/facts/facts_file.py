@@ -143,7 +143,9 @@ class Requested(_Part):
     rho: Number | None = Field(None, gt=0, description="ρ in place of ε: Gaussian noise whose μ²/2 is ρ.")
     mu: Number | None = Field(None, gt=0, description="μ in place of ε: Gaussian noise of this μ.")
     delta: Number | None = Field(None, ge=0, lt=1, description="δ; that of the budget where left out.")
-    estimator: Literal["auto", "moments", "bootstrap"] | None = Field(None, description="auto where left out.")
+    estimator: Literal["auto", "moments", "bootstrap", "bounded-bootstrap"] | None = Field(
+        None, description="auto where left out."
+    )
     noise: Literal["auto", "laplace", "geometric", "gaussian", "averaged-laplace"] | None = Field(
         None, description="The law of the noise, by its name; geometric is the old name of laplace."
     )

@@ -14,7 +14,8 @@ behaviour is a new class. ``type`` is its name in JSON.
 `JointMoments`            counts, sums and products of several features of cells, noise of any law: one noisy vector
 `TreeCounts`              counts of every level of a tree over ordered leaves: a histogram is one level
 `ResampledGaussian`       k Poisson-resampled tables of sums, each plus discrete Gaussian noise on a fine lattice
-`ResampledUnits`          the same where a unit has several rows, in several cells
+`BoundedResampled`        the same, no record drawn more than j times: it has a ρ
+`ResampledUnits`          `ResampledGaussian` where a unit has several rows, in several cells
 `Resample`                draws with replacement, released as they are: (0, δ), and nothing better
 `SmoothedResample`        draws from binary outcomes and as many made-up ones: pure ε
 `GaussianNoise`           one number with Gaussian noise (priced, never drawn)
@@ -66,10 +67,12 @@ from hedgerow.mechanisms.moments import (
 )
 from hedgerow.mechanisms.number import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Number
 from hedgerow.mechanisms.randomised_records import RandomisedRecords
+from hedgerow.mechanisms.resamples.bounded import BoundedResampled
 from hedgerow.mechanisms.resamples.resample import Resample, SmoothedResample
 from hedgerow.mechanisms.resamples.resampled import (
     ResampledCoordinate,
     ResampledGaussian,
+    ResampledRows,
     ResampledSums,
     ResampledUnits,
     Shape,
@@ -83,6 +86,7 @@ __all__ = [
     "AveragedLaplaceCounts",
     "AveragedLaplaceMoments",
     "AveragedLaplaceNoise",
+    "BoundedResampled",
     "CellTotals",
     "Composition",
     "Counts",
@@ -104,6 +108,7 @@ __all__ = [
     "Presence",
     "RandomisedRecords",
     "Record",
+    "ResampledRows",
     "ResampledSums",
     "Resample",
     "ResampledCoordinate",
@@ -173,7 +178,7 @@ def priced() -> dict[str, type[Single]]:
     """Return the mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own.
 
     >>> ", ".join(priced())
-    'averaged-laplace, bootstrap, gaussian, geometric, joint-moments, laplace, moments, tree-counts'
+    'averaged-laplace, bootstrap, bounded-bootstrap, gaussian, geometric, joint-moments, laplace, moments, tree-counts'
     """
     return dict(sorted((kind.price_name, kind) for kind in kinds().values() if kind.price_name is not None))
 

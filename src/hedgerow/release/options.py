@@ -14,7 +14,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Bands, Scalar
 
 By = Mapping[str, Sequence[Scalar] | Mapping[Scalar, str] | Bands | None] | Sequence[str]
-ESTIMATORS = ("auto", "moments", "bootstrap")
+REPLICATED = ("bootstrap", "bounded-bootstrap")
+ESTIMATORS = ("auto", "moments", *REPLICATED)
 # What the old method="gaussian" asked for: Gaussian noise, and no second moment beside a total. No call names it.
 PLAIN = "old method gaussian"
 AVERAGED_LAPLACE = "averaged-laplace"

@@ -13,7 +13,14 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, ResampledSums, Single
+from hedgerow.mechanisms.mechanism import (
+    BoundedResampled,
+    Composition,
+    Mechanism,
+    ResampledGaussian,
+    ResampledSums,
+    Single,
+)
 from hedgerow.release.designs.choice import (
     choose_design,
     counts_join,
@@ -270,12 +277,12 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
         parts = tuple(build_parts(precision).values())
         return parts[0] if len(parts) == 1 else Composition(parts)
 
-    if request.budget.mu is not None and any(isinstance(part, ResampledSums) for part in build_parts(1.0).values()):
+    if request.budget.mu is not None and any(map(_without_mu, build_parts(1.0).values())):
         raise ParameterError(
             "HG141",
             rule="A budget in ρ or μ is for noise that has a μ.",
             finding="A statistic of this release is bootstrapped: a record may be drawn many times, which no μ bounds.",
-            remedy="Give epsilon in place of rho or mu.",
+            remedy="Give epsilon in place of rho or mu, or take the bounded bootstrap.",
         )
     calibrated = least_noise(build, facts.relation, request.budget) if released else None
     mechanisms = build_parts(calibrated.precision) if calibrated else {}
@@ -284,6 +291,11 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
         for statistic, design in zip(request.statistics, designs, strict=True)
     )
     return Plan(request, facts, items, calibrated)
+
+
+def _without_mu(mechanism: Single) -> bool:
+    """Whether a record may be drawn any number of times."""
+    return isinstance(mechanism, ResampledSums) and not isinstance(mechanism, BoundedResampled)
 
 
 def drawn_of(design: Design) -> Design | JointRelease | DistributionRelease:

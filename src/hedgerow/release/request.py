@@ -18,7 +18,15 @@ from hedgerow.facts.weights import Weights, unfit_weights
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
-from hedgerow.release.options import AVERAGED_LAPLACE, ESTIMATORS, NOISES, PLAIN, PlanOptions, with_estimator
+from hedgerow.release.options import (
+    AVERAGED_LAPLACE,
+    ESTIMATORS,
+    NOISES,
+    PLAIN,
+    REPLICATED,
+    PlanOptions,
+    with_estimator,
+)
 from hedgerow.release.resolve import Resolver
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import Asked, AskedFor, NeedsBounds, Statistic
@@ -109,7 +117,7 @@ class Request:
     @property
     def method(self) -> str:
         """Estimator and noise in one word, as records name them."""
-        if self.estimator in ("moments", "bootstrap"):
+        if self.estimator in ("moments", *REPLICATED):
             return self.estimator
         return {"laplace": "geometric", "gaussian": "gaussian"}.get(self.noise, "auto")
 
@@ -122,7 +130,7 @@ class Request:
         """Return the options as plain JSON data, by which a repeated request is recognised."""
         # A request that the old names could express is written as it always was.
         usual = {"moments": "gaussian"}.get(self.estimator, "auto")
-        named = self.estimator in ("moments", "bootstrap") and self.noise != usual
+        named = self.estimator in ("moments", *REPLICATED) and self.noise != usual
         return {
             "by": [category.public_record() for category in self.groups],
             **({} if self.where is None else {"where": self.where}),
@@ -189,7 +197,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if about.facts is None else Resolver(about.facts)
     resolved = tuple(resolver.statistic(one) for one in listed)
-    resampled = about.units or estimator == "bootstrap" or any(one.family == "function" for one in resolved)
+    resampled = about.units or estimator in REPLICATED or any(one.family == "function" for one in resolved)
     noise = gaussian_in_mu(parse_noise(options.get("noise")), options)
     groups = _groups(options.get("by"), options.get("other"), resolver, about.most_cells)
     return Request(

@@ -47,6 +47,43 @@ def poisson_weights(
     return np.stack([np.add.reduceat(generator.poisson(pieces), starts) for _ in range(n_resamples)])
 
 
+def capped_law(rate: float, most: int) -> NDArray[np.float64]:
+    """Return the chances that min(r, most) is 0, …, most, for r ~ Poisson(rate).
+
+    >>> capped_law(1.0, 1).round(3).tolist()
+    [0.368, 0.632]
+    """
+    from scipy.special import gammaincc
+
+    # P(r ≤ i) is the regularised upper incomplete gamma function.
+    below = gammaincc(np.arange(1.0, most + 1.0), rate)
+    return np.asarray(np.diff(below, prepend=0.0, append=1.0))
+
+
+def capped_weights(
+    count: NDArray[np.int64], *, chances: NDArray[np.float64], n_resamples: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return how many times the records of each histogram row were drawn, each of them i times with chance i.
+
+    Returns
+    -------
+    int64 array, (n_resamples, len(count))
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> capped_weights(np.array([9, 0]), chances=np.array([0.0, 1.0]), n_resamples=2, generator=rng).tolist()
+    [[9, 0], [9, 0]]
+    """
+    # As many at once as `poisson_weights` draws, and for the same reason.
+    parts = count // int(LARGEST_MEAN) + 1
+    pieces = np.full(int(parts.sum()), int(LARGEST_MEAN))
+    ends = np.cumsum(parts)
+    pieces[ends - 1] = count % int(LARGEST_MEAN)
+    drawn = generator.multinomial(pieces, chances, size=(n_resamples, len(pieces))) @ np.arange(len(chances))
+    return np.add.reduceat(drawn, ends - parts, axis=1) if len(count) else drawn
+
+
 def multinomial_weights(
     count: NDArray[np.int64], *, n_resamples: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -150,8 +151,8 @@ def test_the_sd_of_single_records_comes_with_a_mean() -> None:
         assert simulated(census, AGE, estimator=estimator, epsilon=1.0, rng=1)[0].individual_sd is None
 
 
-def test_ask_tests_on_the_command_line(tmp_path: pytest.TempPathFactory) -> None:
-    path = f"{tmp_path}/release.json"
+def test_ask_tests_on_the_command_line(tmp_path: Path) -> None:
+    path = str(tmp_path / "release.json")
     survey().release(AGE, by={"sex": [0, 1]}, epsilon=1.0).to_json(path)
     asked = ["ask", path, "mean(age | sex=0) - mean(age | sex=1)", "--test", "0"]
     printed = CliRunner().invoke(app, asked)

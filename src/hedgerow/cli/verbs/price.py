@@ -21,7 +21,8 @@ def price(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="bootstrap, moments, joint-moments, gaussian, laplace, averaged-laplace, geometric or tree-counts.",
+            help="bootstrap, bounded-bootstrap, moments, joint-moments, gaussian, laplace, averaged-laplace, "
+            "geometric or tree-counts.",
         ),
     ] = None,
     relation: options.OfRelation = None,

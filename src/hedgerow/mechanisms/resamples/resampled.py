@@ -95,6 +95,14 @@ class ResampledSums(Single):
         """`cells`."""
         return self.cells
 
+    def weight_moments(self) -> tuple[float, float]:
+        """Return mean and variance of how often a record is drawn."""
+        return self.rate, self.rate
+
+    def resampled(self, histogram: Histogram, features: NDArray[np.int64], chance: np.random.Generator) -> NDArray[Any]:
+        """Return the resampled integer sums (cells × features × replicates), without noise."""
+        return poisson_replicates(histogram, features, n_resamples=self.n_resamples, rate=self.rate, generator=chance)
+
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`."""
         return self.spread
@@ -125,7 +133,7 @@ class ResampledSums(Single):
         """
         reach = np.array([coordinate.reach for coordinate in self.coordinates])
         bounded, k = np.clip(features, -reach, reach), self.n_resamples
-        sums = poisson_replicates(histogram, bounded, n_resamples=k, rate=self.rate, generator=source.generator())
+        sums = self.resampled(histogram, bounded, source.generator())
         values = np.empty(sums.shape, dtype=np.float64)
         for index, coordinate in enumerate(self.coordinates):
             noise = source.discrete_gaussian(float(coordinate.noise.width), histogram.cells * k)
@@ -133,8 +141,91 @@ class ResampledSums(Single):
         return AdditiveTable(tuple(cells), tuple(names), values, self.spread, "gaussian")
 
 
+class ResampledRows(ResampledSums):
+    """k replicates of sums over records of one row each, which lie in one of `cells` disjoint cells, or in none."""
+
+    __slots__ = ()
+    presence: Presence
+
+    @property
+    def priced_sd(self) -> float:
+        """Noise of one replicate."""
+        return self.coordinates[0].noise.in_units / 2.0
+
+    def __post_init__(self) -> None:
+        require_positive(n_resamples=self.n_resamples, rate=self.rate, cells=self.cells)
+        needed = {"value": 1, "value-and-count": 2, "count": 1}.get(self.shape, len(self.coordinates))
+        ones = [self.coordinates[-1].reach] if self.shape in ("count", "value-and-count") and self.coordinates else []
+        if not self.coordinates or len(self.coordinates) != needed or any(reach != 1 for reach in ones):
+            raise ParameterError(
+                "HG406",
+                rule="The coordinates of a resampled release must fit its shape.",
+                finding=f"Found {len(self.coordinates)} for {self.shape!r}.",
+            )
+        if self.presence == "public" and (self.cells != 1 or self.shape in ("count", "value-and-count", "one-of")):
+            raise ParameterError(
+                "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.shape!r}."
+            )
+
+    def log_chances(self) -> tuple[float, ...]:
+        """Return the logarithm of the chance that a record is drawn r times, r = 0, 1, …; of a Poisson law here."""
+        from scipy.special import gammaln
+
+        r = np.arange(np.ceil(self.rate + 12.0 * np.sqrt(self.rate) + 12.0))
+        return tuple((r * np.log(self.rate) - self.rate - gammaln(r + 1.0)).tolist())
+
+    @property
+    def size(self) -> int:
+        """Replicates."""
+        return self.n_resamples
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the end values of one cell, and where presence is private a record that comes, goes or moves."""
+        if self.shape not in ("value", "value-and-count", "count"):
+            return super().worst_pairs(relation)
+        replaced, top = relation is Relation.REPLACE_ONE, self.coordinates[0].reach
+        pairs: list[Neighbours] = []
+        if replaced and self.shape != "count":
+            pairs.append(Neighbours("same cell", Record(0, top), Record(0, 0), self.cells))
+        if not replaced or self.presence == "private":
+            pairs += across_or_one_sided(top, self.cells, across=replaced and self.cells > 1)
+        return tuple(pairs)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs, (n, cells, features, replicates): a grid index t is the value 2t − reach, beside a 1.
+
+        Replicates are independent given the data, so n outputs of k replicates are drawn as one of n·k.
+        """
+        many = replace(self, n_resamples=n * self.n_resamples)
+        names = [str(index) for index in range(len(self.coordinates))]
+        values = many.noisy(data, self._added(data.index), noise, cells=({},), names=names).values
+        return np.moveaxis(values.reshape(data.cells, len(names), n, self.n_resamples), 2, 0)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record, drawn once, adds to its cell, and the widths of the noise there."""
+        return self._added(np.array([record.index]))[0].astype(np.float64), self.spread
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell (n, features, k) through one record.
+
+        It is log Σ_r p_r exp(r s − r² c²/2) summed over replicates, s = Σ x_i φ_i/w_i², c² = Σ φ_i²/w_i², p_r
+        the chance of r draws: a function of s alone, read off a table.
+        """
+        moved, widths = self.contribution(record)
+        slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
+        at, values = _log_ratios(square, self.log_chances())
+        return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
+
+    def _added(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        value, one = 2 * index - self.coordinates[0].reach, np.ones_like(index)
+        columns = {"value": [value], "count": [one], "value-and-count": [value, one]}.get(self.shape)
+        if columns is None:
+            raise TypeError(f"records have no features of shape {self.shape!r}")
+        return np.stack(columns, axis=1)
+
+
 @dataclass(frozen=True, slots=True)
-class ResampledGaussian(ResampledSums):
+class ResampledGaussian(ResampledRows):
     """k replicates: each record drawn r ~ Poisson(rate) times, its sums added up, noise of its own on each sum.
 
     The draws of a record are the same in all coordinates of a replicate and independent otherwise. What is known of a
@@ -174,26 +265,6 @@ class ResampledGaussian(ResampledSums):
         """Return replicates whose noise together is 1/precision."""
         return cls.of_noise_sd(math.sqrt(quote.n_resamples) / precision, quote)
 
-    @property
-    def priced_sd(self) -> float:
-        """Noise of one replicate."""
-        return self.coordinates[0].noise.in_units / 2.0
-
-    def __post_init__(self) -> None:
-        require_positive(n_resamples=self.n_resamples, rate=self.rate, cells=self.cells)
-        needed = {"value": 1, "value-and-count": 2, "count": 1}.get(self.shape, len(self.coordinates))
-        ones = [self.coordinates[-1].reach] if self.shape in ("count", "value-and-count") and self.coordinates else []
-        if not self.coordinates or len(self.coordinates) != needed or any(reach != 1 for reach in ones):
-            raise ParameterError(
-                "HG406",
-                rule="The coordinates of a resampled release must fit its shape.",
-                finding=f"Found {len(self.coordinates)} for {self.shape!r}.",
-            )
-        if self.presence == "public" and (self.cells != 1 or self.shape in ("count", "value-and-count", "one-of")):
-            raise ParameterError(
-                "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.shape!r}."
-            )
-
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the whole curve of all replicates together.
 
@@ -220,55 +291,6 @@ class ResampledGaussian(ResampledSums):
     def repeated(self, times: int, relation: Relation) -> Profile:
         """Return the curve of `times` as many replicates."""
         return resampled_curve(replace(self, n_resamples=self.n_resamples * times), relation)
-
-    @property
-    def size(self) -> int:
-        """Replicates."""
-        return self.n_resamples
-
-    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
-        """Return the end values of one cell, and where presence is private a record that comes, goes or moves."""
-        if self.shape not in ("value", "value-and-count", "count"):
-            return super(ResampledGaussian, self).worst_pairs(relation)
-        replaced, top = relation is Relation.REPLACE_ONE, self.coordinates[0].reach
-        pairs: list[Neighbours] = []
-        if replaced and self.shape != "count":
-            pairs.append(Neighbours("same cell", Record(0, top), Record(0, 0), self.cells))
-        if not replaced or self.presence == "private":
-            pairs += across_or_one_sided(top, self.cells, across=replaced and self.cells > 1)
-        return tuple(pairs)
-
-    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
-        """Return `n` outputs, (n, cells, features, replicates): a grid index t is the value 2t − reach, beside a 1.
-
-        Replicates are independent given the data, so n outputs of k replicates are drawn as one of n·k.
-        """
-        many = replace(self, n_resamples=n * self.n_resamples)
-        names = [str(index) for index in range(len(self.coordinates))]
-        values = many.noisy(data, self._added(data.index), noise, cells=({},), names=names).values
-        return np.moveaxis(values.reshape(data.cells, len(names), n, self.n_resamples), 2, 0)
-
-    def contribution(self, record: Record) -> tuple[Floats, Floats]:
-        """Return what one record, drawn once, adds to its cell, and the widths of the noise there."""
-        return self._added(np.array([record.index]))[0].astype(np.float64), self.spread
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell (n, features, k) through one record.
-
-        It is log Σ_r p_r exp(r s − r² c²/2) summed over replicates, s = Σ x_i φ_i/w_i², c² = Σ φ_i²/w_i², p_r
-        Poisson(λ): a function of s alone, read off a table.
-        """
-        moved, widths = self.contribution(record)
-        slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
-        at, values = _log_ratios(square, self.rate)
-        return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
-
-    def _added(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        value, one = 2 * index - self.coordinates[0].reach, np.ones_like(index)
-        columns = {"value": [value], "count": [one], "value-and-count": [value, one]}.get(self.shape)
-        if columns is None:
-            raise TypeError(f"records have no features of shape {self.shape!r}")
-        return np.stack(columns, axis=1)
 
 
 UnitShape = Literal["value-and-count", "count"]
@@ -405,11 +427,10 @@ def _on_lattice(coordinate: ResampledCoordinate) -> float:
 
 
 @lru_cache(maxsize=64)
-def _log_ratios(square: float, rate: float) -> tuple[Floats, Floats]:
-    from scipy.special import gammaln, logsumexp
+def _log_ratios(square: float, log_chances: tuple[float, ...]) -> tuple[Floats, Floats]:
+    from scipy.special import logsumexp
 
-    r = np.arange(np.ceil(rate + 12.0 * np.sqrt(rate) + 12.0))
-    log_p = r * np.log(rate) - rate - gammaln(r + 1.0)
+    r = np.arange(float(len(log_chances)))
     c = np.sqrt(square)
     s = np.linspace(-r[-1] * square - _FAR * c, r[-1] * square + _FAR * c, _TABLE)
-    return s, logsumexp(log_p + s[:, None] * r - r**2 * square / 2.0, axis=1)
+    return s, logsumexp(np.array(log_chances) + s[:, None] * r - r**2 * square / 2.0, axis=1)

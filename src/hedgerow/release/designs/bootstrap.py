@@ -10,17 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, ResampledSums, Single
+from hedgerow.mechanisms.mechanism import (
+    BoundedResampled,
+    ResampledCoordinate,
+    ResampledGaussian,
+    ResampledSums,
+    Single,
+)
+from hedgerow.mechanisms.resamples.bounded import COPIES, bounded_moments
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -67,6 +75,11 @@ class Replicated(Protocol):
         """The kind of interval."""
         ...
 
+    @property
+    def method(self) -> str:
+        """Its name on every estimate."""
+        ...
+
 
 def bootstrap_estimate(
     design: Replicated, read: ReadCell, cell: Mapping[str, Any], *, notes: Sequence[str] = ()
@@ -89,7 +102,7 @@ def bootstrap_estimate(
         sampling_error=parts.sampling_error if parts else None,
         bootstrap_error=parts.bootstrap_error if parts else None,
         privacy_error=parts.privacy_error if parts else None,
-        method="bootstrap",
+        method=design.method,
         n_resamples=design.n_resamples,
         reliable=read.reliable,
         note=" ".join([*said, *notes]) or None,
@@ -100,11 +113,12 @@ def bootstrap_estimate(
 
 
 RATE = 1.0
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class BootstrapDesign:
-    """One statistic by k noisy Poisson bootstrap replicates of its cells' sums."""
+    """One statistic by k noisy bootstrap replicates of its cells' sums; weights Poisson, or bounded where asked for."""
 
     resampled: Resampled
     by: tuple[Category, ...]
@@ -126,13 +140,24 @@ class BootstrapDesign:
         return Query(self.resampled.value, self.by)
 
     def mechanism(self, mu: float) -> Single:
-        """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
+        """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ.
+
+        Bounded ones have j times that noise, as a record may be drawn j times in each.
+        """
         resampled, cells = self.resampled, self.query.cells
         adding = self.facts.relation is Relation.ADD_REMOVE
         farthest = resampled.norm if adding else resampled.replaced_norm(cells)
-        width = math.sqrt(self.n_resamples) * farthest / mu
+        width = math.sqrt(self.n_resamples) * farthest / mu * (COPIES if self.bounded else 1)
         coordinates = tuple(ResampledCoordinate(reach, lattice_noise(width * reach)) for reach in resampled.reaches)
+        if self.bounded:
+            about = resampled.shape, coordinates, resampled.presence, cells
+            return BoundedResampled(self.n_resamples, RATE, COPIES, *about)
         return ResampledGaussian(self.n_resamples, RATE, resampled.shape, coordinates, resampled.presence, cells)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no record is drawn more than j times."""
+        return self.method == "bounded-bootstrap"
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Resample, add up integers, and add an integer to each sum of each replicate."""
@@ -154,5 +179,17 @@ class BootstrapDesign:
         return [self._estimate(table, row) for row in range(len(table.cells))]
 
     def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
-        read = self.resampled.read(np.asarray(table.values[row]), table.noise_sd, self.facts)
+        read = self.read(np.asarray(table.values[row]), table.noise_sd)
         return bootstrap_estimate(self, read, table.cells[row])
+
+    def read(self, values: Floats, noise_sd: Floats) -> ReadCell:
+        """Read one cell's replicates (coordinates × k).
+
+        Weights of mean m and variance s² make sums m times those of the records, and over m their spread is s²/m² times
+        that of weights with mean and variance 1: as that of Poisson weights of rate m²/s².
+        """
+        if not self.bounded:
+            return self.resampled.read(values, noise_sd, self.facts)
+        mean, variance = bounded_moments(RATE, COPIES)
+        read = self.resampled.read(values / mean, noise_sd / mean, self.facts)
+        return replace(read, replicates=replace(read.replicates, rate=mean**2 / variance))

@@ -20,7 +20,7 @@ from hedgerow.release.designs.joint import JointStatistic, joint_release, shares
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
 from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
 from hedgerow.release.designs.unit_bootstrap import unit_design
-from hedgerow.release.options import PLAIN
+from hedgerow.release.options import PLAIN, REPLICATED
 from hedgerow.release.request import Request
 from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.statistics.statistic import Smooth, Statistic
@@ -236,7 +236,7 @@ def laws_of_counts(request: Request, facts: PublicFacts) -> Sequence[NoiseLaw]:
 
 def _check_pure(request: Request, facts: PublicFacts) -> None:
     """Refuse what needs δ > 0 (HG117)."""
-    resampled = request.estimator == "bootstrap" or any(
+    resampled = request.estimator in REPLICATED or any(
         one.family == "function" and not is_joint(one, request, facts) and not is_of_table(one, request, facts)
         for one in request.statistics
     )
@@ -271,7 +271,7 @@ def choose_design(
         return None
     if statistic.family == "distribution":
         raise _unserved(_apart(request), statistic, 'estimator="auto", with a row for each unit')
-    if request.estimator == "bootstrap" or statistic.family == "function":
+    if request.estimator in REPLICATED or statistic.family == "function":
         if request.estimator in ("moments", PLAIN):
             raise _unserved(request.estimator_as_written, statistic, 'estimator="bootstrap" or "auto"')
         if request.noise == "laplace":
@@ -345,7 +345,8 @@ def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share
         missing,
         request.n_resamples or _n_resamples(request, facts, share),
         request.interval or "calibrated",
-        ASKED if request.estimator == "bootstrap" else _REASONS["bootstrap"],
+        ASKED if request.estimator in REPLICATED else _REASONS["bootstrap"],
+        request.estimator if request.estimator in REPLICATED else "bootstrap",
     )
 
 

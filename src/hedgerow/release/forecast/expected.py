@@ -23,7 +23,7 @@ from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
     Counts,
     Moments,
-    ResampledGaussian,
+    ResampledRows,
     Single,
     TreeCounts,
 )
@@ -114,14 +114,15 @@ def expected_replicates(
 ) -> Reading:
     """Return the expected errors of k replicates, given E f and E ff' of one record's features.
 
-    With Poisson weights of rate λ the total of a replicate has mean λN E f and covariance λN E ff', and its noise.
+    With weights of mean m and variance s² the total of a replicate has mean mN E f and covariance s²N E ff', and noise.
     """
-    if not isinstance(mechanism, ResampledGaussian):
+    if not isinstance(mechanism, ResampledRows):
         raise TypeError(f"{mechanism.type} does not resample")
-    noise_sd = np.array([coordinate.noise.in_units for coordinate in mechanism.coordinates])
+    noise_sd = mechanism.spread
     first, second = law
-    mean = mechanism.rate * records * first
-    covariance = mechanism.rate * records * second + np.diag(noise_sd**2)
+    weight, variance = mechanism.weight_moments()
+    mean = weight * records * first
+    covariance = variance * records * second + np.diag(noise_sd**2)
     read = _read(design, mean, covariance, noise_sd)
     return _over_spread(design, read, level)
 
@@ -225,7 +226,7 @@ def _read(design: BootstrapDesign, mean: Floats, covariance: Floats, noise_sd: F
     spread, first = 0.0, None
     for start in range(0, len(mean), wide):
         block = factor[:, start : start + wide]
-        read = design.resampled.read(mean[:, None] + block @ contrasts[: block.shape[1]], noise_sd, design.facts)
+        read = design.read(mean[:, None] + block @ contrasts[: block.shape[1]], noise_sd)
         first = first or read
         spread += read.replicates.spread
     assert first is not None  # a mechanism has at least one coordinate

@@ -19,7 +19,7 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import shown, whole
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import Moments, ResampledGaussian, Single
+from hedgerow.mechanisms.mechanism import Moments, ResampledRows, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
@@ -392,7 +392,7 @@ def _noise_sd(design: Design, mechanism: Single) -> float | None:
         return None
     if isinstance(mechanism, JointMoments) and isinstance(design, JointStatistic):
         return design.noise_sd(mechanism) if design.statistic.family == "moments" else None
-    if isinstance(mechanism, ResampledGaussian) and isinstance(design, BootstrapDesign):
+    if isinstance(mechanism, ResampledRows) and isinstance(design, BootstrapDesign):
         resampled = design.resampled
         unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0
         return mechanism.coordinates[0].noise.in_units * unit

@@ -14,6 +14,8 @@ mechanism       what is priced                                                  
 ``moments``     noise; presence, and noise_sd of each mean, as for ``moments``
 ``bootstrap``   k resampled sums of one centred value, |x − c| ≤ ½; noise_sd is  1 under replace-one, ½ under
                 that of ONE replicate                                            add-remove
+``bounded-``    the same, no record drawn more than 5 times                      likewise
+``bootstrap``
 ==============  ===============================================================  ================================
 
 The names are those of the registry of mechanisms (`price_name`).
@@ -34,7 +36,7 @@ from hedgerow.mechanisms.certificate import as_stated, further_bounds
 from hedgerow.mechanisms.description import Quote
 from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
 from hedgerow.mechanisms.mechanism import Mechanism, Single, as_record, priced
-from hedgerow.release.options import AVERAGED_LAPLACE
+from hedgerow.release.options import AVERAGED_LAPLACE, REPLICATED
 
 # Beyond these a price is either nothing or everything, and its arithmetic would lose its digits.
 _NOISE_SD = (1e-4, 1e9)
@@ -109,7 +111,8 @@ def price_of(mechanism: str, *, relation: object, **options: Unpack[PriceOptions
     Parameters
     ----------
     mechanism : str
-        gaussian, laplace, averaged-laplace, geometric, moments, joint-moments, tree-counts or bootstrap.
+        gaussian, laplace, averaged-laplace, geometric, moments, joint-moments, tree-counts, bootstrap or
+        bounded-bootstrap.
     relation : {"replace-one", "add-remove"}
     rho, mu, noise_sd, epsilon : float
         The size of the noise, or the budget it must meet; in units of the range.
@@ -187,7 +190,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[Single]:
             remedy="For one number with Gaussian noise, gaussian.",
         )
     kind = priced()[mechanism]
-    if mechanism != "bootstrap" and (options.get("n_resamples"), options.get("rate")) != (None, None):
+    if mechanism not in REPLICATED and (options.get("n_resamples"), options.get("rate")) != (None, None):
         raise ParameterError(
             "HG124",
             rule="The number of replicates and their rate belong to the bootstrap.",
@@ -222,7 +225,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[Single]:
 def _quote(relation: Relation, mechanism: str, options: PriceOptions) -> Quote:
     n_resamples, rate, n_draws = (options.get(name) for name in ("n_resamples", "rate", "n_draws"))
     draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
-    if mechanism != "bootstrap":
+    if mechanism not in REPLICATED:
         return Quote(relation, n_draws=draws)
     k = _N_RESAMPLES if n_resamples is None else whole(n_resamples)
     if k is None or not 1 <= k <= LADDER[-1]:

@@ -25,6 +25,7 @@ from hedgerow.mechanisms.mechanism import (
     Mechanism,
     Moments,
     ResampledGaussian,
+    ResampledRows,
     ResampledSums,
     ResampledUnits,
     Single,
@@ -350,7 +351,7 @@ class _Numbers:
         if isinstance(part, (Moments, JointMoments)):
             public, cells = part.layout.presence == "public", part.layout.cells
         else:
-            public, cells = isinstance(part, ResampledGaussian) and part.presence == "public", 1
+            public, cells = isinstance(part, ResampledRows) and part.presence == "public", 1
         if public and self._certificate.relation is not Relation.REPLACE_ONE:
             yield "Its mechanism takes the presence of every record as public, which add-remove keeps private."
         kept = first["column"] in self._facts.complete or MIDPOINT in (first["note"] or "")
@@ -368,13 +369,13 @@ class _Numbers:
     def _fits(self, part: Single, entry: Entry, cells: int) -> bool:
         if entry["privacy_error"] is None:
             # Only a ratio whose denominator is lost in noise, or replicates that say nothing, have none.
-            return not (entry["statistic"] in ("count", "sum") and not self._adjusted) or entry["method"] == "bootstrap"
+            return not (entry["statistic"] in ("count", "sum") and not self._adjusted) or entry["n_resamples"]
         found = possible_error(part, entry, self._facts)
         if found is None:
             return True
         low, high = found
         if self._adjusted and entry["statistic"] == "count":
-            low *= 0.0 if entry["method"] == "bootstrap" else (1.0 - 1.0 / cells) ** 0.5
+            low *= 0.0 if entry["n_resamples"] else (1.0 - 1.0 / cells) ** 0.5
         return bool(low * (1.0 - 1e-9) <= entry["privacy_error"] <= high)
 
 

@@ -129,7 +129,7 @@ def _moments(part: Moments, entry: Mapping[str, Any], facts: Facts) -> Range | N
 
 
 def _replicated(part: ResampledSums, entry: Mapping[str, Any], facts: Facts) -> Range | None:
-    once, found = math.sqrt(part.n_resamples), _bounds(entry)
+    once, found = math.sqrt(part.n_resamples) * part.weight_moments()[0], _bounds(entry)
     widths = [one.noise.in_units / once for one in part.coordinates]
     rows = part.max_rows if isinstance(part, ResampledUnits) else 1
     if entry["statistic"] == "count":
