@@ -51,7 +51,8 @@ class AsksRegressions:
             The terms, where `formula` is the name of the response alone; formulaic is not needed.
         **options
             ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, where the facts
-            have none; ``intercept=False`` beside a list; ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``,
+            have none; ``intercept=False`` beside a list; ``guess={column: {"mean": …}}``, made without the data,
+            for which the weights of the release are chosen; ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``,
             ``noise``, ``missing``, ``other``, ``request_id`` as in `release`. A record that misses a value of any
             column of the model, or whose category is not declared, is left out.
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,13 @@ from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import Fit, Moments
+from hedgerow.release.forecast.guess import Guess as ColumnGuess
+from hedgerow.release.forecast.guess import correlations, parse_guesses, typical_records
 
 Floats = NDArray[np.float64]
-# Guessed truths: the mean of every scaled column, its standard deviation, and the correlation of each two.
-_GUESSES = ((0.0, 0.3, 0.3), (-0.4, 0.25, 0.4), (0.2, 0.45, 0.2))
+# Guessed truths: mean and standard deviation of every scaled regressor, those of the response, and the correlation of
+# each two. Most responses lie near one end of their bounds, as incomes do, and then the sums of regressors matter.
+_GUESSES = ((0.1, 0.4, -0.7, 0.3, 0.2), (-0.2, 0.3, -0.5, 0.3, 0.2), (0.0, 0.25, 0.0, 0.2, 0.3))
 _RECORDS, _SEARCHES = 1_000, 160
 TYPICAL = 10_000.0  # records of a cell, where nothing is known of them
 # Logarithms of the weights: count, response, squares, products, products with the response, square of the response.
@@ -48,6 +52,7 @@ class Weighing:
     relation: Relation
     n: float
     census: bool
+    guess: Guess | None = None
 
     @cached_property
     def kinds(self) -> list[int]:
@@ -74,6 +79,8 @@ class Weighing:
     @cached_property
     def guesses(self) -> list[_Linear]:
         """The coefficients' errors at each guessed truth, in terms of the noise of single numbers."""
+        if self.guess is not None:
+            return [_Linear.of(self, self.guess.records(self.model))]
         return [_Linear.of(self, _guessed(self.model, *guess)) for guess in _GUESSES]
 
     @cached_property
@@ -133,22 +140,46 @@ def noise_parts(model: Model, mixing: Floats, n: float) -> Floats:
     return np.ascontiguousarray(np.moveaxis(told[model.table], 2, 0))
 
 
-def _guessed(model: Model, mean: float, sd: float, correlation: float) -> Floats:
+def _guessed(model: Model, mean: float, sd: float, outcome: float, spread: float, correlation: float) -> Floats:
     """Return records of a guessed truth: equally correlated columns, and categories with even chances."""
     chance = np.random.default_rng(0)  # the same numbers in every plan: no data, no noise
     shared = chance.normal(size=_RECORDS)
-    columns = {
-        column: np.clip(
-            mean + sd * (math.sqrt(correlation) * shared + math.sqrt(1.0 - correlation) * chance.normal(size=_RECORDS)),
-            -1.0,
-            1.0,
-        )
-        for column in model.grids
+    columns = {}
+    for column in model.grids:
+        about, size = (outcome, spread) if column == model.response else (mean, sd)
+        own = math.sqrt(correlation) * shared + math.sqrt(1.0 - correlation) * chance.normal(size=_RECORDS)
+        columns[column] = np.clip(about + size * own, -1.0, 1.0)
+    return model.records(columns, _even(model, chance, _RECORDS))
+
+
+def _even(model: Model, chance: np.random.Generator, records: int) -> dict[str, NDArray[np.intp]]:
+    return {
+        column: chance.integers(0, len(values), records).astype(np.intp) for column, values in model.categories.items()
     }
-    levels = {
-        column: chance.integers(0, len(values), _RECORDS).astype(np.intp) for column, values in model.categories.items()
-    }
-    return model.records(columns, levels)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A guess of the columns, made without the data: {column: {"mean": …, "sd": …, "correlation": {other: …}}}.
+
+    What is not guessed of a column is what the plan takes where nothing is; categories have even chances.
+    """
+
+    given: Mapping[str, Any]
+
+    def records(self, model: Model) -> Floats:
+        """Return 4,096 records of this guess (HG707 where it is impossible)."""
+        found = parse_guesses(self.given)
+        usual, _, last, spread, _ = _GUESSES[0]
+        laws = []
+        for column, grid in model.used.items():
+            one, (centre, half) = found.get(column, ColumnGuess()), model.axes[column]
+            mean = centre + half * (last if column == model.response else usual) if one.mean is None else one.mean
+            sd = half * spread if one.sd is None else one.sd
+            laws.append((column, grid, ColumnGuess(mean, sd).moments(column, grid)[0]))
+        indices = typical_records(laws, correlations(found))
+        columns = {column: 2.0 * indices[:, place] / grid.steps - 1.0 for place, (column, grid, _) in enumerate(laws)}
+        return model.records(columns, _even(model, np.random.default_rng(0), len(indices)))
 
 
 @dataclass(frozen=True, slots=True)

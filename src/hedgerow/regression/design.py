@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.engines.query import CellLabels, SumsQuery
@@ -20,8 +23,9 @@ from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.regression.choice import TYPICAL, Chosen, Weighing, choose
+from hedgerow.regression.choice import TYPICAL, Chosen, Guess, Weighing, choose, noise_parts
 from hedgerow.regression.features import Model
+from hedgerow.regression.moments import UNRELIABLE, Fit, Moments
 from hedgerow.regression.terms import Terms
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint, complete
 from hedgerow.release.plan import Plan
@@ -86,6 +90,7 @@ class RegressionDesign:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
+    guess: Guess | None = None
     chosen: Chosen | None = None
     method: str = "moments"
 
@@ -109,7 +114,7 @@ class RegressionDesign:
     def weighing(self) -> Weighing:
         """Return what the weights are chosen for."""
         n = TYPICAL if self.facts.n is None else max(1.0, self.facts.n / self.layout.cells)
-        return Weighing(self.model, self.layout, self.facts.relation, n, self.facts.census)
+        return Weighing(self.model, self.layout, self.facts.relation, n, self.facts.census, self.guess)
 
     @property
     def reason(self) -> str:
@@ -143,6 +148,26 @@ class RegressionDesign:
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedCoefficient:
+    """The errors that a coefficient may be expected to have, and how large the noise in the moments is beside them."""
+
+    term: str
+    sampling_error: float
+    privacy_error: float
+    noise_ratio: float
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the sum of the two squares."""
+        return math.hypot(self.sampling_error, self.privacy_error)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether a fit with this much noise would be relied on."""
+        return self.noise_ratio < UNRELIABLE
+
+
 class RegressionPlan(Plan):
     """What runs if a regression is released, and its price."""
 
@@ -155,6 +180,44 @@ class RegressionPlan(Plan):
         if not isinstance(item.design, RegressionDesign):
             raise TypeError("a regression has one design")
         return item.design
+
+    def expected(
+        self, guess: Mapping[str, Any] | None = None, *, n: int | None = None
+    ) -> tuple[ExpectedCoefficient, ...]:
+        """Return the errors that the coefficients of a cell may be expected to have, by a guess made without the data.
+
+        Parameters
+        ----------
+        guess : {column: {"mean": …, "sd": …, "correlation": {other: …}}}, optional
+            By default that of the call, else middling columns of little correlation.
+        n : int, optional
+            A guess of the number of records, where it is private; by default 10,000.
+
+        Raises
+        ------
+        ParameterError
+            HG707: a guess that cannot be.
+        """
+        design = self.design
+        known = Guess({} if guess is None else guess) if guess is not None or design.guess is None else design.guess
+        records = known.records(design.model)
+        size = (float(n) if n is not None else TYPICAL) if self.facts.n is None else self.facts.n / design.layout.cells
+        mechanism = self.mechanism
+        if not isinstance(mechanism, JointMoments):
+            raise TypeError("a regression is one release of joint moments")
+        model, public = design.model, design.layout.presence == "public"
+        mixing = mechanism.reading(model.moments(), n=size if public else None).mixing
+        second = records.T @ records / len(records)
+        noise = noise_parts(model, mixing, size)
+        moments = Moments(size, second, noise, mechanism.noise_law.name, self.facts.census)
+        fit = Fit(moments, model.rows(model.regressors), model.target)
+        # The guessed moments are the truth: nothing of σ̂² is the noise's.
+        plain = Fit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
+        errors = np.sqrt(np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
+        return tuple(
+            ExpectedCoefficient(one.name, float(sampling), float(noise), fit.noise_ratio)
+            for one, sampling, noise in zip(model.regressors, *errors, strict=True)
+        )
 
     def narrowed(self) -> str:
         """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
@@ -184,7 +247,7 @@ def plan_regression(
     protection, facts, n
         Whom the guarantee protects, what is declared, and the public number of records.
     **options
-        ``bounds``, ``categories``, ``intercept``; the others as in `Survey.release`.
+        ``bounds``, ``categories``, ``intercept``, ``guess``; the others as in `Survey.release`.
 
     Raises
     ------
@@ -199,6 +262,7 @@ def plan_regression(
             remedy="Bring the data to one row per unit first.",
         )
     terms = Terms.parsed(formula, regressors, intercept=options.pop("intercept", True))
+    guess = options.pop("guess", None)
     declared = facts or Facts()
     asked = _resolved(terms, str(formula), Resolver(declared), options)
     options["where"] = _of_declared(options.get("where"), asked.model.categories)
@@ -210,7 +274,7 @@ def plan_regression(
         raise _unserved(request.noise)
     request = replace(request, notes=(*protection.notes, *request.notes))
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
-    design = RegressionDesign(statistic, request.by, public, policy)
+    design = RegressionDesign(statistic, request.by, public, policy, None if guess is None else Guess(guess))
     laws = _LAWS[request.noise] or ((GAUSSIAN,) if request.budget.mu is not None else ())
     design = replace(design, chosen=choose(design.weighing(), request.budget, laws))
     calibrated = least_noise(design.mechanism, public.relation, request.budget)

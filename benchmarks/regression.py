@@ -1,0 +1,211 @@
+"""Regression: errors beside those of dp-statsmodels and of no privacy, coverage, and the time of ten million rows.
+
+    python -m benchmarks.regression [anchors] [pums] [coverage] [rows] [--runs R]
+
+Every figure is of simulated releases of the shipped path: the plan, the engine's sums, seeded noise, the intervals. A
+fit that is marked unreliable counts as not covered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from benchmarks.pums import pums
+
+import hedgerow as hg
+from hedgerow.regression.design import RegressionPlan
+from hedgerow.regression.regression import Regression
+from hedgerow.regression.release_regression import drawn_regression, read_regression
+from hedgerow.release.execute import read_histograms
+from hedgerow.testing.simulated import SimulatedNoise
+
+Data = dict[str, np.ndarray]
+LEVEL = 0.95
+# Standard errors of dp-statsmodels at (1, 1e-5), add-remove, of the first coefficient: by number of records.
+DP_STATSMODELS = {10_000: 0.323, 100_000: 0.031}
+
+
+def simulated(plan: RegressionPlan, data: Data, noise: SimulatedNoise) -> Regression:
+    """Return one simulated release of a plan that was made for data of this size."""
+    survey = hg.open(pa.table(data), relation=str(plan.facts.relation))
+    drawn = drawn_regression(plan, read_histograms(plan, survey.source), noise)
+    return read_regression(plan, drawn, None, "simulated", None)[0]
+
+
+def planned(data: Data, formula: str, relation: str, **options: Any) -> RegressionPlan:
+    """Return the plan of a regression on data like these."""
+    return hg.open(pa.table(data), relation=relation).plan_ols(formula, **options)
+
+
+def study(
+    draw: Callable[[np.random.Generator], Data],
+    truth: np.ndarray,
+    plan: RegressionPlan,
+    *,
+    runs: int,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Return coverage, mean standard error over the robust sd, and that over the non-private one, by coefficient."""
+    chance, noise = np.random.default_rng(seed), SimulatedNoise(seed)
+    covered, held, estimates, errors, plain, reliable = [], [], [], [], [], []
+    for _ in range(runs):
+        data = draw(chance)
+        fit = simulated(plan, data, noise)
+        ends = np.array(list(fit.conf_int(LEVEL).values()))
+        finite = np.isfinite(ends).all(axis=1)
+        covered.append(finite & (ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+        held.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+        estimates.append(list(fit.params.values()))
+        errors.append(list(fit.bse.values()))
+        plain.append(ordinary(plan, data))
+        reliable.append(fit.reliable)
+    kept = np.array(reliable)
+    found, stated, alone = (np.array(one)[kept] for one in (estimates, errors, plain))
+    spread = found.std(axis=0) if kept.sum() > 2 else np.nan
+    return {
+        "refused": float(1.0 - kept.mean()),
+        "coverage": np.mean(covered, axis=0).round(3).tolist(),
+        "held": np.mean(held, axis=0).round(3).tolist(),
+        "se": np.median(stated, axis=0).tolist() if kept.any() else None,
+        "se_over_sd": np.round(stated.mean(axis=0) / spread, 3).tolist() if kept.any() else None,
+        "se_over_plain": np.round(np.median(stated, axis=0) / np.median(alone, axis=0), 3).tolist()
+        if kept.any()
+        else None,
+    }
+
+
+def ordinary(plan: RegressionPlan, data: Data) -> np.ndarray:
+    """Return the standard errors of least squares without privacy."""
+    model = plan.design.model
+    columns = {column: (data[column] - c) / h for column, (c, h) in model.axes.items()}
+    levels = {column: np.searchsorted(values, data[column]) for column, values in model.categories.items()}
+    records = model.records(columns, levels)
+    x, y = records @ model.rows(model.regressors).T, records @ model.target
+    inverse = np.linalg.inv(x.T @ x)
+    rest = y - x @ (inverse @ (x.T @ y))
+    return np.sqrt(np.diag(inverse) * (rest @ rest) / (len(y) - x.shape[1]))
+
+
+def anchor_data(n: int, chance: np.random.Generator) -> Data:
+    """Return y = a + 2b + e of standard normal columns."""
+    a, b = chance.normal(size=(2, n))
+    return {"a": a, "b": b, "y": a + 2.0 * b + chance.normal(size=n)}
+
+
+def anchors(runs: int) -> Iterator[dict[str, Any]]:
+    """Yield the setting of dp-statsmodels: its own bounds, add-remove, (1, 1e-5), with a ball and with the box."""
+    bounds = {"a": (-5, 5), "b": (-5, 5), "y": (-20, 20)}
+    for n in (1_000, 10_000, 100_000):
+        for ball in (1.0, None):
+            given = {} if ball is None else {"clip_norm": ball}
+            data = anchor_data(n, np.random.default_rng(0))
+            plan = planned(data, "y ~ a + b", "add-remove", bounds=bounds, epsilon=1.0, delta=1e-5, **given)
+            found = study(partial(anchor_data, n), np.array([0.0, 1.0, 2.0]), plan, runs=runs)
+            se = found["se"][1] if found["se"] else None
+            rival = DP_STATSMODELS.get(n)
+            gain = None if se is None or rival is None else round(rival / se, 2)
+            yield {"part": "anchor", "n": n, "ball": ball, "gain": gain, **found}
+
+
+def pums_fits(runs: int) -> Iterator[dict[str, Any]]:
+    """Yield income on schooling, age and sex, drawn from the PUMS extract: the file is the population."""
+    people = pums()
+    columns = {name: np.asarray(people[name], dtype=np.float64) for name in ("educ", "age", "sex", "income")}
+    columns["income"] = np.clip(columns["income"], 0.0, 200_000.0)
+    x = np.column_stack([np.ones(len(columns["age"])), *(columns[name] for name in ("educ", "age", "sex"))])
+    truth = np.linalg.lstsq(x, columns["income"], rcond=None)[0]
+    bounds = {"educ": (1, 16), "age": (0, 100), "sex": (0, 1), "income": (0, 200_000)}
+
+    def draw(n: int, chance: np.random.Generator) -> Data:
+        chosen = chance.integers(0, len(x), n)
+        return {name: values[chosen] for name, values in columns.items()}
+
+    for n in (10_000, 50_000):
+        for missing in ("error-if-declared-complete", "drop"):
+            plan = planned(
+                draw(n, np.random.default_rng(0)),
+                "income ~ educ + age + sex",
+                "replace-one",
+                bounds=bounds,
+                epsilon=1.0,
+                delta=1e-6,
+                missing=missing,
+            )
+            yield {"part": "pums", "n": n, "missing": missing, **study(partial(draw, n), truth, plan, runs=runs)}
+
+
+def grid_data(n: int, kind: str, p: int, chance: np.random.Generator) -> Data:
+    """Return p regressors of one kind, between −1 and 1, and a response with normal errors."""
+    if kind == "skewed":
+        x = np.minimum(chance.exponential(0.25, (p, n)), 2.0) - 1.0
+    else:
+        rest = chance.normal(size=(p, n))
+        r = 0.9 if kind == "collinear" else 0.0
+        x = np.clip(0.3 * (np.sqrt(r) * chance.normal(size=n) + np.sqrt(1.0 - r) * rest), -1.0, 1.0)
+    data = {f"x{place}": column for place, column in enumerate(x)}
+    if kind == "categorical":
+        data["x0"] = chance.integers(0, 3, n).astype(np.float64)
+        level = 0.3 * (data["x0"] == 1) + 0.6 * (data["x0"] == 2) - 0.3
+    else:
+        level = 0.5 * x[0]
+    data["y"] = level + 0.3 * x[1:].sum(axis=0) / max(1.0, np.sqrt(p - 1.0)) + chance.normal(0.0, 0.3, n)
+    return data
+
+
+def coverage(runs: int) -> Iterator[dict[str, Any]]:
+    """Yield the coverage of every kind of data, size and number of regressors."""
+    for kind in ("normal", "skewed", "collinear", "categorical"):
+        for p in (1, 3, 10):
+            slopes = [0.3 / max(1.0, np.sqrt(p - 1.0))] * (p - 1)
+            first = [0.3, 0.6] if kind == "categorical" else [0.5]
+            constant = -0.3 if kind == "categorical" else 0.0
+            truth = np.array([constant, *first, *slopes])
+            terms = ["C(x0)" if kind == "categorical" else "x0", *(f"x{place}" for place in range(1, p))]
+            bounds = {f"x{place}": (-1, 1) for place in range(p)} | {"y": (-3, 3)}
+            categories = {"x0": [0, 1, 2]} if kind == "categorical" else {}
+            if categories:
+                del bounds["x0"]
+            for n in (1_000, 10_000, 100_000):
+                data = grid_data(n, kind, p, np.random.default_rng(0))
+                plan = planned(
+                    data,
+                    "y ~ " + " + ".join(terms),
+                    "replace-one",
+                    bounds=bounds,
+                    categories=categories,
+                    epsilon=1.0,
+                    delta=1e-6,
+                )
+                fewer = max(20, runs // 4) if n == 100_000 else runs
+                found = study(partial(grid_data, n, kind, p), truth, plan, runs=fewer)
+                yield {"part": "coverage", "kind": kind, "p": p, "n": n, **found}
+
+
+PARTS = {"anchors": anchors, "pums": pums_fits, "coverage": coverage}
+
+
+def main() -> int:
+    """Print a line of JSON a setting."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", default=list(PARTS))
+    parser.add_argument("--runs", type=int, default=400)
+    asked = parser.parse_args()
+    for name in asked.parts or PARTS:
+        for line in PARTS[name](asked.runs):
+            start = time.perf_counter()
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+            del start
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
