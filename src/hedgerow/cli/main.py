@@ -1,6 +1,6 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | ask | table | find | price | audit | verify | multicalibrate | apply | ledger |
+    init | plan | release | ask | table | ols | find | price | audit | verify | multicalibrate | apply | ledger |
     testset | demo | schema | explain
 
 Verbs parse, call and print.
@@ -31,6 +31,7 @@ from hedgerow.cli.verbs.find import find
 from hedgerow.cli.verbs.init import init
 from hedgerow.cli.verbs.ledger import ledger
 from hedgerow.cli.verbs.multicalibrate import multicalibrate
+from hedgerow.cli.verbs.ols import ols
 from hedgerow.cli.verbs.plan import plan
 from hedgerow.cli.verbs.price import price
 from hedgerow.cli.verbs.release import release
@@ -75,6 +76,7 @@ app.command()(plan)
 app.command()(release)
 app.command()(ask)
 app.command()(table)
+app.command()(ols)
 app.add_typer(find, name="find")
 app.command()(price)
 app.command()(audit)

@@ -286,7 +286,7 @@ def _unserved(noise: str) -> ParameterError:
     return ParameterError(
         "HG188",
         rule="A regression has Laplace or Gaussian noise.",
-        finding=f'noise="{noise}" was given.',
+        finding=f"Found {noise}.",
         remedy="Leave `noise` out.",
     )
 
@@ -337,6 +337,7 @@ def named_columns(given: object, name: str) -> Mapping[str, Any]:
         rule=f"`{name}` of a regression names columns.",
         finding="Found something else.",
         remedy='For example bounds={"age": (0, 100)}, categories={"sex": [0, 1]}.',
+        shell="For example --bounds age:0:100 --categories sex=0,1.",
     )
 
 

@@ -53,7 +53,8 @@ def unfit_formula(text: object, finding: str) -> ParameterError:
     """Return the refusal of a formula (HG190)."""
     return ParameterError(
         "HG190",
-        rule="A formula is a numeric column, ~ and terms: columns, C(column), I(column ** 2), and products of these.",
+        rule="A formula is a numeric column, ~ and terms: columns, categories, powers, and products of these.",
         finding=f"In {shown(text)}, {finding}.",
         remedy='For example "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
+        shell="See: hedgerow ols --help.",
     )

@@ -14,7 +14,8 @@ interval       of w'β: all numbers whose score lies within the quantile of its 
                is counted: a score at β is linear in the noise, its variance a square in β
 =============  =====================================================================================================
 
-The interval is unbounded where the noise hides whether a regressor varies at all, given the others.
+The interval is unbounded where the noise hides whether a regressor varies at all, given the others; and wherever the
+fit is not reliable, for then noise in the moments of the other regressors is no small thing either.
 """
 
 from __future__ import annotations
@@ -243,8 +244,8 @@ class Fit:
         return 1.0 - self._scale * (n - k) / n / total if total > 0.0 and n > k + 1.0 else math.nan
 
     def interval(self, weights: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of w'β at a level: (−∞, ∞) where the noise hides it."""
-        if not self.positive:
+        """Return the interval of w'β at a level: (−∞, ∞) where the noise hides it, or swamps the moments."""
+        if not self.reliable:
             return -math.inf, math.inf
         q, _ = self._basis
         w = self._back.T @ weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,10 +20,10 @@ from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.regression.choice import noise_parts
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import REMARK, Fit, Moments
+from hedgerow.regression.record import record_of_regressions, written
 from hedgerow.regression.terms import INTERCEPT, Regressor, Terms
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
-from hedgerow.release.publication.write_file import write_lines
 
 Floats = NDArray[np.float64]
 _HIDDEN = (
@@ -405,7 +404,11 @@ class RegressionByCell(Sequence[Regression]):
         return f"<Regressions {self.fits[0].about.formula} of {len(self)} cells, {self.fits[0].price()}>"
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self.fits))
+        return self.summary()
+
+    def summary(self, level: float = 0.95) -> str:
+        """Return the tables of coefficients as text, one a cell."""
+        return "\n\n".join(one.summary(level) for one in self.fits)
 
     @property
     def certificate(self) -> Certificate | None:
@@ -437,63 +440,13 @@ class RegressionByCell(Sequence[Regression]):
         return written(self.to_dict(), path)
 
 
-def record_of_regressions(fits: Sequence[Regression], level: float) -> dict[str, Any]:
-    """Return the record of one release: all of it is public, and the coefficients follow from its noisy numbers."""
-    first = fits[0]
-    model = first.about.model
-    grids = {
-        column: {"bounds": [str(grid.lower), str(grid.upper)], "steps": grid.steps, "declared": grid.declared}
-        for column, grid in model.grids.items()
-    }
-    regressors = [
-        {
-            "name": one.name,
-            "levels": [list(pair) for pair in one.monomial.levels],
-            "powers": [list(pair) for pair in one.monomial.powers],
-        }
-        for one in first.regressors
-    ]
-    asked = {
-        "formula": first.about.formula,
-        "response": model.response,
-        "regressors": regressors,
-        "columns": grids,
-        "categories": {column: list(values) for column, values in model.categories.items()},
-    }
-    if first.regressors != model.regressors:
-        asked["released"] = [one.name for one in model.regressors]
-    cells = [
-        {
-            "cell": dict(one.cell),
-            "records": one.nobs,
-            "rsquared": _finite(one.rsquared),
-            "reliable": one.reliable,
-            "coefficients": one.coefficients(level),
-            "notes": list(one.notes),
-            "released": one.released.tolist(),
-        }
-        for one in fits
-    ]
-    facts = {**first.about.facts, "notes": list(first.about.remarks)}
-    if first.certificate is None:
-        return {"release": facts | {"simulated": True}, "regression": asked, "fits": cells}
-    return {"release": facts, "regression": asked, "fits": cells, "certificate": first.certificate.to_dict()}
-
-
-def written(record: Mapping[str, Any], path: str | Path | None) -> str:
-    """Return a record as JSON text, and write it to `path` where one is given (HG118)."""
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-    if path is not None:
-        write_lines(path, [text])
-    return text
-
-
 def _unknown(finding: str) -> ParameterError:
     return ParameterError(
         "HG194",
         rule="A contrast weighs coefficients by their names; a prediction names every column of the model.",
         finding=f"Of these, {finding}.",
         remedy='For example .contrast({"age": 10.0}) or .predict([{"age": 40, "sex": 1}]).',
+        shell="A contrast is asked for in Python.",
     )
 
 

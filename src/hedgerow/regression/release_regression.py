@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from hedgerow.clock import today
-from hedgerow.errors import VerificationError
 from hedgerow.facts.budget import warn_about_delta
-from hedgerow.mechanisms.certificate import Certificate, record_of
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.regression.design import RegressionPlan, plan_regression
-from hedgerow.regression.regression import About, Regression, RegressionByCell, record_of_regressions, written
-from hedgerow.release.designs.design import rows_kept
+from hedgerow.regression.record import record_of_regressions, regressions_from_record, written
+from hedgerow.regression.regression import About, Regression, RegressionByCell
 from hedgerow.release.execute import Answer, certificate_of, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.spend import Account, spend
@@ -64,8 +62,8 @@ def release_regression(
         certificate,
         plan.public_record(),
         run=run,
-        write=lambda made: written(record_of_regressions(made, 0.95), None),
-        read=lambda text: _replayed(plan, text, certificate, source),
+        write=lambda made: written(record_of_regressions(made, 0.95)),
+        read=regressions_from_record,
     )
     notes = spent.notes
     made = tuple(
@@ -97,7 +95,6 @@ def read_regression(
     mechanism = plan.mechanism
     if not isinstance(mechanism, JointMoments):
         raise TypeError("a regression is one release of joint moments")
-    limit = facts.limit
     about = About(
         design.model,
         design.statistic.formula,
@@ -109,42 +106,11 @@ def read_regression(
             "missing": plan.request.missing,
             **({} if plan.request.where is None else {"where": plan.request.where}),
             **({} if date is None else {"date": date}),
-            "method": "moments",
-            "reason": design.reason,
+            "methods": {"moments": design.reason},
         },
-        (*plan.notes(), *(() if limit is None else (rows_kept(limit),))),
+        plan.notes(),
     )
     return tuple(
         Regression(about, released, design.model.regressors, certificate, dict(cell))
         for cell, released in zip(drawn.cells, drawn.values, strict=True)
     )
-
-
-def _replayed(plan: RegressionPlan, text: str, certificate: Certificate, source: str) -> Made:
-    """Return the fits of a record of the same request (HG502 where it is no such record)."""
-    import numpy as np
-
-    try:
-        record = record_of(text)
-        kept = Certificate.from_dict(record["certificate"])
-        cells: Sequence[Any] = record["fits"]
-        values = np.array([one["released"] for one in cells], dtype=np.float64)
-        date = record["release"].get("date")
-        if not isinstance(kept.mechanism, JointMoments) or values.shape[1] != len(kept.mechanism.names):
-            raise ValueError
-        drawn = AdditiveTable(
-            [one["cell"] for one in cells],
-            kept.mechanism.names,
-            values,
-            kept.mechanism.noise_sds(),
-            kept.mechanism.noise_law.name,
-        )
-        made = read_regression(plan, drawn, kept, source, date)
-        return tuple(replace(one, about=replace(one.about, mechanism=kept.mechanism)) for one in made)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        raise VerificationError(
-            "HG502",
-            rule="A regression is read back from the record that it left.",
-            finding="This is no such record.",
-            remedy="Use the record as it was written, or the ledger's stored result.",
-        ) from None

@@ -10,6 +10,7 @@ import pytest
 import statsmodels.formula.api as smf
 
 import hedgerow as hg
+from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
@@ -18,10 +19,12 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import Fit, Moments
+from hedgerow.regression.record import regressions_from_record
 from hedgerow.regression.regression import Regression
 from hedgerow.regression.release_regression import drawn_regression, read_regression
 from hedgerow.regression.terms import Terms
 from hedgerow.release.execute import read_histograms
+from hedgerow.reports.verify.verification import read_record, verify_record
 
 BOUNDS = {"age": (0, 100), "educ": (1, 16), "income": (0, 50_000)}
 CATEGORIES = {"sex": [0, 1, 2]}
@@ -212,3 +215,43 @@ def test_units_of_several_rows_are_refused(people: pd.DataFrame) -> None:
     survey = hg.open(people.assign(person=1), relation="add-remove", unit={"column": "person", "max_rows": 3})
     with pytest.raises(UncertifiedError, match="HG402"):
         survey.ols("income ~ age", bounds=BOUNDS, epsilon=1.0)
+
+
+def test_the_record_is_verified_and_an_altered_coefficient_is_found(people: pd.DataFrame) -> None:
+    survey = hg.open(people, relation="replace-one")
+    fits = survey.ols("income ~ age + I(age ** 2)", bounds=BOUNDS, by={"sex": [0, 1]}, epsilon=1.0)
+    record = json.loads(fits.to_json())
+    assert verify_record(record).holds
+    assert [one.params for one in regressions_from_record(record)] == [one.params for one in fits]
+    for path in (("coefficients", 1, "estimate"), ("coefficients", 0, "privacy_error"), ("released", 3), ("rsquared",)):
+        altered = json.loads(json.dumps(record))
+        place = altered["fits"][1]
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = 1.5 * (place[path[-1]] or 1.0)
+        assert not verify_record(altered).holds
+    less = json.loads(fits[0].submodel("income ~ age").to_json())
+    assert not verify_record({**record, "regression": less["regression"]}).holds
+
+
+def test_the_command_releases_plans_and_writes_what_can_be_verified(people, tmp_path, capsys) -> None:
+    people.to_csv(tmp_path / "people.csv", index=False)
+    asked = ["ols", "income ~ age + C(sex)", str(tmp_path / "people.csv"), "--relation", "replace-one"]
+    asked += ["--bounds", "age:0:100", "--bounds", "income:0:50000", "--categories", "sex=0,1,2"]
+
+    def run(*rest: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            app([*asked, *rest])
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    code, text = run("--epsilon", "1", "--json", "--out", str(tmp_path / "out"))
+    terms = [one["term"] for one in json.loads(text)["fits"][0]["coefficients"]]
+    assert code == 0 and terms == ["Intercept", "age", "C(sex)[T.1]", "C(sex)[T.2]"]
+    for name in ("regression.json", "report.html"):
+        assert verify_record(read_record(tmp_path / "out" / name)).holds
+    code, text = run("--epsilon", "1", "--plan", "--json")
+    error = next(one for one in json.loads(text)["expected"] if one["term"] == "age")["standard_error"]
+    code, text = run("--target-se", f"age:{error / 2}", "--json")
+    found = json.loads(text)
+    assert found["plan"]["epsilon"] > 1.5
+    assert found["expected"][1]["standard_error"] == pytest.approx(error / 2, rel=0.02)

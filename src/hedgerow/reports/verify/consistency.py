@@ -40,6 +40,7 @@ from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, con
 from hedgerow.reports.verify.found_record import contradictions_of_what_was_found
 from hedgerow.reports.verify.joint_estimates import contradictions_of_answers, contradictions_of_estimates
 from hedgerow.reports.verify.priced_errors import Facts, possible_error, same_worth
+from hedgerow.reports.verify.regression_record import contradictions_of_a_regression
 
 
 def contradictions_of_noisy_numbers(record: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
@@ -151,6 +152,8 @@ def _of_record(record: Mapping[str, Any], certificate: Certificate) -> Iterator[
         yield "The table names another guarantee than the one that a certificate prices."
     if "found" in record:
         yield from contradictions_of_what_was_found(record["found"], certificate)
+    elif "regression" in record:
+        yield from contradictions_of_a_regression(record)
     elif "noisy" in record:
         yield from contradictions_of_noisy_numbers(record, certificate)
     else:
