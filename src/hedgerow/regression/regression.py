@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.given import shown
 from hedgerow.inference.estimate import parse_level
-from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.regression.choice import noise_parts
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import REMARK, Fit, Moments
-from hedgerow.regression.record import record_of_regressions, written
+from hedgerow.regression.record import model_of_record, model_record, written
 from hedgerow.regression.terms import INTERCEPT, Regressor, Terms
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
@@ -438,6 +438,60 @@ class RegressionByCell(Sequence[Regression]):
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
         return written(self.to_dict(), path)
+
+
+def record_of_regressions(fits: Sequence[Regression], level: float) -> dict[str, Any]:
+    """Return the record of one release, as plain JSON data; null stands for what is infinite or hidden."""
+    first = fits[0]
+    asked = model_record(first.about.model, first.about.formula, first.regressors)
+    cells = [
+        {
+            "cell": dict(one.cell),
+            "records": one.nobs,
+            "rsquared": _finite(one.rsquared),
+            "reliable": one.reliable,
+            "coefficients": one.coefficients(level),
+            "notes": list(one.notes),
+            "released": one.released.tolist(),
+        }
+        for one in fits
+    ]
+    facts = {**first.about.facts, "notes": list(first.about.remarks)}
+    if first.certificate is None:
+        return {"release": facts | {"simulated": True}, "regression": asked, "fits": cells}
+    return {"release": facts, "regression": asked, "fits": cells, "certificate": first.certificate.to_dict()}
+
+
+def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression, ...]:
+    """Return the fit of each cell, read anew from the released numbers of a record (HG502 where it is none).
+
+    The coefficients that the record states are not looked at: they follow.
+    """
+    found: Any = record_of(record) if isinstance(record, str) else record
+    try:
+        facts, certificate = dict(found["release"]), Certificate.from_dict(found["certificate"])
+        mechanism, notes = certificate.mechanism, facts.pop("notes")
+        model, regressors = model_of_record(found["regression"])
+        steps = [value.size - 1 for value in model.values]
+        if not isinstance(mechanism, JointMoments) or [one.steps for one in mechanism.layout.features] != steps:
+            raise ValueError
+        about = About(model, str(found["regression"]["formula"]), mechanism, facts["n"], facts, tuple(notes))
+        fits = tuple(
+            Regression(about, np.array(one["released"], dtype=np.float64), regressors, certificate, dict(one["cell"]))
+            for one in found["fits"]
+        )
+        if any(one.released.shape != (len(mechanism.names),) for one in fits) or len(fits) != mechanism.layout.cells:
+            raise ValueError
+        for one in fits:
+            _ = one.fit.params
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise VerificationError(
+            "HG502",
+            rule="A regression is read back from the record that it left.",
+            finding="This is no such record.",
+            remedy="Use the record as it was written, or the ledger's stored result.",
+        ) from None
+    return fits
 
 
 def _unknown(finding: str) -> ParameterError:

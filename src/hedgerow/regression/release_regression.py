@@ -13,8 +13,14 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.regression.design import RegressionPlan, plan_regression
-from hedgerow.regression.record import record_of_regressions, regressions_from_record, written
-from hedgerow.regression.regression import About, Regression, RegressionByCell
+from hedgerow.regression.record import written
+from hedgerow.regression.regression import (
+    About,
+    Regression,
+    RegressionByCell,
+    record_of_regressions,
+    regressions_from_record,
+)
 from hedgerow.release.execute import Answer, certificate_of, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.spend import Account, spend

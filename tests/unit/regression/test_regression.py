@@ -19,8 +19,7 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import Fit, Moments
-from hedgerow.regression.record import regressions_from_record
-from hedgerow.regression.regression import Regression
+from hedgerow.regression.regression import Regression, regressions_from_record
 from hedgerow.regression.release_regression import drawn_regression, read_regression
 from hedgerow.regression.terms import Terms
 from hedgerow.release.execute import read_histograms

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hedgerow.errors import VerificationError
-from hedgerow.regression.record import record_of_regressions, regressions_from_record
+from hedgerow.regression.regression import record_of_regressions, regressions_from_record
 
 _OTHER = "Its coefficients, errors or intervals are not those that its released numbers give."
 
