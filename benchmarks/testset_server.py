@@ -143,7 +143,8 @@ def killed(folder: Path, count: int, port: int | None) -> None:
     for one in threads:
         one.join()
     code = served.end(signal.SIGTERM)
-    print(f"{count} kills in {time.perf_counter() - begun:.0f} s, {sum(resumed)} of them within a look; exit {code}")
+    print(f"{count} kills in {time.perf_counter() - begun:.0f} s; exit {code}")
+    print(f"  after {sum(map(bool, resumed))} kills a look stood in the ledger without its score")
     print(f"  {checked(ledger, answers)}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -218,10 +218,11 @@ class Chain:
         )
         return Link(head.counter + 1, kind, request, body, digest(body))
 
-    def entries(self, results: Mapping[str, str]) -> Iterator[Entry]:
-        """Yield the entries in order, with the results handed in."""
-        for request, reserved in self.reserved.items():
-            record, seal = reserved.record, self.seals.get(request)
+    def entries(self, requests: Collection[str], results: Mapping[str, str]) -> Iterator[Entry]:
+        """Yield the entries of some requests, with the results handed in."""
+        for request in requests:
+            reserved, seal = self.reserved[request], self.seals.get(request)
+            record = reserved.record
             yield Entry(
                 request_id=request,
                 fingerprint=record["fingerprint"],

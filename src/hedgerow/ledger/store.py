@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -78,6 +79,14 @@ class CachedTotal:
         # Each hash stands for all links before it, so the last one is enough.
         count = len(self._covered)
         return count <= len(reserved) and (count == 0 or reserved[count - 1].link.hash == self._covered[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far somebody has read: the last link, and the state of the file at which nobody else had written since."""
+
+    seen: tuple[int, int]
+    counter: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +270,21 @@ class Ledger:
         """Return all entries in order, each result checked against its seal (HG305)."""
         with self._file.transaction(write=False) as connection:
             chain = self._read(connection)
-            return tuple(chain.entries({name: stored_result(connection, chain, name) for name in chain.seals}))
+            return tuple(_entries(connection, chain, chain.reserved))
+
+    def news(self, since: Mark | None = None) -> tuple[tuple[Entry, ...], Mark]:
+        """Return the entries that were reserved or recorded since a mark, in order, and the next mark.
+
+        For one who asks again and again. Where anybody else has written since, or the file was opened anew, all entries
+        are returned and checked again, as by `entries` (HG305).
+        """
+        with self._file.transaction(write=False) as connection:
+            chain = self._read(connection)
+            known = since.counter if since is not None and since.seen == self._seen else 0
+            names = {link.request: None for link in chain.links[known:]}
+            # A record may come after later reservations.
+            asked = names if known else chain.reserved
+            return tuple(_entries(connection, chain, asked)), Mark(self._seen, chain.head.counter)
 
     def reserve(self, certificate: Price, *, request_id: str, fingerprint: str) -> Reserved | Replay:
         """Spend the price of a request, durably, before data are read; or return its stored answer.
@@ -429,6 +452,10 @@ class Ledger:
         if total.micro is None or total.micro > self._header.allowed_micro:
             raise request.over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total
+
+
+def _entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[Entry]:
+    return chain.entries(names, {name: stored_result(connection, chain, name) for name in names if name in chain.seals})
 
 
 def _write(connection: sqlite3.Connection, link: Link, result: bytes | None) -> None:

@@ -28,7 +28,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.interrupts import held_back
 from hedgerow.ledger.entry import fingerprint_of, is_look, is_settings
 from hedgerow.ledger.guarantee import Price
-from hedgerow.ledger.store import Ledger, Reserved
+from hedgerow.ledger.store import Ledger, Mark, Reserved
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.release.spend import Answered, InOpenLedger, Reservation
@@ -235,6 +235,8 @@ class LedgerLooks:
         self.settings = settings
         self.resumes = False
         self._ledger = ledger
+        self._mark: Mark | None = None
+        self._ids: dict[str, None] = {}  # in the order in which they were reserved
         self._read: dict[str, Score] = {}
 
     @classmethod
@@ -295,13 +297,16 @@ class LedgerLooks:
 
     def past(self) -> Past:
         """Return what was looked at before, by whatever process."""
-        looks = [entry for entry in self._ledger.entries() if is_look(entry.fingerprint)]
-        for entry in looks:
-            # A result never changes: its seal is checked at each reading, and it is parsed once.
-            if entry.result is not None and entry.hash not in self._read:
-                self._read[entry.hash] = score_from_record(entry.result)
-        scores = {entry.request_id: self._read[entry.hash] for entry in looks if entry.result is not None}
-        return Past(tuple(entry.request_id for entry in looks), scores)
+        entries, mark = self._ledger.news(self._mark)
+        for entry in entries:
+            # A look and its score never change, so those that were read stay read.
+            if is_look(entry.fingerprint):
+                self._ids.setdefault(entry.request_id)
+                if entry.result is not None and entry.request_id not in self._read:
+                    self._read[entry.request_id] = score_from_record(entry.result)
+        # Last: another thread that asks meanwhile reads the same entries again, in the same order.
+        self._mark = mark
+        return Past(tuple(self._ids), dict(self._read))
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Reserve in the ledger, which is kept open; where it `resumes`, also go on with a look without a record."""

@@ -49,6 +49,7 @@ def test_a_score_is_asked_of_a_server_with_gate_and_summary(tmp_path: Path) -> N
         (["serve", "ts.ledger", "--labels", "test.csv", "--socket", "s", "--port", "80"], "HG450"),
         (["serve", "ts.ledger", "--labels", "test.csv", "--access", "everybody"], "HG450"),
         (["serve", "ts.ledger", "--labels", "test.csv", "--rate", "0"], "HG450"),
+        (["serve", "ts.ledger", "--labels", "test.csv", "--most-bytes", "0"], "HG450"),
         (["serve", "ts.ledger", "--labels", "test.csv", "--port", "99999"], "HG450"),
         (["serve", "ts.ledger", "--labels", "none.csv"], "HG435"),
         (["serve", "none.ledger", "--labels", "test.csv"], "HG301"),

@@ -358,11 +358,34 @@ def test_edits_are_noticed(path: Path, edit: str) -> None:
     spend(ledger, "a", result="one")
     spend(ledger, "b", result="two")
     ledger.close()
+    kept = Ledger.open(path)
+    _, mark = kept.news()
     rewrite(path, *EDITS[edit])
+    with pytest.raises(HedgerowError, match="HG305"):
+        kept.news(mark)
     with pytest.raises(HedgerowError, match="HG305"):
         Ledger.open(path).verify()
     with pytest.raises(HedgerowError, match="HG305"):
         Ledger.open(path).entries()
+
+
+def test_news_are_what_was_reserved_or_recorded_since(path: Path) -> None:
+    ledger = create(path)
+    spend(ledger, "a", 0.1, result="one")
+    first = spend(ledger, "b", 0.1)
+    entries, mark = ledger.news()
+    assert entries == ledger.entries() and ledger.news(mark) == ((), mark)
+    spend(ledger, "c", 0.1, result="three")
+    assert isinstance(first, Reserved)
+    first.record("two")
+    assert [(one.request_id, one.result) for one in ledger.news(mark)[0]] == [("c", "three"), ("b", "two")]
+    _, mark = ledger.news()
+    with Ledger.open(path) as other:
+        spend(other, "d", 0.1)
+    assert ledger.news(mark)[0] == ledger.entries()  # others have written, so that all is read again
+    _, mark = ledger.news()
+    ledger.close()
+    assert len(ledger.news(mark)[0]) == 4
 
 
 def rechained(path: Path, change: Callable[[dict[str, object]], None]) -> None:

@@ -28,14 +28,16 @@ def serve(
     most_bytes: Annotated[
         int | None, typer.Option(metavar="N", help="Of one request. [default: 128 for each record, at least a MiB]")
     ] = None,
-    connections: Annotated[int, typer.Option(metavar="N", help="Open at a time.")] = 64,
+    connections: Annotated[
+        int | None, typer.Option(metavar="N", help="Open at a time. [default: 64, fewer for bodies above 16 MiB]")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Answer predictions with scores until Ctrl-C or SIGTERM; the labels are told to nobody."""
     from pathlib import Path
 
     from hedgerow.testset.server.address import Address
-    from hedgerow.testset.server.limits import Limits
+    from hedgerow.testset.server.limits import Limits, usual_connections
     from hedgerow.testset.server.service import Service
     from hedgerow.testset.server.transport import TestSetServer
 
@@ -50,7 +52,8 @@ def serve(
     wanted = Address(path) if port is None else Address(port=port)
     service = Service(ledger, labels, tell)
     try:
-        limits = Limits(rate, service.usual_bytes if most_bytes is None else most_bytes, connections=connections)
+        most = service.usual_bytes if most_bytes is None else most_bytes
+        limits = Limits(rate, most, connections=usual_connections(most) if connections is None else connections)
         with TestSetServer(service, wanted, limits, access) as server:  # type: ignore[arg-type]  # it is checked there
             for number in ("SIGTERM", "SIGINT", "SIGHUP"):
                 if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is not signal.SIG_IGN:

@@ -55,6 +55,15 @@ def usual_bytes(n: int | None) -> int:
     return _USUAL_BYTES if n is None else max(_LEAST_BYTES, _BYTES_A_RECORD * n)
 
 
+def usual_connections(most_bytes: int) -> int:
+    """Return how many requests may arrive at a time: 64, or fewer so that their bodies take a GiB at most.
+
+    >>> usual_connections(2**20), usual_connections(2**27), usual_connections(2**40)
+    (64, 8, 2)
+    """
+    return max(2, min(64, 2**30 // max(1, most_bytes)))
+
+
 class Rate:
     """A number of requests a minute: each takes one, and they come back evenly.
 

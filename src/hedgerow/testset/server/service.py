@@ -99,12 +99,13 @@ class Service:
         return self._guarded(lambda: self._score(key, body, content_type))
 
     def _score(self, key: str, body: bytes, content_type: str) -> Answer:
-        sent = read(body, content_type, self._test_set.columns)
+        # One body at a time is taken apart, which takes many times its bytes.
         with self._turn, warnings.catch_warnings():
             # What hedgerow would warn of is in the answer; a library's warning may quote data.
             warnings.simplefilter("ignore")
             if self.stopping:
                 return stopping()
+            sent = read(body, content_type, self._test_set.columns)
             if self._labels_state() != self._state:
                 raise changed_labels()
             found = self._test_set.score_sent(
