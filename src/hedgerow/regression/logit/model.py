@@ -184,9 +184,9 @@ class LogitRecords:
         data = self.histogram
         for start in range(0, len(data.count), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            yield (*self._record(data.cell[some], data.index[some]), data.count[some])
+            yield (*self.features_of(data.cell[some], data.index[some]), data.count[some])
 
-    def _record(self, cell: Integers, index: Integers) -> tuple[Floats, Integers]:
+    def features_of(self, cell: Integers, index: Integers) -> tuple[Floats, Integers]:
         """Return features and outcome of a cell and a place on the grids; elementwise, so that a row is its own."""
         model = self.model
         rest, other = np.divmod(cell, 2)

@@ -185,6 +185,7 @@ def _grid(column: str, given: object, resolver: Resolver) -> Grid:
             rule="A numeric regressor needs declared bounds, or one person could move it without limit.",
             finding=f"Column {column!r} has none, neither in the call nor in a facts file.",
             remedy=f'Give them from the codebook: bounds={{"{column}": (LO, HI)}}; categories are written C({column}).',
+            shell=f"Give them from the codebook: --bounds {column}:LO:HI. A category is written as C of its column.",
             facts_help=True,
         )
     resolver.sourced("bounds", column)
