@@ -196,8 +196,8 @@ MUTANTS = (
     Mutant(
         "values are clamped one step above the upper bound",
         "engines/frames.py",
-        ".clip(0.0, float(value.grid.steps))",
-        ".clip(0.0, float(value.grid.steps) + 1.0)",
+        "nw.lit(float(value.grid.steps))",
+        "nw.lit(float(value.grid.steps) + 1.0)",
         ENGINES,
     ),
     Mutant(
