@@ -1,7 +1,7 @@
 """The command line, one verb after `hedgerow`.
 
-    init | plan | release | ask | table | ols | find | price | audit | verify | multicalibrate | apply | ledger |
-    testset | demo | schema | explain
+    init | plan | release | ask | table | ols | logit | find | price | audit | verify | multicalibrate | apply |
+    ledger | testset | demo | schema | explain
 
 Verbs parse, call and print.
 
@@ -30,6 +30,7 @@ from hedgerow.cli.verbs.explain import explain
 from hedgerow.cli.verbs.find import find
 from hedgerow.cli.verbs.init import init
 from hedgerow.cli.verbs.ledger import ledger
+from hedgerow.cli.verbs.logit import logit
 from hedgerow.cli.verbs.multicalibrate import multicalibrate
 from hedgerow.cli.verbs.ols import ols
 from hedgerow.cli.verbs.plan import plan
@@ -77,6 +78,7 @@ app.command()(release)
 app.command()(ask)
 app.command()(table)
 app.command()(ols)
+app.command()(logit)
 app.add_typer(find, name="find")
 app.command()(price)
 app.command()(audit)

@@ -6,15 +6,39 @@ import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from hedgerow.facts.columns import Grid
+from hedgerow.facts.columns import Grid, Scalar
 from hedgerow.regression.features import Model
 from hedgerow.regression.terms import Monomial, Regressor
 from hedgerow.release.publication.write_file import write_lines
 
 
-def model_record(model: Model, formula: str, regressors: Sequence[Regressor]) -> dict[str, Any]:
+class Declared(Protocol):
+    """What a model declares, whatever its family."""
+
+    @property
+    def response(self) -> str:
+        """The column of the response."""
+        ...
+
+    @property
+    def regressors(self) -> tuple[Regressor, ...]:
+        """The regressors that were released."""
+        ...
+
+    @property
+    def grids(self) -> Mapping[str, Grid]:
+        """The grid of each numeric column."""
+        ...
+
+    @property
+    def categories(self) -> Mapping[str, tuple[Scalar, ...]]:
+        """The declared values of each category."""
+        ...
+
+
+def model_record(model: Declared, formula: str, regressors: Sequence[Regressor]) -> dict[str, Any]:
     """Return a fit's regressors, and the model that was released, as plain JSON data."""
     return {
         "formula": formula,
@@ -34,10 +58,17 @@ def model_of_record(record: Mapping[str, Any]) -> tuple[Model, tuple[Regressor, 
 
     What is no such record raises LookupError, TypeError, ValueError or AttributeError.
     """
+    fitted = tuple(map(_regressor, record["regressors"]))
+    return Model(str(record["response"]), *declared_of_record(record)), fitted
+
+
+def declared_of_record(
+    record: Mapping[str, Any],
+) -> tuple[tuple[Regressor, ...], dict[str, Grid], dict[str, tuple[Scalar, ...]]]:
+    """Return the regressors that were released, the grids and the categories; what is none raises as above."""
     grids = {column: _grid(one) for column, one in record["columns"].items()}
     categories = {column: tuple(values) for column, values in record["categories"].items()}
-    released, fitted = (tuple(map(_regressor, record[name])) for name in ("released", "regressors"))
-    return Model(str(record["response"]), released, grids, categories), fitted
+    return tuple(map(_regressor, record["released"])), grids, categories
 
 
 def written(record: Mapping[str, Any], path: str | Path | None = None) -> str:

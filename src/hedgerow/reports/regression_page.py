@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hedgerow.facts.printed import number
+from hedgerow.regression.logit.logit_regression import LogitRegression
 from hedgerow.regression.regression import Regression, RegressionByCell
 from hedgerow.reports.document import Answers, Block, Document, Items, Paragraph, RowGroup, Section, Table
 from hedgerow.reports.html import render
@@ -16,6 +17,12 @@ _HOW = (
     "Sums of the columns and of their products were computed exactly, noise was added once, and the coefficients were "
     "read from the noisy sums by least squares. Standard errors count the sampling of records and the noise; an "
     "interval counts that the moments of the regressors are noisy too, and has no end where the noise hides it."
+)
+_STEPS = (
+    "A few Newton steps were taken. Of each, gradient and curvature were added up exactly and released with noise, and "
+    "the coefficients moved by what was released. Standard errors count the sampling of records, where the logistic "
+    "model holds, and the noise of the last step. Where the steps did not converge, or noise hides the curvature, none "
+    "is stated."
 )
 
 
@@ -35,7 +42,7 @@ def regression_html(fit: Regression | RegressionByCell, *, level: float = 0.95) 
         raise TypeError("a simulated regression has no page: nothing of it is certified")
     curve = certificate.reprice()
     told = protection_of(certificate, curve)
-    blocks: list[Block] = [Paragraph(_HOW)]
+    blocks: list[Block] = [Paragraph(_STEPS if isinstance(fit, LogitRegression) else _HOW)]
     for one in fits:
         blocks += [_table(one, level), Items(one.notes)]
     return render(
@@ -58,8 +65,12 @@ def _table(fit: Regression, level: float) -> Table:
     keys = ("estimate", "standard_error", "sampling_error", "privacy_error", "low", "high")
     rows = tuple((name, *(_shown(columns[key][place]) for key in keys)) for place, name in enumerate(fit.names))
     cell = "".join(f", {column} = {value}" for column, value in fit.cell.items())
-    told = "hidden by the noise" if math.isnan(fit.rsquared) else number(fit.rsquared)
-    caption = f"{fit.about.formula}{cell}: {number(round(fit.nobs))} records, R² {told}; {100 * level:g} % intervals."
+    if isinstance(fit, LogitRegression):
+        about = f"{fit.about.model.response} = {fit.about.model.value}, {len(fit.released)} Newton steps"
+    else:
+        told = "hidden by the noise" if math.isnan(fit.rsquared) else number(fit.rsquared)
+        about = f"{number(round(fit.nobs))} records, R² {told}"
+    caption = f"{fit.about.formula}{cell}: {about}; {100 * level:g} % intervals."
     return Table(caption, _HEAD, (RowGroup(rows),), numeric=True)
 
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow.csv import write_csv
 
 import hedgerow as hg
+from hedgerow.cli.main import app
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.budget import Budget
 from hedgerow.ledger.store import Ledger
@@ -21,6 +23,7 @@ from hedgerow.regression.logit.logit_regression import LogitRegression
 from hedgerow.regression.logit.model import LogitRecords
 from hedgerow.regression.logit.newton import NewtonPath, precisions
 from hedgerow.regression.logit.release_logit import LogitPlan, drawn_logit, read_logit
+from hedgerow.reports.verify.verification import read_record, verify_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -184,6 +187,46 @@ def test_the_record_tells_the_fit(relation: str, tmp_path: Any) -> None:
     assert plain.estimate == pytest.approx(10.0 * fit.params["a"])
     (chance,) = fit.predict([{"a": 50, "b": 0, "s": "x"}])
     assert 0.0 < chance.low < chance.estimate < chance.high < 1.0
+
+
+def test_verify_reads_the_coefficients_from_the_steps() -> None:
+    record = json.loads(survey(people(5000)).logit(**asked()).to_json())
+    assert verify_record(record).holds
+    changes = [("coefficients", 1, "estimate"), ("coefficients", 0, "privacy_error"), ("released", 4, 2)]
+    for path in (*changes, ("reliable",)):
+        altered = json.loads(json.dumps(record))
+        place = altered["fits"][0]
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = 1.5 * place[path[-1]] if path != ("reliable",) else False
+        assert not verify_record(altered).holds, path
+    steps = json.loads(json.dumps(record))
+    steps["certificate"]["mechanism"]["precisions"].pop(0)
+    assert not verify_record(steps).holds, "a step that is not priced"
+    assert not verify_record({**record, "regression": {**record["regression"], "value": "no"}, "more": 1}).holds
+
+
+def test_the_command_writes_what_can_be_verified(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "people.csv"
+    write_csv(pa.table(people(5000)), source)
+    given = ["logit", "late ~ a + C(s)", str(source), "--relation", "add-remove", "--value", "yes", "--epsilon", "1"]
+    given += ["--bounds", "a:0:100:1", "--categories", "s=x,y,z"]
+
+    def run(*rest: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            app([*given, *rest])
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    code, text = run("--json", "--out", str(tmp_path / "out"))
+    terms = [one["term"] for one in json.loads(text)["fits"][0]["coefficients"]]
+    assert code == 0 and terms == ["Intercept", "a", "C(s)[T.y]", "C(s)[T.z]"]
+    for name in ("regression.json", "report.html"):
+        assert verify_record(read_record(tmp_path / "out" / name)).holds
+    code, text = run("--plan")
+    assert code == 0 and "5 Newton steps" in text
+    code, text = run("--steps", "8")
+    assert code == 0 and "Newton steps: 8" in text
+    assert run("--steps", "30")[0] == 2
 
 
 def test_a_census_has_noise_alone() -> None:

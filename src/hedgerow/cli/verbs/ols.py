@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hedgerow.release.publication.folder import ReleaseFolder
     from hedgerow.survey import Survey
 
-_FILES = ("regression.json", "certificate.json", "report.html")
+FILES = ("regression.json", "certificate.json", "report.html")
 
 
 def ols(
@@ -87,7 +87,7 @@ def ols(
         raise no_source("ols")
     level = parse_level(level)
     given: dict[str, Any] = {
-        "bounds": _bounds(bounds or ()),
+        "bounds": bounds_given(bounds or ()),
         "categories": parse_by(categories or ()),
         "by": with_labels(parse_by(by or (), banded=True), labels or ()),
         "guess": parse_guess(guess) if guess else None,
@@ -105,18 +105,19 @@ def ols(
         data = source if source is not None or declared is None else declared.data_path
         folder: ReleaseFolder | None = None
         if out is not None:
-            folder = stack.enter_context(prepared_folder(out, force=force, source=data, names=_FILES))
+            folder = stack.enter_context(prepared_folder(out, force=force, source=data, names=FILES))
 
         def spend() -> None:
             fit = survey.ols(formula, request_id=request_id, **chosen)
-            write = None if folder is None else partial(_files, fit, folder, level)
-            show = partial(_show, fit, folder, level, as_json)
+            write = None if folder is None else partial(write_files, fit, folder, level)
+            show = partial(show_fit, fit, folder, level, as_json)
             deliver(write, show, unrecorded=_first(fit).unrecorded)
 
         spending(spend)
 
 
-def _bounds(texts: Sequence[str]) -> dict[str, Any] | None:
+def bounds_given(texts: Sequence[str]) -> dict[str, Any] | None:
+    """Return {column: (low, high[, step])} of each ``COL:LO:HI[:STEP]`` (HG116)."""
     from hedgerow.statistics.entry import parse_on_grid, unwritten
 
     found: dict[str, Any] = {}
@@ -134,7 +135,8 @@ def _first(fit: Regression | RegressionByCell) -> Regression:
     return fit if isinstance(fit, Regression) else fit.fits[0]
 
 
-def _files(fit: Regression | RegressionByCell, folder: ReleaseFolder, level: float) -> tuple[str, ...]:
+def write_files(fit: Regression | RegressionByCell, folder: ReleaseFolder, level: float) -> tuple[str, ...]:
+    """Write the report, the record and its certificate, and return their names."""
     from hedgerow.regression.record import written
     from hedgerow.reports.regression_page import regression_html
 
@@ -145,19 +147,20 @@ def _files(fit: Regression | RegressionByCell, folder: ReleaseFolder, level: flo
         json.dumps(price, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         regression_html(fit, level=level),
     )
-    for name, text in zip(_FILES, texts, strict=True):
+    for name, text in zip(FILES, texts, strict=True):
         (folder.staging / name).write_text(text, encoding="utf-8")
         folder.move([name])
-    return _FILES
+    return FILES
 
 
-def _show(
+def show_fit(
     fit: Regression | RegressionByCell,
     folder: ReleaseFolder | None,
     level: float,
     as_json: bool,
     written: Sequence[str],
 ) -> None:
+    """Print the fit."""
     replayed = _first(fit).replayed
     if as_json:
         say_json(fit.to_dict(level) | as_replayed(replayed))

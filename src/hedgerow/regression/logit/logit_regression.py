@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError
+from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.given import shown
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
+from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.regression.logit.model import LogitModel
 from hedgerow.regression.logit.newton import REMARK, NewtonPath
 from hedgerow.regression.regression import Contrast, Regression
@@ -247,3 +248,30 @@ class LogitRegression(Regression):
 
 def _chance(log_odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0
+
+
+def logit_from_record(record: Mapping[str, Any] | str) -> LogitRegression:
+    """Return the fit of a record, read anew from the released numbers of its steps (HG502 where it is none)."""
+    found: Any = record_of(record) if isinstance(record, str) else record
+    try:
+        facts, certificate = dict(found["release"]), Certificate.from_dict(found["certificate"])
+        mechanism, notes = certificate.mechanism, facts.pop("notes")
+        model = LogitModel.of_record(found["regression"])
+        (one,) = found["fits"]
+        released = np.array(one["released"], dtype=np.float64)
+        if not isinstance(mechanism, NewtonSteps) or mechanism.ranges != model.ranges:
+            raise ValueError
+        size = len(model.ranges)
+        if released.shape != (len(mechanism.precisions), size + size * (size + 1) // 2):
+            raise ValueError
+        about = LogitAbout(model, str(found["regression"]["formula"]), mechanism, facts["n"], facts, tuple(notes))
+        fit = LogitRegression(about, released, model.regressors, certificate)
+        _ = fit.fit.params
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise VerificationError(
+            "HG502",
+            rule="A regression is read back from the record that it left.",
+            finding="This is no such record.",
+            remedy="Use the record as it was written, or the ledger's stored result.",
+        ) from None
+    return fit

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import JointGrid, Query, ValueOnGrid
 from hedgerow.facts.columns import Category, Grid, Scalar, Selection
 from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
+from hedgerow.regression.record import declared_of_record, model_record
 from hedgerow.regression.terms import Monomial, Regressor, expanded
 from hedgerow.resampling.histogram import Histogram
 
@@ -56,25 +57,14 @@ class LogitModel:
 
     def asked(self, formula: str) -> dict[str, Any]:
         """Return what was asked for as plain JSON data: the model, its columns and its outcome."""
-        return {
-            "family": "logit",
-            "formula": formula,
-            "response": self.response,
-            "value": self.value,
-            "regressors": [
-                {
-                    "name": one.name,
-                    "levels": [list(pair) for pair in one.monomial.levels],
-                    "powers": [list(pair) for pair in one.monomial.powers],
-                }
-                for one in self.regressors
-            ],
-            "columns": {
-                column: {"bounds": [str(grid.lower), str(grid.upper)], "steps": grid.steps, "declared": grid.declared}
-                for column, grid in self.grids.items()
-            },
-            "categories": {column: list(values) for column, values in self.categories.items()},
-        }
+        return {"family": "logit", "value": self.value} | model_record(self, formula, self.regressors)
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> LogitModel:
+        """Return the model of such data; LookupError, TypeError, ValueError or AttributeError where it is none."""
+        if record["family"] != "logit" or record["regressors"] != record["released"]:
+            raise ValueError("this is no logistic regression")
+        return cls(str(record["response"]), record["value"], *declared_of_record(record))
 
     @cached_property
     def axes(self) -> dict[str, tuple[float, float]]:

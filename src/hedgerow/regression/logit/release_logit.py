@@ -10,18 +10,18 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
-from hedgerow.errors import ParameterError, UncertifiedError, VerificationError
+from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Grid, Scalar, Selection
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.mechanisms.adaptive.newton_steps import MOST_FEATURES, NewtonSteps
-from hedgerow.mechanisms.certificate import Certificate, certify, record_of
+from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.regression.design import bounds_of, constant, named_columns
-from hedgerow.regression.logit.logit_regression import LogitAbout, LogitRegression
+from hedgerow.regression.logit.logit_regression import LogitAbout, LogitRegression, logit_from_record
 from hedgerow.regression.logit.model import LogitModel, LogitRecords
 from hedgerow.regression.logit.newton import USUAL_STEPS, NewtonPath, precisions
 from hedgerow.regression.terms import Terms
@@ -233,7 +233,7 @@ def release_logit(
         plan.public_record(),
         run=run,
         write=LogitRegression.to_json,
-        read=lambda text: _replayed(plan, text, name),
+        read=logit_from_record,
     )
     made = spent.value
     return replace(
@@ -275,22 +275,3 @@ def read_logit(
     )
     numbers = np.array([step.numbers for step in path.steps])
     return LogitRegression(about, numbers, plan.model.regressors, certificate)
-
-
-def _replayed(plan: LogitPlan, text: str, source: str) -> LogitRegression:
-    """Return the fit of a record of the same request (HG502 where it is no such record)."""
-    try:
-        record = record_of(text)
-        kept = Certificate.from_dict(record["certificate"])
-        ((numbers,), date) = ([one["released"] for one in record["fits"]], record["release"].get("date"))
-        if not isinstance(kept.mechanism, NewtonSteps):
-            raise ValueError
-        path = NewtonPath.replayed(kept.mechanism, np.array(numbers, dtype=np.float64))
-        return read_logit(replace(plan, mechanism=kept.mechanism), path, kept, source, date)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        raise VerificationError(
-            "HG502",
-            rule="A regression is read back from the record that it left.",
-            finding="This is no such record.",
-            remedy="Use the record as it was written, or the ledger's stored result.",
-        ) from None
