@@ -8,6 +8,9 @@ from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.errors import BudgetExceeded
 from hedgerow.ledger.request import checked_text
 from hedgerow.mechanisms.certificate import Certificate
@@ -15,6 +18,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.histogram import Histogram
+from hedgerow.testset.adaptive.interval import for_fitted_model
 from hedgerow.testset.distinct import best_of, distinguishable
 from hedgerow.testset.looks import Looks, Past
 from hedgerow.testset.mechanisms.choose import Compared, compare
@@ -22,6 +26,8 @@ from hedgerow.testset.mechanisms.mechanism import Answer, Question
 from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.score import Score, replayed, score_from_record
 from hedgerow.testset.settings import Settings
+
+Rows = NDArray[np.int64] | None
 
 
 class CountedTestSet:
@@ -66,11 +72,11 @@ class CountedTestSet:
 
     def _training(self, score: float | None) -> float | None:
         """Return the training score, where the mechanism needs it (HG176 if it is no finite number)."""
-        return checked_training(score) if self.settings.mechanism.once else None
+        return checked_training(score) if self.settings.mechanism.needs_training else None
 
     def _take_look(
         self,
-        read: Callable[[], Histogram],
+        read: Callable[[Rows], Histogram],
         predictions: Mapping[str, Any],
         request_id: str | None,
         training: float | None,
@@ -80,7 +86,7 @@ class CountedTestSet:
         Parameters
         ----------
         read : callable
-            Returns the losses as a histogram; called once the look is paid.
+            Returns the losses of some rows (None: of all) as a histogram; called once the look is paid.
         predictions : mapping
             What tells these predictions from others, as plain JSON data.
         request_id : str or None
@@ -110,7 +116,8 @@ class CountedTestSet:
             def run() -> Score:
                 # Read again: what others have reserved meanwhile counts as answered.
                 now = looks.past()
-                question = Question(read(), training, looks.secret.threshold_noise, now.answered(but=name))
+                rows = settings.mechanism.rows(looks.secret.key, now.ids.index(name))
+                question = Question(read(rows), training, looks.secret.threshold_noise, now.answered(but=name))
                 answer = settings.mechanism.answer(question, noise)
                 return _score(settings, now, answer, name, price if noise.secure else None)
 
@@ -123,9 +130,13 @@ class CountedTestSet:
 
 def _score(settings: Settings, past: Past, answer: Answer, name: str, certificate: Certificate | None) -> Score:
     index = past.ids.index(name)
+    estimate, fixed = answer.estimate, None
+    if settings.mechanism.information(index) > 0.0:
+        fixed = estimate.confidence_interval()
+        estimate = for_fitted_model(estimate, settings.mechanism, index, paid=answer.paid)
     best = best_of(tuple(past.scores[earlier] for earlier in past.ids[:index] if earlier in past.scores))
     score = Score(
-        estimate=answer.estimate,
+        estimate=estimate,
         metric=settings.metric.name,
         greater_is_better=settings.metric.greater_is_better,
         look=index + 1,
@@ -136,6 +147,7 @@ def _score(settings: Settings, past: Past, answer: Answer, name: str, certificat
         paid=answer.paid,
         request_id=name,
         certificate=certificate,
+        fixed_model=fixed,
     )
     return score if best is None else replace(score, distinguishable=distinguishable(score, best))
 

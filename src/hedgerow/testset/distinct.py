@@ -27,7 +27,7 @@ from hedgerow.testset.mechanisms.mechanism import Conditions
 from hedgerow.testset.score import LEVEL, Score
 
 _POWER = 0.8
-_LAPLACE = ("laplace", "thresholdout")  # mechanisms with Laplace noise
+_LAPLACE = ("laplace", "split", "thresholdout")  # mechanisms with Laplace noise
 
 
 def critical_value(n_looks: int, level: float = LEVEL) -> float:

@@ -19,7 +19,7 @@ from hedgerow.errors import DataError, HedgerowError, LedgerError, ParameterErro
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.counted import CountedTestSet
+from hedgerow.testset.counted import CountedTestSet, Rows
 from hedgerow.testset.entries import Entries, digest_of, digest_of_file, entries_of
 from hedgerow.testset.file_columns import FileColumns, check_covered, check_distinct, joined, require_key
 from hedgerow.testset.looks import LedgerLooks
@@ -183,10 +183,10 @@ class FileTestSet(CountedTestSet):
             else digest_of(self._looks.secret.key, predictions, entries_of(keys))
         }
 
-        def losses() -> Histogram:
+        def losses(rows: Rows) -> Histogram:
             read, records = self.columns.read_labels(held)
             found = joined(records, predictions, keys) if self.columns.key is not None else predictions
-            return losses_of(self.columns.measured, read, found)
+            return losses_of(self.columns.measured, read, found, rows)
 
         return self._take_look(losses, request, request_id, training)
 
@@ -246,7 +246,7 @@ class FileTestSet(CountedTestSet):
         if labels is not None and self.settings.mechanism.once:
             raise ParameterError(
                 "HG435",
-                rule="`thresholdout` has drawn its noisy threshold once, for the labels with which it was made.",
+                rule="Where the first look pays for all, looks read the labels with which the ledger was made.",
                 finding="Other labels were named.",
                 remedy="Put them back where `create` found them. No look was taken.",
             )

@@ -264,8 +264,10 @@ def _plain(label: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def losses_of(metric: Metric, labels: Entries, predictions: Entries) -> Histogram:
-    """Return how many records add how much to a metric, as a histogram of one cell."""
+def losses_of(metric: Metric, labels: Entries, predictions: Entries, rows: Integers | None = None) -> Histogram:
+    """Return how many records (of some rows, if given) add how much to a metric, as a histogram of one cell."""
+    if rows is not None:
+        labels, predictions = labels.taken(rows), predictions.taken(rows)
     counts = np.bincount(metric.places(labels, predictions), minlength=metric.grid.steps + 1).astype(np.int64)
     index = np.flatnonzero(counts)
     return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)

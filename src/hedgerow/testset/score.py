@@ -33,6 +33,8 @@ class Score:
     distinguishable : bool or None
         Whether this score differs from that best one by more than both errors explain: see
         `hedgerow.testset.distinct`. None at the first look, and if one of the two has no standard error.
+    fixed_model : Interval or None
+        From the second look on: the narrower 95 % interval, for a model that was made before any answer was known.
     paid : bool
         Whether the test set answered; False where `thresholdout` returned the training score.
     request_id : str
@@ -57,6 +59,7 @@ class Score:
     paid: bool
     request_id: str
     certificate: Certificate | None
+    fixed_model: Interval | None = None
     ledger_head: str | None = field(default=None, compare=False)
     replayed: bool = field(default=False, compare=False)
     unrecorded: bool = field(default=False, compare=False)
@@ -104,7 +107,8 @@ class Score:
     def confidence_interval(self, level: float = LEVEL) -> Interval:
         """Return an interval for the expected score on records drawn as the test set was.
 
-        It includes sampling error and privacy noise of this look alone, not what a model learnt from earlier looks.
+        From the second look on it holds for models fitted to all earlier answers, by a proven bound. That is wider:
+        `fixed_model` is the interval for a model that was made before any answer was known.
 
         Raises
         ------
@@ -127,6 +131,7 @@ class Score:
                 "noise_error": self.estimate.privacy_error,
                 "half_width": self.half_width,
                 "confidence_interval": self.confidence_interval().to_dict(),
+                **({} if self.fixed_model is None else {"fixed_model": self.fixed_model.to_dict()}),
                 "mechanism": self.estimate.method,
                 "reliable": self.estimate.reliable,
                 "note": self.estimate.note,
@@ -186,6 +191,7 @@ def score_from_record(text: str) -> Score:
             fields["paid"],
             fields["request_id"],
             certificate,
+            _interval(fields.get("fixed_model")),
         )
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
@@ -194,6 +200,10 @@ def score_from_record(text: str) -> Score:
             finding="This is no such record.",
             remedy="Use the ledger's stored result.",
         ) from None
+
+
+def _interval(fields: dict[str, Any] | None) -> Interval | None:
+    return None if fields is None else Interval(**fields)
 
 
 def replayed(score: Score, head: str | None, again: bool, *, unrecorded: bool = False) -> Score:

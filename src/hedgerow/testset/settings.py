@@ -29,6 +29,7 @@ from hedgerow.testset.metric import Metric
 
 _RECORDS = "a record's prediction and loss depend on no other record of the test set"
 _PLACES = "which prediction belongs to which record does not change where another record comes or goes"
+_PARTS = "labels keep their order and the ledger its secret, so that no record is read by two looks"
 _KEYS = "which records the test set has, by their keys, is public"
 
 
@@ -118,6 +119,8 @@ class Settings(Terms):
             yield _PLACES
         if self.conditions.n is not None and self.keyed:
             yield _KEYS
+        if self.mechanism.records_a_look != self.conditions.n:
+            yield _PARTS
         if isinstance(self.mechanism.described, ResampledGaussian):
             yield END_PAIR
 

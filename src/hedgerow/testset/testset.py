@@ -13,7 +13,7 @@ from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.counted import CountedTestSet
+from hedgerow.testset.counted import CountedTestSet, Rows
 from hedgerow.testset.distinct import describe_difference
 from hedgerow.testset.entries import Entries, digest_of
 from hedgerow.testset.looks import Looks, LooksInMemory, refuse_copy
@@ -209,8 +209,8 @@ class TestSet(CountedTestSet):
             if request_id is not None:
                 request["predictions"] = digest_of(self._looks.secret.key, predictions)
 
-        def losses() -> Histogram:
-            return losses_of(self._metric, self._y, align_to_records(predictions, n))
+        def losses(rows: Rows) -> Histogram:
+            return losses_of(self._metric, self._y, align_to_records(predictions, n), rows)
 
         return self._take_look(losses, request, request_id, training)
 

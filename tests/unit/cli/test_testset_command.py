@@ -166,15 +166,15 @@ def test_losses_of_chances_are_gated_from_above(folder: Path, metric: str) -> No
     options = ["--label", "y", "--positive", "dog", "--metric", metric, "--prediction", "chance", "--epsilon", "3",
                "--looks", "3", "--relation", "replace-one"]  # fmt: skip
     assert hedgerow("testset", "create", folder / "test.csv", "--ledger", ledger, *options) == 0
+    gate = ["testset", "score", folder / "predicted.csv", "--ledger", ledger]
+    assert hedgerow(*gate, "--min", 0.1) == 2, "more loss is worse"
+    assert hedgerow(*gate, "--max", 0.9) == 0
     opened = FileTestSet.open(ledger)
     score = opened.score(folder / "predicted.csv")
     loss = (brier if metric == "brier" else log_loss)(positive="dog")
     exact = loss.of_chances(LABELS == "dog", CHANCES).mean()
     assert abs(score.value - exact) < 6 * score.privacy_error + 0.002
     opened.close()
-    gate = ["testset", "score", folder / "predicted.csv", "--ledger", ledger]
-    assert hedgerow(*gate, "--min", 0.1) == 2, "more loss is worse"
-    assert hedgerow(*gate, "--max", 0.9) == 0
 
 
 def test_what_is_not_declared_or_missing_counts_as_wrong(folder: Path) -> None:

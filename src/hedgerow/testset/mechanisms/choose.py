@@ -15,6 +15,7 @@ from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Opt
 from hedgerow.testset.mechanisms.resample import ResampleLook
 from hedgerow.testset.mechanisms.resample_gaussian import ResampleGaussianLook
 from hedgerow.testset.mechanisms.smoothed_resample import SmoothedResampleLook
+from hedgerow.testset.mechanisms.split import SplitLook
 from hedgerow.testset.mechanisms.thresholdout import ThresholdoutLook
 
 _KINDS: dict[str, type[LookMechanism]] = {
@@ -24,6 +25,7 @@ _KINDS: dict[str, type[LookMechanism]] = {
         LaplaceLook,
         SmoothedResampleLook,
         ResampleGaussianLook,
+        SplitLook,
         ThresholdoutLook,
         ResampleLook,
     )

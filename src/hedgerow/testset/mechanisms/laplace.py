@@ -52,6 +52,23 @@ class LaplaceLook(LookMechanism):
         scale = described.noise.total.in_units / described.layout.reach
         return math.sqrt(2.0) * self.conditions.half_range * scale / n
 
+    def information(self, looks: int) -> float:
+        """Return n·looks·ε₁²/8, ε₁ the pure ε of one look."""
+        n, relation = self.conditions.n, self.conditions.relation
+        if n is None:
+            return LookMechanism.information(self, looks)
+        return n * looks * self.described.repeated(1, relation).epsilon_upper(0.0) ** 2 / 8.0
+
+    def spread(self, beta: float, *, paid: bool = True) -> float:
+        """Return the sum of the quantiles of its two-sided geometric variables."""
+        n, described = self.conditions.n, self.described
+        if n is None:
+            return math.inf
+        if isinstance(described, GeometricCounts):
+            return (described.scale * math.log(1.0 / beta) + 1.0) / n
+        noise = described.noise.total
+        return (noise.in_units * math.log(1.0 / beta) + 1.0) / (2.0 * described.layout.reach * n)
+
     def error_in_records(self) -> float | None:
         """Return the noise on the sum of the losses, in ranges of one record."""
         described = self.described

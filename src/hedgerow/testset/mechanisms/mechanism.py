@@ -11,15 +11,20 @@ file                         what it releases                                   
 `resample`                   what records drawn with replacement say (Mount & Zumel): (0, δ) only        replace-one
 `resample_gaussian`          a Poisson resample of size n/Z about the midpoint plus Gaussian noise       replace-one
 `smoothed_resample`          draws from the outcomes and as many made-up ones, for 0/1 losses            replace-one
+`split`                      of records that no other look reads, the sum plus two-sided geometric noise  replace-one
 `thresholdout`               the training score where it is close enough, else a paid answer             replace-one
 ===========================  ==========================================================================  =============
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
@@ -191,6 +196,8 @@ class LookMechanism(ABC):
         What `described` can be.
     once : bool
         Whether the whole price is paid with the first look.
+    needs_training : bool
+        Whether it compares with the score on the training set.
     by_name_only : str
         Why `auto` never takes it; empty if it may.
     """
@@ -200,6 +207,7 @@ class LookMechanism(ABC):
     name: ClassVar[str]
     describes: ClassVar[type | tuple[type, ...]]
     once: ClassVar[bool] = False
+    needs_training: ClassVar[bool] = False
     by_name_only: ClassVar[str] = ""
 
     @classmethod
@@ -221,6 +229,22 @@ class LookMechanism(ABC):
     def expected_error(self) -> float | None:
         """Return the expected sd of a look about the test set's own score; None without n."""
 
+    def information(self, looks: int) -> float:
+        """Return a bound on the mutual information, in nats, of all records and the answers of so many looks.
+
+        Infinite where none is proven; see ``docs/methods/testset.md``.
+        """
+        return math.inf if looks else 0.0
+
+    def spread(self, beta: float, *, paid: bool = True) -> float:
+        """Return what an answer errs about the test set's own score, in ranges, but for a probability `beta`."""
+        return math.inf
+
+    @property
+    def records_a_look(self) -> int | None:
+        """How many records one look reads; None where that is private."""
+        return self.conditions.n
+
     def error_in_records(self) -> float | None:
         """Return the sd of n times the noise on a score of one half, in ranges of one record; None if not known."""
         return None
@@ -232,6 +256,10 @@ class LookMechanism(ABC):
     @property
     def answers(self) -> int | None:
         """How many answers from the test set are paid for; None if every look has one."""
+        return None
+
+    def rows(self, key: bytes, look: int) -> NDArray[np.int64] | None:
+        """Return which rows a look reads, from 0, None for all; `key` is secret like the test set."""
         return None
 
     def secret_noise(self, noise: NoiseSource) -> int | None:

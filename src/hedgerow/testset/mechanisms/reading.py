@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import NormalDist
 
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Target
@@ -98,6 +99,15 @@ def estimate_of_mean(
         covers=COVERS,
         basis=basis,
     )
+
+
+def two_sided(beta: float) -> float:
+    """Return z such that a standard normal lies beyond ±z with probability `beta`, however small.
+
+    >>> round(two_sided(0.05), 2)
+    1.96
+    """
+    return -NormalDist().inv_cdf(max(beta, 1e-300) / 2.0)
 
 
 def counts_design(conditions: Conditions, law: NoiseLaw) -> CountsDesign:

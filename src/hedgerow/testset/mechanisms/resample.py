@@ -55,6 +55,14 @@ class ResampleLook(LookMechanism):
         """Return √(p(1 − p)/m) at p = ½: what the resampling alone adds."""
         return self.conditions.half_range / math.sqrt(self.described.draws)
 
+    def information(self, looks: int) -> float:
+        """Return looks·ln(m·steps + 1): an answer is one of so many numbers."""
+        return looks * math.log(self.described.draws * self.conditions.grid.steps + 1.0)
+
+    def spread(self, beta: float, *, paid: bool = True) -> float:
+        """Return Hoeffding's bound for the mean of the draws."""
+        return math.sqrt(math.log(2.0 / beta) / (2.0 * self.described.draws))
+
     def note(self) -> str:
         """Return the δ of all looks."""
         needed = Resample(self.described.n, self.described.draws * self.conditions.n_looks).chance

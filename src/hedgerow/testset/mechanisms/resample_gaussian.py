@@ -21,7 +21,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.fit import fit
 from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
-from hedgerow.testset.mechanisms.reading import estimate_of_mean
+from hedgerow.testset.mechanisms.reading import estimate_of_mean, two_sided
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,19 @@ class ResampleGaussianLook(LookMechanism):
         """Return R/2·√(Z/n + (Z·sd/n)²) at its largest: resampling and noise."""
         n = self.conditions.n or 1
         return self.conditions.half_range * math.sqrt(1.0 / (self.described.rate * n) + self._noise_variance(n))
+
+    def information(self, looks: int) -> float:
+        """Return n·looks·(λ + λ²)·reach²/(2σ²): how often a record is drawn does not depend on it."""
+        (coordinate,) = self.described.coordinates
+        rate, signal = self.described.rate, (coordinate.reach / coordinate.noise.in_units) ** 2
+        return (self.conditions.n or 1) * looks * (rate + rate**2) * signal / 2.0
+
+    def spread(self, beta: float, *, paid: bool = True) -> float:
+        """Return Bernstein's bound for the resample and the normal quantile for the noise, `beta` in halves."""
+        drawn = self.described.rate * (self.conditions.n or 1)
+        log = math.log(4.0 / beta)
+        noise = 1.001 * two_sided(beta / 2.0) * math.sqrt(self._noise_variance(self.conditions.n or 1))
+        return ((math.sqrt(2.0 * drawn * log) + log / 3.0) / drawn + noise) / 2.0
 
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Resample, add noise, divide by n/Z."""

@@ -56,6 +56,15 @@ class SmoothedResampleLook(LookMechanism):
         """Return (1 + 2a/n)/(2√m), at its largest."""
         return 0.5 * self._stretch / math.sqrt(self.described.draws)
 
+    def information(self, looks: int) -> float:
+        """Return n·looks·m·ε²/8, ε = ln((a + 1)/a) that of one draw."""
+        described = self.described
+        return described.n * looks * described.draws * math.log1p(1.0 / described.fake) ** 2 / 8.0
+
+    def spread(self, beta: float, *, paid: bool = True) -> float:
+        """Return Hoeffding's bound for the mean of the draws."""
+        return self._stretch * math.sqrt(math.log(2.0 / beta) / (2.0 * self.described.draws))
+
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Draw, count successes, take the made-up ones out."""
         draws = self.described.draws

@@ -45,6 +45,7 @@ class ThresholdoutLook(LookMechanism):
     name: ClassVar[str] = "thresholdout"
     describes: ClassVar[type] = SparseVector
     once: ClassVar[bool] = True
+    needs_training: ClassVar[bool] = True
     by_name_only: ClassVar[str] = "by name only: it needs a training score; the error is that of a paid answer"
 
     @classmethod
@@ -98,6 +99,23 @@ class ThresholdoutLook(LookMechanism):
     def expected_error(self) -> float | None:
         """Return the sd of the noise on a paid answer."""
         return math.sqrt(2.0) * self.described.answer_scales[0] * self._unit
+
+    def information(self, looks: int) -> float:
+        """Return the logarithm of the number of patterns of agreement, plus answers·n·ε₁²/8; at most n·ε²/8."""
+        n, most = self.conditions.n or 1, min(self.answers, looks)
+        patterns = sum(math.comb(looks, answered) for answered in range(most + 1))
+        each = self.conditions.grid.steps / self.described.answer_scales[0]
+        told = math.log(patterns) + most * n * each**2 / 8.0
+        return min(told, n * self.conditions.budget.epsilon**2 / 8.0) if looks else 0.0
+
+    def spread(self, beta: float, *, paid: bool = True) -> float:
+        """Return the quantile of the noise on an answer; where the scores agree, of the noises on the comparison."""
+        described, wide = self.described, 2.0 * self.conditions.half_range
+        log = math.log(1.0 / beta)
+        if paid:
+            return (described.answer_scales[0] * log + 1.0) * self._unit / wide
+        scale = described.threshold_scale + described.question_scale
+        return (self.threshold + (scale * log + 2.0) * self._unit) / wide
 
     def secret_noise(self, noise: NoiseSource) -> int | None:
         """Return the noise on the threshold, in grid steps of the summed losses; it is drawn once for all looks."""

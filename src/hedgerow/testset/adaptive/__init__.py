@@ -1,0 +1,1 @@
+"""Intervals that hold for models fitted to earlier answers, what attacks gain, and plans of looks."""

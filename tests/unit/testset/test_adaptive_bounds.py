@@ -1,0 +1,166 @@
+"""Bounds for models fitted to answers: against exact computation, known figures, and each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from hedgerow.accounting.profile import GaussianProfile
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Grid
+from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGaussian
+from hedgerow.testset import TestSet
+from hedgerow.testset.adaptive.bounds import (
+    Spread,
+    chebyshev_half_width,
+    chernoff,
+    half_width,
+    split_half_width,
+    tail_exponent,
+    transfer_half_width,
+)
+from hedgerow.testset.mechanisms.choose import choose
+from hedgerow.testset.mechanisms.mechanism import Conditions, Options
+from hedgerow.testset.mechanisms.reading import two_sided
+
+UNIT = Grid.from_bounds("accuracy", (0, 1), 1)
+N, LOOKS = 10_000, 1000
+
+
+def conditions(epsilon: float = 1.0, *, n: int = N, looks: int = LOOKS, grid: Grid = UNIT) -> Conditions:
+    return Conditions(Relation.REPLACE_ONE, Budget(epsilon), looks, n, grid)
+
+
+def normal(sd: float) -> Spread:
+    return lambda beta: two_sided(beta) * sd
+
+
+@pytest.mark.parametrize("information", [0.0, 0.01, 1.0, 30.0])
+def test_the_exponent_solves_the_data_processing_inequality(information: float) -> None:
+    beta = 0.03
+
+    def divergence(log: float) -> float:
+        p = math.exp(-log)
+        return beta * (math.log(beta) + log) + (1 - beta) * math.log((1 - beta) / (1 - p)) - information
+
+    wanted = optimize.brentq(divergence, -math.log(beta), 2000.0)
+    assert tail_exponent(information, beta) == pytest.approx(wanted, rel=1e-6)  # the root is a double one at 0
+
+
+def test_chernoff_covers_binomials_exactly() -> None:
+    """P(p outside the interval of the binomial mean) ≤ e^−exponent for every p; with half the exponent it is not."""
+    n, exponent = 60, 3.0
+    ends = np.array([chernoff(k / n, n, exponent) for k in range(n + 1)])
+    short = np.array([chernoff(k / n, n, exponent / 2 - 1) for k in range(n + 1)])
+    missed = []
+    for p in np.linspace(0.01, 0.99, 99):
+        mass = stats.binom.pmf(np.arange(n + 1), n, p)
+        assert mass[(ends[:, 0] > p) | (ends[:, 1] < p)].sum() <= math.exp(-exponent)
+        missed.append(mass[(short[:, 0] > p) | (short[:, 1] < p)].sum())
+    assert max(missed) > math.exp(-exponent)
+
+
+def test_a_few_records_tell_no_more_than_the_information_claimed() -> None:
+    """Brute force over all test sets of 4 records: a sum with Gaussian noise, then its sign asked by a second one."""
+    n, sd = 4, 2.0
+    records = np.array([[(place >> bit) & 1 for bit in range(n)] for place in range(2**n)])
+    grid = np.linspace(-14.0, 18.0, 257)
+    step = grid[1] - grid[0]
+    first = stats.norm.pdf(grid[None, :], records.sum(1)[:, None], sd)
+    # The second question is chosen by the first answer: the records that are kept change sides.
+    sign = np.where(grid[:, None] > n / 2, [1, 1, -1, -1], [1, -1, 1, -1])
+    means = records @ sign.T
+    second = stats.norm.pdf(grid[None, None, :], means[:, :, None], sd)
+    joint = first[:, :, None] * second / 2**n
+    marginal = joint.sum(0)
+    information = float((joint * np.log(joint * 2**n / marginal)).sum() * step**2)
+    claimed = n * 2 * (1 / sd) ** 2 / 8.0
+    assert 0.5 * claimed < information < claimed
+
+
+def test_the_figures_of_a_thousand_looks() -> None:
+    """n = 10,000, 1,000 looks, each bound at the noise that is best for it."""
+
+    def best(bound: object) -> float:
+        return float(min(bound(sd) for sd in np.geomspace(0.01, 0.2, 40)))  # type: ignore[operator]
+
+    def mu(sd: float) -> float:
+        return math.sqrt(LOOKS) / (N * sd)
+
+    published = best(lambda sd: chebyshev_half_width(N * mu(sd) ** 2 / 2.0, N, normal(sd)))
+    ours = best(lambda sd: half_width(N * mu(sd) ** 2 / 8.0, N, normal(sd)))
+    assert split_half_width(N, LOOKS) == pytest.approx(0.310, abs=5e-4)
+    assert published == pytest.approx(0.313, abs=5e-3)
+    assert ours == pytest.approx(0.203, abs=2e-3)
+    transfer = min(transfer_half_width(GaussianProfile(mu(sd)), normal(sd)) for sd in (0.05, 0.07, 0.09))
+    assert ours < transfer < 0.45
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "smoothed_resample", "resample_gaussian", "thresholdout"])
+def test_noise_stays_within_its_spread(name: str) -> None:
+    """The exact tail of the noise beyond its spread is at most β."""
+    look, beta = choose(name, conditions(looks=20), Options()), 0.01
+    spread = look.spread(beta)
+    described = look.described
+    if isinstance(described, MomentsGaussian):
+        sd = look.expected_error()
+        assert sd is not None and stats.norm.sf(spread / sd) * 2 <= beta
+    elif isinstance(described, GeometricCounts):
+        ratio = math.exp(-1 / described.scale)
+        assert 2 * ratio ** math.floor(spread * N + 1) / (1 + ratio) <= beta
+    error = look.expected_error()
+    assert error is not None and spread > 2.3 * error
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "smoothed_resample", "resample_gaussian", "thresholdout"])
+def test_information_grows_with_looks_and_with_epsilon(name: str) -> None:
+    small, large = (choose(name, conditions(epsilon, looks=20), Options()) for epsilon in (0.2, 1.0))
+    assert small.information(0) == large.information(0) == 0.0
+    assert 0.0 < small.information(5) < large.information(5) < large.information(19) < math.inf
+
+
+def test_the_first_look_is_as_before_and_the_second_holds_for_fitted_models() -> None:
+    y = np.arange(2000) % 2
+    ts = TestSet(None, y, relation="replace-one", epsilon=1.0, n_looks=10)
+    first, second = ts.score(y), ts.score(y)
+    assert first.fixed_model is None and first.confidence_interval().method == "gaussian"
+    interval, fixed = second.confidence_interval(), second.fixed_model
+    assert interval.method == "mutual-information" and fixed is not None
+    assert interval.low < fixed.low and "fixed_model" in second.to_json()
+    assert ts.history[1].confidence_interval().low == interval.low
+    assert ts.history[1].fixed_model == fixed
+
+
+def test_under_add_remove_nothing_is_claimed_for_fitted_models() -> None:
+    y = np.arange(2000) % 2
+    ts = TestSet(None, y, relation="add-remove", epsilon=1.0, n_looks=10)
+    ts.score(y)
+    interval = ts.score(y).confidence_interval()
+    assert (interval.low, interval.high) == (0.0, 1.0) and "add-remove" in interval.covers
+
+
+def test_parts_of_a_split_are_disjoint_and_fixed_by_the_key() -> None:
+    look = choose("split", conditions(n=1003, looks=10), Options())
+    parts = [look.rows(b"key", number) for number in range(10)]
+    rows = np.concatenate([part for part in parts if part is not None])
+    assert len(rows) == len(set(rows.tolist())) == 1000 and rows.max() < 1003
+    again, other = look.rows(b"key", 3), look.rows(b"other", 3)
+    assert parts[3] is not None and again is not None and other is not None
+    assert (again == parts[3]).all() and (other != parts[3]).any()
+
+
+def test_a_split_test_set_scores_each_part_once() -> None:
+    """A model that is right on the first part alone is told so once; labels in order do no harm."""
+    y = np.repeat([0, 1], 2000)
+    ts = TestSet(None, y, relation="replace-one", epsilon=3.0, n_looks=4, mechanism="split")
+    rows = ts.settings.mechanism.rows(ts._looks.secret.key, 0)
+    guess = 1 - y
+    guess[rows] = y[rows]
+    values = [ts.score(guess).value for _ in range(4)]
+    assert values[0] > 0.98 and max(values[1:]) < 0.02
+    assert [one.certificate.epsilon for one in ts.history if one.certificate][1:] == [0.0] * 3
+    assert ts.history[1].fixed_model is None
