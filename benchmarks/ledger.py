@@ -8,7 +8,8 @@ smallest durable transactions of SQLite. The mixes are
 * ``mixed``: a third each of Gaussian means, geometric counts of seven scales, and one bootstrap, over and over;
 * ``all different``: geometric counts, every scale another one, so that no distribution is ever met twice.
 
-``cold`` is the first reservation of a process that opens a full ledger: what the command line pays.
+``cold`` is the first reservation of a process that opens a full ledger: what the command line pays. ``by path`` opens
+the ledger for each release, as a process does that releases again and again.
 """
 
 from __future__ import annotations
@@ -72,6 +73,14 @@ def spend(ledger: Ledger, mechanism: Mechanism, name: str) -> float:
     return time.perf_counter() - begin
 
 
+def by_path(path: Path, mechanism: Mechanism, name: str) -> float:
+    """Return the seconds of a reservation and record where the ledger is opened by its path, as releases do."""
+    begin = time.perf_counter()
+    with Ledger.again(path) as ledger:
+        spend(ledger, mechanism, name)
+    return time.perf_counter() - begin
+
+
 def two_commits(folder: Path, runs: int) -> list[float]:
     """Time two of the smallest durable transactions."""
     connection, times = sqlite3.connect(folder / "bare", isolation_level=None), []
@@ -119,6 +128,8 @@ def main() -> None:
             show(f"{mix}: verify from scratch", [time.perf_counter() - begin])
             print(f"  total epsilon {cold.spent():.4f}, file {path.stat().st_size / 1e6:.1f} MB")
             cold.close()
+            show(f"{mix}: by path, for the first time", [by_path(path, mechanism(0), "first")])
+            show(f"{mix}: by path, again", [by_path(path, mechanism(run), f"again-{run}") for run in range(20)])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -200,6 +201,30 @@ class Ledger:
             HG301 missing, HG303 no ledger or damaged, HG304 newer, HG305 edited, HG307 unreadable, HG308 locked.
         """
         return cls(LedgerFile(Path(path), timeout=timeout))
+
+    @classmethod
+    def again(cls, path: str | Path, *, timeout: float = _TIMEOUT) -> Ledger:
+        """Open a ledger that this process may have used before, which is then much quicker; close it after use.
+
+        Every row is read and compared with what was read before, and what is new is checked as ever. Where anything
+        differs, what is known is forgotten, and the file is checked from its first link on, as by `open`.
+
+        Raises
+        ------
+        LedgerError
+            As `open`.
+        """
+        try:
+            place = Path(path).resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            return cls.open(path, timeout=timeout)
+        kept = _KEPT.pop(place, None)
+        with suppress(LedgerError):
+            if kept is not None:
+                # A head is read from the file, whose rows are compared on the way.
+                _ = kept.head
+                return _keep(place, kept)
+        return _keep(place, cls.open(path, timeout=timeout))
 
     @property
     def path(self) -> Path:
@@ -452,6 +477,17 @@ class Ledger:
         if total.micro is None or total.micro > self._header.allowed_micro:
             raise request.over_budget(chain.total_micro, total.micro, self._header.allowed_micro, self.budget.delta)
         return total
+
+
+_KEPT: dict[Path, Ledger] = {}
+_MOST_KEPT = 4
+
+
+def _keep(place: Path, ledger: Ledger) -> Ledger:
+    _KEPT[place] = ledger
+    while len(_KEPT) > _MOST_KEPT:
+        _KEPT.pop(next(iter(_KEPT)), None)
+    return ledger
 
 
 def _entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[Entry]:

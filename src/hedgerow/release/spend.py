@@ -102,7 +102,7 @@ class InLedger:
             HG607: the disk failed after the reservation had reached it.
         """
         name, refused = uuid4().hex if request_id is None else request_id, None
-        with Ledger.open(self.path) as ledger:
+        with Ledger.again(self.path) as ledger:
             try:
                 reserved = InOpenLedger(ledger).reserve(certificate, request, name)
             except LedgerError as failure:
@@ -120,7 +120,7 @@ class _Entry:
 
     def record(self, result: str) -> Head:
         # Opened anew: counting may have taken hours, and a connection must not be held for them.
-        with Ledger.open(self.path) as ledger:
+        with Ledger.again(self.path) as ledger:
             return ledger.record(self.request_id, result)
 
 

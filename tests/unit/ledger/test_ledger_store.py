@@ -21,7 +21,7 @@ from hedgerow.errors import (
 )
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.ledger import file
+from hedgerow.ledger import file, store
 from hedgerow.ledger.chain import Header
 from hedgerow.ledger.entry import Head, canonical, digest, fingerprint_of
 from hedgerow.ledger.store import Ledger, Replay, Reserved
@@ -367,6 +367,56 @@ def test_edits_are_noticed(path: Path, edit: str) -> None:
         Ledger.open(path).verify()
     with pytest.raises(HedgerowError, match="HG305"):
         Ledger.open(path).entries()
+
+
+def ending(use: Callable[[], object]) -> object:
+    try:
+        return use()
+    except HedgerowError as refused:
+        return refused.code, refused.finding
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_whoever_opens_again_notices_what_whoever_opens_notices(path: Path, edit: str) -> None:
+    create(path).close()
+    for name in ("a", "b"):
+        with Ledger.again(path) as ledger:
+            spend(ledger, name, result="one")
+    rewrite(path, *EDITS[edit])
+    found = ending(lambda: Ledger.open(path).entries())
+    assert isinstance(found, tuple) and found[0] == "HG305"
+    assert ending(lambda: Ledger.again(path).entries()) == found
+    assert ending(lambda: Ledger.again(path).entries()) == found
+
+
+def test_whoever_opens_again_sees_what_is_there_now(path: Path, tmp_path: Path) -> None:
+    create(path).close()
+    with Ledger.again(path) as first:
+        spend(first, "a", 0.125, result="one")
+    shutil.copy(path, tmp_path / "old")
+    with Ledger.open(path) as other:
+        spend(other, "b", 0.5)
+    with Ledger.again(path) as again:
+        assert again is first and again.spent() == 0.625 and again.head == again.verify()
+        with pytest.raises(BudgetExceeded, match="HG310"):
+            spend(again, "c", 0.5)
+    # As by `open`, an old copy and another ledger are taken for what they are.
+    shutil.copy(tmp_path / "old", path)
+    with Ledger.again(path) as again:
+        assert again is not first and again.spent() == 0.125
+    path.unlink()
+    with pytest.raises(LedgerError, match="HG301"):
+        Ledger.again(path)
+    create(path, epsilon=9.0).close()
+    with Ledger.again(path) as again:
+        assert (again.spent(), again.remaining()) == (0.0, 9.0)
+
+
+def test_a_process_remembers_few_ledgers(tmp_path: Path) -> None:
+    for name in "abcdef":
+        create(tmp_path / name).close()
+        Ledger.again(tmp_path / name).close()
+    assert [place.name for place in store._KEPT] == ["c", "d", "e", "f"]
 
 
 def test_news_are_what_was_reserved_or_recorded_since(path: Path) -> None:

@@ -50,7 +50,7 @@ def usual_bytes(n: int | None) -> int:
     """Return the limit of a body for n records, a public number; for a private one a limit that does not depend on it.
 
     >>> usual_bytes(10_000), usual_bytes(1_000_000), usual_bytes(None)
-    (1048576, 128000000, 67108864)
+    (1280000, 128000000, 67108864)
     """
     return _USUAL_BYTES if n is None else max(_LEAST_BYTES, _BYTES_A_RECORD * n)
 
