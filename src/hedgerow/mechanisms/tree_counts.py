@@ -30,6 +30,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.lower import ExactPair
 from hedgerow.accounting.terms import Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
@@ -207,8 +208,19 @@ class TreeCounts(Additive):
         return tuple(pairs)
 
     def _distance(self, first: int, second: int) -> float:
-        (one, widths), (other, _) = (self.contribution(Record(0, leaf)) for leaf in (first, second))
-        return float(((np.abs(one - other) / widths) ** self.noise_law.power).sum())
+        moved = self._path(Record(0, first)) ^ self._path(Record(0, second))
+        return math.fsum(self.widths[level] ** -self.noise_law.power for level, _, _ in moved)
+
+    def _path(self, record: Record) -> frozenset[tuple[int, int, int]]:
+        """Return the nodes that count a record: (level, cell, node)."""
+        spans = (self.leaves, *self.spans) if self.rooted else self.spans
+        return frozenset((level, record.cell, record.index // span) for level, span in enumerate(spans))
+
+    def _exact(self, pair: Neighbours) -> ExactPair:
+        """As for any sum, from the nodes that move alone: a tree may have millions."""
+        first, second = (frozenset() if one is None else self._path(one) for one in (pair.first, pair.second))
+        moved = first ^ second
+        return tuple((self.noise_law.exact(1.0, self.widths[level]), 1) for level, _, _ in sorted(moved))
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, nodes of all levels)."""

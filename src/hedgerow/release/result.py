@@ -376,8 +376,14 @@ class ReleasePublication:
         yield from zip(*columns.values(), strict=True)
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text."""
-        yield json.dumps(self.release.to_dict(self.level), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        """Yield the JSON text; each released table of a distribution is one line, of up to millions of counts."""
+        record = self.release.to_dict(self.level)
+        tables = record.pop("distributions", ())
+        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        lines = ",\n    ".join(json.dumps(one, ensure_ascii=False, allow_nan=False) for one in tables)
+        # Only the certificate of the whole begins a line so: within a string a line never ends.
+        before, mark, after = text.rpartition('\n  "certificate": ')
+        yield f'{before}\n  "distributions": [\n    {lines}\n  ],{mark}{after}' if tables else text
 
     def error_bars(self) -> list[ErrorBar]:
         """Return the estimates as bars to be drawn."""

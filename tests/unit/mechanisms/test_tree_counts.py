@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 
@@ -18,6 +19,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.counts import GaussianCounts, GeometricCounts
+from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.mechanism import as_record, from_record
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
@@ -75,6 +77,19 @@ def test_an_audit_attacks_the_farthest_neighbours(relation, law):
             )
             found.append(float(((np.abs(one - other) / 2.0) ** tree.noise_law.power).sum()))
         assert max(found) == pytest.approx(tree.cost(relation), rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize("relation", [NEAR, FAR])
+def test_the_laws_of_the_nodes_that_move_are_those_of_all_nodes(shape, cells, relation):
+    """Additive mechanisms read them from all of what two records add, which a large tree need not write out."""
+    leaves, branching, rooted = shape
+    tree = TreeCounts("laplace", leaves, branching, tuple(2.0 + i for i in range(len(branching) + rooted)), cells)
+    for pair in tree.worst_pairs(relation):
+        few, all_nodes = tree._exact(pair), Additive._exact(tree, pair)
+        assert Counter(repr(one) for one in few) == Counter(repr(one) for one in all_nodes)
+        assert Counter(repr(one) for one in few[1:]) != Counter(repr(one) for one in all_nodes)
 
 
 def test_one_level_is_the_histogram_of_disjoint_counts():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from hedgerow.inference.noise_law import laplace_tail, noise_quantiles
 Floats = NDArray[np.float64]
 _FEW = 10.0  # nq(1 − q) below which the binomial law is not taken as normal
 _NODES = 24
-_STEPS = 60
+_STEPS = 44
 _LEAST_NORMAL = 1e-3  # the normal part of pure Laplace noise, of its sd: it has a density everywhere
 
 
@@ -80,15 +81,11 @@ class ErrorLaw:
             normal, laplace = self.parts(variance)
             both = noise_quantiles(level, np.sqrt(self.sampling + normal), np.sqrt(laplace)) + 0.5
             return both, both
-        # Smooth in the variance: solved at some, and read between them by lines.
-        at = np.linspace(math.sqrt(variance.min()), math.sqrt(variance.max()), _NODES) ** 2
-        at = at if at[-1] > at[0] * (1.0 + 1e-9) else at[:1]
-        tail = (1.0 - level) / 2
-        below, above = self._binomial(at, tail, -1.0), self._binomial(at, tail, 1.0)
+        at, below, above = _solved(self, float(variance.min()), float(variance.max()), level)
         root = np.sqrt(variance)
-        return np.interp(root, np.sqrt(at), below) + 0.5, np.interp(root, np.sqrt(at), above) + 0.5
+        return np.interp(root, at, below) + 0.5, np.interp(root, at, above) + 0.5
 
-    def _binomial(self, variance: Floats, tail: float, side: float) -> Floats:
+    def binomial(self, variance: Floats, tail: float, side: float) -> Floats:
         """Return c with P(side·(B + Z) > c) = tail for each variance, by bisection."""
         chances, error = self._won(side)
         parts = self.parts(variance)
@@ -109,6 +106,15 @@ class ErrorLaw:
         share = self.share if self.share <= 0.5 else 1.0 - self.share
         error = np.asarray((won - n * share) * (1.0 if share == self.share else -1.0) * side, dtype=np.float64)
         return np.asarray(binom.pmf(won, n, share)), error
+
+
+@lru_cache(maxsize=64)
+def _solved(law: ErrorLaw, least: float, most: float, level: float) -> tuple[Floats, Floats, Floats]:
+    """Return some sds of the noise and the reaches at them: they are smooth, and read between them by lines."""
+    sd = np.linspace(math.sqrt(least), math.sqrt(most), _NODES)
+    sd = sd if sd[-1] > sd[0] * (1.0 + 1e-9) else sd[:1]
+    tail = (1.0 - level) / 2
+    return sd, law.binomial(sd**2, tail, -1.0), law.binomial(sd**2, tail, 1.0)
 
 
 def _tails(h: Floats, normal: Floats, laplace: Floats) -> Floats:

@@ -37,7 +37,7 @@ from hedgerow.statistics.statistic import Statistic
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 FINE_STEPS = 2**12  # of a column whose step is not declared
-_LEAST_LEAVES, _FLAT = 32, 2**12
+_LEAST_LEAVES, _FLAT, _MANY = 32, 2**12, 2**16
 _BRANCHINGS, _TOPS = (2, 4, 8, 16, 32), (16, 64)
 _RATIOS = (0.7, 1.4)  # of the precision of a level to that of the one above it, where they are not alike
 _REFINED = 3  # so many of the best shapes are tried with unlike levels
@@ -368,7 +368,8 @@ def _groups(grid: Grid, lines: Sequence[float], most_leaves: int) -> Iterator[in
 def _trees(leaves: int) -> Iterator[tuple[int, ...]]:
     """Yield the branchings that are tried: a histogram, and trees of equal branching but for the top."""
     found = {(leaves,)} if leaves <= _FLAT else set()
-    for b in _BRANCHINGS:
+    # Many leaves have as many nodes again above them where branchings are small: too many to keep.
+    for b in (one for one in _BRANCHINGS if leaves <= _MANY or one >= 8):
         for top in (b, *(one for one in _TOPS if one > b)):
             levels = max(1, math.ceil(math.log(leaves / top) / math.log(b) - 1e-9))
             if leaves > b**levels:
