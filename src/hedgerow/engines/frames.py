@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
-from operator import and_, ge, gt, le, lt, or_
+from operator import add, and_, ge, gt, le, lt, or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from hedgerow.engines.levels import with_levels
 from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
 from hedgerow.engines.query import (
     ColumnQuery,
+    InBall,
     Indicator,
     Product,
     Query,
@@ -362,9 +363,30 @@ def _with_products(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Exp
             there = reduce(and_, [of[part] >= 0 for part in value.parts])
             index = value.index([of[part] for part in value.parts])
             indices.append(nw.when(there).then(index).otherwise(nw.lit(-1, nw.Int64)))
+        elif isinstance(value, InBall):
+            there = reduce(and_, [of[part] >= 0 for part in value.parts])
+            index = _shrunk(value, [of[part] for part in value.parts])
+            indices.append(nw.when(there).then(index).otherwise(nw.lit(-1, nw.Int64)))
         else:
             indices.append(of[value])
     return rows.select(*(one.alias(f"index_{place}") for place, one in enumerate(indices)), "level", *named)
+
+
+def _shrunk(value: InBall, indices: list[nw.Expr]) -> nw.Expr:
+    """Return `InBall.shrunk_index`: of squares below 2⁵⁰ roots and quotients in doubles round to no other integer."""
+    import narwhals.stable.v2 as nw
+
+    centred = [2 * index - (part.size - 1) for part, index in zip(value.parts, indices, strict=True)]
+    squares = reduce(add, [q * q for q in centred])
+    ones, zeros = nw.lit(1, nw.Int64), nw.lit(0, nw.Int64)
+    long = squares > value.reach**2
+    if value.place is None:
+        return nw.when(long).then(ones).otherwise(zeros)
+    q = centred[value.place]
+    length = nw.when(long).then(squares).otherwise(ones).cast(nw.Float64).sqrt().ceil()
+    size = (q.abs() * value.reach).cast(nw.Float64) / length
+    inside = nw.when(long).then(size.floor().cast(nw.Int64)).otherwise(q.abs())
+    return nw.when(q >= 0).then(inside + value.reach).otherwise(value.reach - inside)
 
 
 def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) -> GridSums:

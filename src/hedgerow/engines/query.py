@@ -160,6 +160,56 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class InBall:
+    """One coordinate of several numeric columns, shrunk into a ball about the middle of their grids; −1 where missing.
+
+    The columns have grids of equally many steps m, even; q_i = 2t_i − m. A vector longer than `reach` = R is shrunk to
+    q_i·R/⌈‖q‖⌉, rounded towards 0, so that it is no longer than R. The index is that of coordinate `place` plus R; with
+    `place` None it is 1 where the vector was shrunk, else 0.
+
+    >>> grid = Grid.from_bounds("x", (-1, 1), 0.1)
+    >>> one = InBall((ValueOnGrid("x", grid), ValueOnGrid("y", grid)), 0, 10)
+    >>> one.size, one.shrunk_index([20, 10]), one.shrunk_index([12, 10]), one.shrunk_index([20, 20])
+    (21, 20, 14, 16)
+    """
+
+    values: tuple[ValueOnGrid, ...]
+    place: int | None
+    reach: int
+
+    @property
+    def parts(self) -> tuple[ValueOnGrid, ...]:
+        """The columns of the vector."""
+        return self.values
+
+    @property
+    def column(self) -> str:
+        """The column of the coordinate; of all, where it is whether they were shrunk."""
+        return ", ".join(self.columns) if self.place is None else self.values[self.place].column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the vector."""
+        return tuple(value.column for value in self.values)
+
+    @property
+    def size(self) -> int:
+        """How many indices there are."""
+        return 2 if self.place is None else 2 * self.reach + 1
+
+    def shrunk_index(self, indices: Sequence[int]) -> int:
+        """Return the index, given those of the columns: what engines compute, in Python's integers."""
+        centred = [2 * t - (value.size - 1) for value, t in zip(self.values, indices, strict=True)]
+        squares = sum(q * q for q in centred)
+        long = squares > self.reach**2
+        if self.place is None:
+            return int(long)
+        q, length = centred[self.place], math.isqrt(max(squares - 1, 0)) + 1
+        inside = abs(q) * self.reach // length if long else abs(q)
+        return self.reach + (inside if q >= 0 else -inside)
+
+
+@dataclass(frozen=True, slots=True)
 class JointGrid:
     """Several numeric columns of one record, each clamped and put on its grid; −1 where any of them is missing.
 
@@ -227,7 +277,7 @@ class JointGrid:
         return digits[::-1]
 
 
-Value = ValueOnGrid | Indicator | Weighted | Product
+Value = ValueOnGrid | Indicator | Weighted | Product | InBall
 
 
 class ByCells:
@@ -402,7 +452,7 @@ class SumsQuery(ByCells):
 def _parts(value: Value) -> tuple[ValueOnGrid | Indicator, ...]:
     if isinstance(value, Weighted):
         return value.value, value.weight
-    return value.parts if isinstance(value, Product) else (value,)
+    return value.parts if isinstance(value, (Product, InBall)) else (value,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +22,7 @@ from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resamp
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, across_or_one_sided
+from hedgerow.mechanisms.joint.ball import ball_cost, largest_weights, worst_cosine
 from hedgerow.mechanisms.joint.numbers import (
     STEPS,
     JointCoordinate,
@@ -158,7 +160,7 @@ class JointMoments(Additive):
                 rule="Under add-remove nobody's presence is public.",
                 finding="The description says it is.",
             )
-        cost = _cost_of(self.layout, self.weights(), relation, power)
+        cost = cost_of(self.layout, self.weights(), relation, power)
         # Rounding moves a sum by at most one of its steps more, in each of the cells that a record touches.
         steps = sum(1.0 / number.noise.in_units**power for number in self._listed() if number.coarse)
         rounding = self._touched(relation) * steps
@@ -327,7 +329,7 @@ def joint_moments(
     sums = {key: w for key, w in named.items() if w > 0.0}
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
     kept = _weights(layout, counts, sums, blocks)
-    cost = _cost_of(layout, kept, relation, law.power)
+    cost = cost_of(layout, kept, relation, law.power)
     draws = law.draws if isinstance(law, Laplace) else 1
     # The noise of k draws has √k times the sd of one.
     scale = cost ** (1.0 / law.power) / (precision * math.sqrt(draws))
@@ -351,10 +353,13 @@ def _weights(layout: JointLayout, counts: Mapping[Of, float], sums: ByTwo, block
     return JointWeights(len(layout.features), counts, whole, blocks, layout.missing, centres, restricted)
 
 
-def _cost_of(layout: JointLayout, weights: JointWeights, relation: Relation, power: Literal[1, 2]) -> float:
+def cost_of(layout: JointLayout, weights: JointWeights, relation: Relation, power: Literal[1, 2]) -> float:
     """Return an upper bound on Σ |movement|^power over all neighbours: records, or units of several rows."""
     if layout.rows is not None:
         return unit_cost(weights, relation, power, cells=layout.cells)
+    if layout.ball is not None:
+        check(power == 2 and not weights.blocks, "The noise of features in a ball is Gaussian, on sums alone.")
+        return ball_cost(weights, relation, layout.ball, presence=layout.presence, cells=layout.cells)
     return weights.cost(relation, power, presence=layout.presence, cells=layout.cells)
 
 
@@ -380,7 +385,12 @@ class _Ends:
     def places(self, i: int) -> list[int | None]:
         """Return the grid integer of each digit of a feature; those above 2 lie evenly between the ends."""
         layout, between = self.joint.layout, self.base - 2
+        between -= between % 2 if layout.ball is not None else 0
         steps = layout.rows if layout.rows is not None and i == layout.last else layout.features[i].steps
+        if layout.ball is not None:
+            # Rounded towards the middle, which is a place: what lies in the ball stays there.
+            inner = (steps // 2 + int(Fraction(steps, 2) * (2 * place - between) / between) for place in range(between))
+            return [None, 0, steps, *list(inner)[1:]]
         return [None, 0, steps, *(round(steps * place / between) for place in range(1, between))]
 
     def code(self, digits: Sequence[int]) -> int:
@@ -405,6 +415,8 @@ class _Ends:
     def most_different(self) -> dict[str, tuple[int, int]]:
         """Return the codes of two records that differ most, with features at the ends of their grids or anywhere."""
         features, power = self.joint.layout.features, self.joint.noise_law.power
+        if self.joint.layout.ball is not None:
+            return self.most_different_in_ball(self.joint.layout.ball)
         check(len(features) <= _MOST_AUDITED, f"An audit compares records of at most {_MOST_AUDITED} features.")
         ends = [[1, 2, 0] if feature.missing else [1, 2] for feature in features]
         within = [[*range(0 if feature.missing else 1, self.base)] for feature in features]
@@ -425,6 +437,26 @@ class _Ends:
         if climb.cost(pair) < bound / ROUND_UP:
             found["same cell, between the ends"] = climb.climbed(pair, within, both=False)
         return {name: (self.code(first), self.code(second)) for name, (first, second) in found.items()}
+
+    def most_different_in_ball(self, ball: int) -> dict[str, tuple[int, int]]:
+        """Return the codes of two vectors that differ most, in the plane of the first two features, rounded inwards."""
+        weights = self.joint.weights()
+        a, omega, _ = largest_weights(weights, ball)
+        cosine = -1.0 if ball == 1 else worst_cosine(a, omega)
+        across, along = math.sqrt((1.0 - cosine) / 2.0), math.sqrt((1.0 + cosine) / 2.0)
+        pair = []
+        for sign in (1.0, -1.0):
+            vector = [sign * across, along, *[0.0] * ball][:ball]
+            others = [1 if sign > 0.0 else 2] * (len(self.joint.layout.features) - ball)
+            pair.append(self.code([*(self.digit(value) for value in vector), *others]))
+        return {"same cell": (pair[0], pair[1])}
+
+    def digit(self, value: float) -> int:
+        """Return the digit of a feature near a value in [−1, 1], no farther from 0."""
+        if abs(value) == 1.0:
+            return 1 if value < 0.0 else 2
+        between = (self.base - 2) // 2 * 2
+        return 2 + between // 2 + int(value * (between // 2))
 
     def added(self) -> Callable[[Sequence[Sequence[int]]], Floats]:
         """Return a function of records, as digits, that tells what each adds in units of the noise."""
@@ -450,6 +482,10 @@ class _Ends:
 
     def largest(self) -> int:
         """Return the code of the record that adds most: with all features present the sign of none matters."""
+        if self.joint.layout.ball is not None:
+            return self.most_different_in_ball(1 if self.joint.layout.ball == 1 else self.joint.layout.ball)[
+                "same cell"
+            ][1]
         return self.code([2] * len(self.joint.layout.features))
 
 

@@ -52,8 +52,10 @@ class AsksRegressions:
         **options
             ``bounds={column: (low, high)}`` of numeric columns and ``categories={column: [value, …]}``, where the facts
             have none; ``intercept=False`` beside a list; ``guess={column: {"mean": …}}``, made without the data,
-            for which the weights of the release are chosen; ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``,
-            ``noise``, ``missing``, ``other``, ``request_id`` as in `release`. A record that misses a value of any
+            for which the weights of the release are chosen; ``clip_norm=1.0``: records outside a ball of this length
+            about the midpoints, in half-ranges of the bounds, are shrunk into it, and their share is released;
+            ``by``, ``where``, ``epsilon``, ``delta``, ``rho``, ``mu``, ``noise``, ``missing``, ``other``,
+            ``request_id`` as in `release`. A record that misses a value of any
             column of the model, or whose category is not declared, is left out.
 
         Returns

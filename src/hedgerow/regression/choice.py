@@ -23,7 +23,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint.numbers import JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights, Of
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.joint_moments import JointMoments, cost_of, joint_moments
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.regression.features import Model
@@ -41,6 +41,7 @@ TYPICAL = 10_000.0  # records of a cell, where nothing is known of them
 _START = (-0.3, 0.0, -0.7, -0.4, 0.0, -1.2)
 _LOWEST, _HIGHEST = -5.0, 2.0
 _AIM = 1.0 - 1e-9
+_SHRUNK = 0.1  # the weight of the number of records that were shrunk into a ball: a hundredth of the price or less
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,19 @@ class Weighing:
     def weights(self, logs: Floats) -> JointWeights:
         """Return the weights of a point of the search."""
         size = np.exp(np.append(np.clip(logs, _LOWEST, _HIGHEST), 0.0))
+        if self.layout.ball is not None:
+            return self._in_ball(size)
         counts: dict[Of, float] = {(): float(size[0])} if self.layout.presence == "private" else {}
         sums = {of: float(size[kind]) for of, kind in zip(self.model.sums, self.kinds, strict=True)}
         centres = self.layout.centres(((of[0], ()) for of in sums if len(of) == 2 and of[0] == of[1]), set(counts))
         return JointWeights(len(self.layout.features), counts, sums, centres=centres)
+
+    def _in_ball(self, size: Floats) -> JointWeights:
+        """Return even weights, whose price in a ball is exact; and a small one for the number of records shrunk."""
+        counts: dict[Of, float] = {(): float(size[0])} if self.layout.presence == "private" else {}
+        product = float(size[2]) * math.sqrt(2.0)
+        sums = {of: 1.0 if len(of) == 1 else float(size[2]) if of[0] == of[1] else product for of in self.model.sums}
+        return JointWeights(len(self.layout.features), counts, sums | {(len(self.model.features),): _SHRUNK})
 
     @cached_property
     def guesses(self) -> list[_Linear]:
@@ -97,7 +107,7 @@ class Weighing:
     def forecast(self, logs: Floats, law: Law, precision: float) -> float:
         """Return the mean logarithm of the squared errors at these weights."""
         weights = self.weights(logs)
-        cost = weights.cost(self.relation, law.power, presence=self.layout.presence, cells=self.layout.cells)
+        cost = cost_of(self.layout, weights, self.relation, law.power)
         scale = cost ** (1.0 / law.power) / precision
         sds = np.array([law.sd(scale / weight) for weight in (*weights.counts.values(), *weights.sums.values())])
         return float(np.mean([guess.score(sds) for guess in self.guesses]))
@@ -149,6 +159,10 @@ def _guessed(model: Model, mean: float, sd: float, outcome: float, spread: float
         about, size = (outcome, spread) if column == model.response else (mean, sd)
         own = math.sqrt(correlation) * shared + math.sqrt(1.0 - correlation) * chance.normal(size=_RECORDS)
         columns[column] = np.clip(about + size * own, -1.0, 1.0)
+    if model.ball is not None:
+        # Hardly a record is taken to be outside of it.
+        length = np.quantile(np.linalg.norm(list(columns.values()), axis=0), 0.99)
+        columns = {column: values * min(1.0, model.ball / length) for column, values in columns.items()}
     return model.records(columns, _even(model, chance, _RECORDS))
 
 
@@ -201,6 +215,8 @@ def choose(asked: Weighing, budget: Budget, laws: Sequence[Law] = ()) -> Chosen:
     """
     from scipy.optimize import minimize
 
+    if asked.layout.ball is not None:
+        laws = (GAUSSIAN,)
     allowed = laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN))
     found: dict[Law, tuple[float, JointMoments]] = {}
     for law in allowed:

@@ -15,6 +15,7 @@ from hedgerow.engines.query import CellLabels, SumsQuery
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing, Scalar
 from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.given import real, shown
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
@@ -75,7 +76,8 @@ class LinearModel(Statistic):
         """Return the model: its regressors, grids and categories."""
         grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.model.grids.items()]
         categories = [[column, list(values)] for column, values in self.model.categories.items()]
-        return ["ols", self.formula, [one.name for one in self.model.regressors], grids, categories]
+        ball = [] if self.model.ball is None else [self.model.ball]
+        return ["ols", self.formula, [one.name for one in self.model.regressors], grids, categories, *ball]
 
     def renamed(self, name: Callable[[str], str]) -> Statistic:
         """Return the model of columns that may be computed; their names stay."""
@@ -104,7 +106,8 @@ class RegressionDesign:
         """The features as the mechanism sees them: a record has all of them, or is in no cell."""
         features = tuple(JointFeature(value.size - 1) for value in self.model.values)
         known = self.facts.in_one_cell(self.by, self.missing)
-        return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)))
+        ball = None if self.model.ball is None else len(self.model.features)
+        return JointLayout(features, "public" if known else "private", len(CellLabels(self.by)), ball=ball)
 
     @property
     def n(self) -> int | None:
@@ -222,6 +225,8 @@ class RegressionPlan(Plan):
     def narrowed(self) -> str:
         """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
         model = self.design.model
+        if model.ball is not None:
+            return "Columns are shrunk together: the worst records may not be among those that are known."
         if any(one.degree + len(one.levels) > 1 for one in model.features):
             return "A product of columns is released too: it does not vary freely."
         if any(len(values) > 2 for values in model.categories.values()):
@@ -291,6 +296,23 @@ def _unserved(noise: str) -> ParameterError:
     )
 
 
+def _ball(given: object, terms: Terms) -> float | None:
+    """Return the length of a ball (HG195 where it is none, or the terms are more than numeric columns)."""
+    if given is None:
+        return None
+    number = real(given)
+    alone = all(len(term) == 1 and term[0][1] == 1 for term in terms.terms)
+    if number is None or not 0.01 <= number <= math.sqrt(len(terms.numeric)) or not alone:
+        raise ParameterError(
+            "HG195",
+            rule="A ball has a length from 0.01 to the root of the number of columns, in half-ranges of their bounds, "
+            "and is for a regression of numeric columns alone.",
+            finding=f"Found {shown(given)}." if alone else "A term is a category, a power or a product.",
+            remedy="Try clip_norm=1.0, or leave it out.",
+        )
+    return number
+
+
 def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str, Any]) -> LinearModel:
     """Return the model, with bounds and categories of the call, else of the facts; they are taken out of the options.
 
@@ -299,6 +321,7 @@ def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str,
     ParameterError
         HG104 to HG107, HG111: a column without bounds or categories, or with such as cannot be.
     """
+    ball = _ball(options.pop("clip_norm", None), terms)
     bounds, categories = (named_columns(options.pop(name, None), name) for name in ("bounds", "categories"))
     values: dict[str, tuple[Scalar, ...]] = {}
     for column in terms.categories:
@@ -311,10 +334,8 @@ def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str,
 
     def build(found: Sequence[NamedGrid]) -> Statistic:
         whole = grids | {column: grid for column, (_, grid) in zip(left, found, strict=True)}
-        model = Model(
-            terms.response, terms.regressors(values), {column: whole[column] for column in terms.numeric}, values
-        )
-        return LinearModel(model, formula)
+        named = {column: whole[column] for column in terms.numeric}
+        return LinearModel(Model(terms.response, terms.regressors(values), named, values, ball=ball), formula)
 
     made = resolver.statistic(NeedsBounds("ols", left, None, build) if left else build(()))
     if not isinstance(made, LinearModel):

@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import Indicator, Product, Value, ValueOnGrid
+from hedgerow.engines.query import InBall, Indicator, Product, Value, ValueOnGrid
 from hedgerow.facts.columns import Grid, Scalar
 from hedgerow.mechanisms.joint.weights import Of
 from hedgerow.regression.terms import Monomial, Regressor, expanded
@@ -42,6 +42,8 @@ class Model:
         The declared values of each category.
     computed : mapping
         What each column is read as, where the facts compute it from others.
+    ball : float or None
+        The length to which the vector of all scaled columns is shrunk; there are then no categories and products.
     """
 
     response: str
@@ -49,6 +51,7 @@ class Model:
     grids: Mapping[str, Grid]
     categories: Mapping[str, tuple[Scalar, ...]]
     computed: Mapping[str, str] = field(default_factory=dict)
+    ball: float | None = None
 
     @cached_property
     def axes(self) -> dict[str, tuple[float, float]]:
@@ -78,7 +81,9 @@ class Model:
         """The grid on which each numeric column is read: a fine one, unless the step is declared."""
         degree = max(one.degree for one in self.features)
         steps = 2 ** min(_BITS, _BITS_IN_ALL // max(1, degree))
-        kept = {column: grid.declared and grid.steps <= steps for column, grid in self.grids.items()}
+        kept = {
+            column: self.ball is None and grid.declared and grid.steps <= steps for column, grid in self.grids.items()
+        }
         return {
             column: grid if kept[column] else replace(grid, steps=steps, declared=False)
             for column, grid in self.grids.items()
@@ -86,8 +91,17 @@ class Model:
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
-        """The features as an engine reads them."""
-        return tuple(self._value(one) for one in self.features)
+        """The features as an engine reads them; with a ball also whether a record was shrunk."""
+        alone = tuple(self._value(one) for one in self.features)
+        if self.ball is None:
+            return alone
+        columns = tuple(one for one in alone if isinstance(one, ValueOnGrid))
+        return tuple(InBall(columns, place, self.reach) for place in (*range(len(alone)), None))
+
+    @property
+    def reach(self) -> int:
+        """The length of the ball in centred grid integers."""
+        return int((self.ball or 0.0) * 2**_BITS)
 
     def _value(self, monomial: Monomial) -> Value:
         factors: list[tuple[ValueOnGrid | Indicator, int]] = [
@@ -102,6 +116,8 @@ class Model:
     @cached_property
     def scales(self) -> list[tuple[float, float]]:
         """(α, β) of each feature, f = αP + β."""
+        if self.ball is not None:
+            return [(2**_BITS / self.reach, 0.0)] * len(self.features)
         return [(1.0, 0.0) if any(p % 2 for _, p in one.powers) else (2.0, -1.0) for one in self.features]
 
     @cached_property

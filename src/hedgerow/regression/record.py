@@ -50,6 +50,7 @@ def model_record(model: Declared, formula: str, regressors: Sequence[Regressor])
             for column, grid in model.grids.items()
         },
         "categories": {column: list(values) for column, values in model.categories.items()},
+        **({} if model.ball is None else {"clip_norm": model.ball}),
     }
 
 
@@ -59,7 +60,8 @@ def model_of_record(record: Mapping[str, Any]) -> tuple[Model, tuple[Regressor, 
     What is no such record raises LookupError, TypeError, ValueError or AttributeError.
     """
     fitted = tuple(map(_regressor, record["regressors"]))
-    return Model(str(record["response"]), *declared_of_record(record)), fitted
+    ball = None if record.get("clip_norm") is None else float(record["clip_norm"])
+    return Model(str(record["response"]), *declared_of_record(record), ball=ball), fitted
 
 
 def declared_of_record(

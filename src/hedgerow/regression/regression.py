@@ -71,6 +71,16 @@ class About:
         parts = noise_parts(self.model, reading.mixing, n)
         return Moments(float(told[0]), told[self.model.table] / n, parts, self.mechanism.noise_law.name, self.census)
 
+    def share_of(self, feature: int, released: Floats) -> tuple[float, float]:
+        """Return the share of records where a feature of two values is 1, moved to what is possible, and its error."""
+        known = self.n if self.mechanism.layout.presence == "public" else None
+        reading = self.mechanism.reading([(), ((feature, 1),)], n=known)
+        n, total = reading.values(released[None, :])[0]
+        size = max(float(n), 1.0)
+        share = (float(total) / size + 1.0) / 2.0
+        slope = np.array([-float(total) / size, 1.0]) / (2.0 * size)
+        return min(max(share, 0.0), 1.0), float(np.linalg.norm(slope @ reading.mixing))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression:
@@ -190,12 +200,27 @@ class Regression:
         """Records less regressors, at least 1."""
         return self.fit.freedom
 
+    @cached_property
+    def shrunk(self) -> tuple[float, float] | None:
+        """The share of the records that were shrunk into the ball, and its standard error; None without a ball."""
+        if self.about.model.ball is None:
+            return None
+        return self.about.share_of(len(self.about.model.features), self.released)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, in sentences."""
         hidden = () if self.reliable else (_HIDDEN,)
         near = (_NEAR,) if self.reliable and self.fit.noise_ratio > REMARK else ()
-        return (*hidden, *near, *self.about.remarks)
+        told: tuple[str, ...] = ()
+        if self.shrunk is not None:
+            share, error = self.shrunk
+            told = (
+                f"Records outside a ball of {self.about.model.ball:g} half-ranges about the midpoints were shrunk into "
+                f"it: a share of {share:.3g}, with a standard error of {error:.2g}. The fit is of the records so "
+                "changed.",
+            )
+        return (*hidden, *near, *told, *self.about.remarks)
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> Regression:
         """Return the fit of fewer regressors from the same released numbers, at no further price.

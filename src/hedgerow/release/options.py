@@ -67,6 +67,7 @@ class RegressionOptions(TypedDict, total=False):
     bounds: Mapping[str, Any] | None
     categories: Mapping[str, Sequence[Scalar]] | None
     intercept: bool
+    clip_norm: float | None
     guess: Mapping[str, Any] | None
     by: By | None
     other: bool | None

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow
 import pytest
 import statsmodels.formula.api as smf
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.engines.query import InBall, SumsQuery, ValueOnGrid
+from hedgerow.engines.source import open_source
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
+from hedgerow.mechanisms.joint.ball import ball_cost
+from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import Fit, Moments
@@ -254,3 +261,48 @@ def test_the_command_releases_plans_and_writes_what_can_be_verified(people, tmp_
     found = json.loads(text)
     assert found["plan"]["epsilon"] > 1.5
     assert found["expected"][1]["standard_error"] == pytest.approx(error / 2, rel=0.02)
+
+
+def test_a_ball_shrinks_records_exactly_on_every_engine_and_says_how_many(people: pd.DataFrame, tmp_path) -> None:
+    grids = [ValueOnGrid(name, Grid(*map(Fraction, BOUNDS[name]), 2**20, declared=False)) for name in ("age", "educ")]
+    reach = int(0.6 * 2**20)
+    values = tuple(InBall(tuple(grids), place, reach) for place in (0, 1, None))
+    query = SumsQuery(values, (((0, 2),), ((0, 1), (1, 1)), ((2, 1),)), (), frozenset({0, 1, 2}))
+    places = [
+        np.floor((people[one.column] - float(one.grid.lower)) / float(one.grid.step) + 0.5).astype(int) for one in grids
+    ]
+    own = [[value.shrunk_index([int(a), int(b)]) for a, b in zip(*places, strict=True)] for value in values]
+    lengths = [(a - reach) ** 2 + (b - reach) ** 2 for a, b, _ in zip(*own, strict=True)]
+    assert max(lengths) <= reach**2 < 1.00001 * max(lengths)
+    wanted = [sum(a * a for a in own[0]), sum(a * b for a, b in zip(own[0], own[1], strict=True)), sum(own[2])]
+    people.to_parquet(tmp_path / "people.parquet")
+    for source in (people, pyarrow.Table.from_pandas(people), pl.from_pandas(people), tmp_path / "people.parquet"):
+        sums = open_source(source).sums(query).sums
+        assert [int(sums[one][0]) for one in query.monomials] == wanted
+    (fit,) = silent(hg.open(people, relation="add-remove"), "income ~ age + educ", clip_norm=0.8)
+    share, error = fit.shrunk
+    scaled = np.stack([(people[name] - sum(ends) / 2) / (ends[1] - ends[0]) * 2 for name, ends in BOUNDS.items()])
+    assert share == pytest.approx((np.linalg.norm(scaled, axis=0) > 0.8).mean(), abs=1e-6) and 0.05 < share < 0.95
+    assert error > 0.0 and any("shrunk" in note for note in fit.notes)
+    with pytest.raises(ParameterError, match="HG195"):
+        silent(hg.open(people, relation="add-remove"), "income ~ I(age ** 2)", clip_norm=0.8)
+
+
+@pytest.mark.parametrize("omega", [0.3, 0.9, 2.0])
+def test_the_price_in_a_ball_is_that_of_the_two_vectors_that_differ_most(omega: float) -> None:
+    chance = np.random.default_rng(5)
+    pairs = [(i, j) for i in range(3) for j in range(i, 3)]
+    size = np.array([omega * (1.0 if i == j else 2**0.5) for i, j in pairs])
+    sums = {(i,): 1.0 for i in range(3)} | dict(zip(pairs, size.tolist(), strict=True))
+
+    def added(z: np.ndarray) -> np.ndarray:
+        return np.concatenate([z, np.stack([z[i] * z[j] for i, j in pairs]) * size[:, None]])
+
+    z = chance.normal(size=(2, 3, 20_000))
+    z /= np.linalg.norm(z, axis=1)[:, None] * np.where(chance.random((2, 20_000)) < 0.5, 1.0, 2.0)[:, None]
+    largest = float(((added(z[0]) - added(z[1])) ** 2).sum(axis=0).max())
+    cost = {one: ball_cost(JointWeights(3, {}, sums), one, 3, presence="public", cells=1) for one in Relation}
+    assert 0.999 * cost[Relation.REPLACE_ONE] < largest <= cost[Relation.REPLACE_ONE]
+    assert cost[Relation.ADD_REMOVE] == pytest.approx(1.0 + omega**2)
+    # What two sums alone would cost is less than heavy products do.
+    assert omega <= 0.5**0.5 or largest > 4.0

@@ -39,6 +39,10 @@ def ols(
         list[str] | None,
         typer.Option(metavar="COL=v1,v2", help="Values of a column that stands in C(…); the first is the reference."),
     ] = None,
+    clip_norm: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Shrink records into a ball about the midpoints, in half-ranges of the bounds."),
+    ] = None,
     by: options.By = None,
     labels: options.Labels = None,
     other: options.Other = None,
@@ -92,7 +96,7 @@ def ols(
         "by": with_labels(parse_by(by or (), banded=True), labels or ()),
         "guess": parse_guess(guess) if guess else None,
         **{"other": other, "where": where, "epsilon": epsilon, "rho": rho, "mu": mu, "delta": delta},
-        **{"noise": noise, "missing": missing},
+        **{"noise": noise, "missing": missing, "clip_norm": clip_norm},
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     declared = None if facts is None else Facts.read(facts)

@@ -64,12 +64,15 @@ class JointLayout:
     rows : int or None
         The limit of rows where the records are units of several rows: then a feature of a unit in a cell is the total
         over its rows there, the last one is their number, and f ∈ [−rows, rows] (`joint.units`).
+    ball : int or None
+        How many of the features, the first ones, are a vector of length 1 at most (`joint.ball`).
     """
 
     features: tuple[JointFeature, ...]
     presence: Presence
     cells: int
     rows: int | None = field(default=None, metadata=LATER)
+    ball: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         whole = all(isinstance(feature.steps, int) and 1 <= feature.steps <= MOST_STEPS for feature in self.features)
@@ -78,6 +81,13 @@ class JointLayout:
             whole and known and 0 < len(self.features) <= MOST_FEATURES,
             f"Joint moments are of 1 to {MOST_FEATURES} features, each on a grid of 1 to 2⁴² steps, by cells.",
         )
+        if self.ball is not None:
+            whole = isinstance(self.ball, int) and 1 <= self.ball <= len(self.features) and self.rows is None
+            even = len({feature.steps for feature in self.features[: self.ball]}) == 1
+            check(
+                whole and even and not self.missing and self.features[0].steps % 2 == 0,
+                "A ball is of features on one even grid, of records with all of them.",
+            )
         if self.rows is not None:
             whole = isinstance(self.rows, int) and 1 <= self.rows <= 2**20 and self.features[-1].steps == 1
             check(
@@ -106,7 +116,12 @@ class JointLayout:
         The count is that of the records over which the sum is taken: those with feature i and the features `present`.
         """
         needed = tuple(sorted({i, *present} & self.missing))
-        useful = needed in counts and self.rows is None and (bool(needed) or self.presence == "private")
+        useful = (
+            needed in counts
+            and self.rows is None
+            and self.ball is None
+            and (bool(needed) or self.presence == "private")
+        )
         return self.features[i].steps ** 2 // 2 if useful else 0
 
     def centres(self, squares: Iterable[tuple[int, Of]], counts: Collection[Of]) -> dict[tuple[int, Of], float]:
