@@ -50,7 +50,6 @@ def model_record(model: Declared, formula: str, regressors: Sequence[Regressor])
             for column, grid in model.grids.items()
         },
         "categories": {column: list(values) for column, values in model.categories.items()},
-        **({} if model.ball is None else {"clip_norm": model.ball}),
     }
 
 

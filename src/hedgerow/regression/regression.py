@@ -469,6 +469,8 @@ def record_of_regressions(fits: Sequence[Regression], level: float) -> dict[str,
     """Return the record of one release, as plain JSON data; null stands for what is infinite or hidden."""
     first = fits[0]
     asked = model_record(first.about.model, first.about.formula, first.regressors)
+    if first.about.model.ball is not None:
+        asked["clip_norm"] = first.about.model.ball
     cells = [
         {
             "cell": dict(one.cell),

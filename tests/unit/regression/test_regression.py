@@ -236,6 +236,9 @@ def test_the_record_is_verified_and_an_altered_coefficient_is_found(people: pd.D
             place = place[key]
         place[path[-1]] = 1.5 * (place[path[-1]] or 1.0)
         assert not verify_record(altered).holds
+    ball = json.loads(survey.ols("income ~ age", bounds=BOUNDS, clip_norm=1.0, epsilon=1.0).to_json())
+    assert verify_record(ball).holds
+    assert not verify_record({**ball, "regression": {**ball["regression"], "clip_norm": 1.1}}).holds
     less = json.loads(fits[0].submodel("income ~ age").to_json())
     assert not verify_record({**record, "regression": less["regression"]}).holds
 
