@@ -125,6 +125,9 @@ def test_steps_compose_and_read_back() -> None:
     unpriced = GaussianProfile(math.sqrt(0.05**2 + 0.07**2)).epsilon_upper(1e-6)
     assert unpriced < 0.5 * certificate.epsilon, "a step that is not priced would show"
     assert mechanism_from_record(as_record(steps)) == steps
+    for beta in ((0.0, 0.0, 0.0), (3.0, -40.0, 9.0)):
+        noise = steps.noise(0, beta)
+        assert 2.0 * max(noise.gradient.in_units, noise.curvature.in_units) < steps.widest
     with pytest.raises(UncertifiedError, match="HG401"):
         steps.terms(NEAR)
 

@@ -229,6 +229,22 @@ def test_the_command_writes_what_can_be_verified(tmp_path: Any, capsys: pytest.C
     assert run("--steps", "30")[0] == 2
 
 
+def test_many_columns_without_a_step_are_rounded_and_said_or_refused() -> None:
+    columns = people(300) | {f"c{k}": [float(k)] * 300 for k in range(10)}
+    bounds = {name: (0, 100) for name in columns if name not in ("s", "late")}
+    several = list(bounds)[:7]
+    given = {"value": "yes", "bounds": bounds, "epsilon": 1.0}
+    fit = survey(columns).logit("late", several, **given)
+    assert "Column a is rounded to 256 steps" in fit.notes[-7]
+    with pytest.raises(HedgerowError, match="HG107"):
+        survey(columns).plan_logit("late", list(bounds), **given)
+
+
+def test_no_record_at_all_is_a_swamped_fit() -> None:
+    fit = survey(people(300)).logit(**asked("late ~ a", where="a > 1000"))
+    assert not fit.reliable and all(math.isfinite(one) for one in fit.params.values())
+
+
 def test_a_census_has_noise_alone() -> None:
     fit = survey(people(5000), target="file").logit(**asked("late ~ a"))
     assert set(fit.sampling_error.values()) == {0.0} and min(fit.privacy_error.values()) > 0.0

@@ -103,6 +103,14 @@ class NewtonSteps(Additive):
                 finding=f"Found {len(self.ranges)} features and {len(self.precisions)} steps.",
             )
 
+    @property
+    def widest(self) -> float:
+        """More than twice the widest noise that a step can need, whatever β turn out to be, in units of 2⁻³⁰."""
+        # Two records differ by 2 at most in a number of the gradient, by ½ in one of the curvature.
+        size = len(self.ranges)
+        most = 4.0 * size + 0.25 * self.curvature * size * (size + 1) / 2.0
+        return 2.1 * math.sqrt(most) / UNIT / min(self.precisions) / min(1.0, math.sqrt(self.curvature))
+
     def mu(self, relation: Relation) -> float:
         """Return √(Σ μ_t²).
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import JointGrid, Query, ValueOnGrid
+from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Scalar, Selection
 from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
 from hedgerow.regression.record import declared_of_record, model_record
@@ -26,7 +27,7 @@ from hedgerow.resampling.histogram import Histogram
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _CONSTANT = Monomial()
-_BITS, _BITS_IN_ALL = 20, 50  # of the grid of a column, and of all columns together, whose places are one integer
+_BITS, _FEWEST, _BITS_IN_ALL = 20, 6, 61  # of the grid of a column, and of all together, whose places are one integer
 _AT_ONCE = 2**16
 
 
@@ -134,9 +135,25 @@ class LogitModel:
     def used(self) -> dict[str, Grid]:
         """The grid on which each numeric column is read: as declared, else as fine as leaves room for the others."""
         left = [column for column, grid in self.grids.items() if not grid.declared]
-        taken = sum(np.log2(grid.steps + 1.0) for grid in self.grids.values() if grid.declared)
-        bits = max(1, min(_BITS, int((_BITS_IN_ALL - taken) // max(1, len(left)))))
+        sizes = [grid.steps + 1.0 for grid in self.grids.values() if grid.declared]
+        taken = float(sum(map(np.log2, [2.0, *sizes, *(len(values) for values in self.categories.values())])))
+        # A little to spare on each grid: with 2^b steps there are 2^b + 1 places.
+        bits = min(_BITS, int((_BITS_IN_ALL - taken) / max(1, len(left)) - 0.1))
+        if left and bits < _FEWEST:
+            raise ParameterError(
+                "HG107",
+                rule="The columns of a logistic regression are counted together, at places of 62 bits in all.",
+                finding=f"There are {len(left)} columns without a step, and {max(bits, 0)} bits left for each.",
+                remedy='Give coarse steps, as in bounds={"age": (0, 100, 1)}, or take fewer columns.',
+                shell="Give coarse steps, as in --bounds age:0:100:1, or take fewer columns.",
+            )
         return {column: replace(grid, steps=2**bits) if column in left else grid for column, grid in self.grids.items()}
+
+    @property
+    def coarse(self) -> tuple[str, ...]:
+        """The columns that are read on a coarse grid that nobody declared."""
+        undeclared = (column for column, grid in self.grids.items() if not grid.declared)
+        return tuple(column for column in undeclared if self.used[column].steps < 1024)
 
     def query(self, chosen: tuple[Selection, ...] = ()) -> Query:
         """Return the one question to the engine: how many records have each combination of columns and outcome.

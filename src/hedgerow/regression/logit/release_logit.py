@@ -18,6 +18,7 @@ from hedgerow.facts.given import shown, whole
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.mechanisms.adaptive.newton_steps import MOST_FEATURES, NewtonSteps
 from hedgerow.mechanisms.certificate import Certificate, certify
+from hedgerow.noise.lattice import require_drawable
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.regression.design import bounds_of, constant, named_columns
@@ -135,6 +136,8 @@ def plan_logit(
         protection.relation,
         budget,
     ).mechanism
+    # Here, and not when a step meets its β: by then the price would be spent.
+    require_drawable(mechanism.widest)
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, given)
     return LogitPlan(model, str(formula), public, budget, mechanism, chosen, (*protection.notes, *resolver.notes))
 
@@ -271,7 +274,15 @@ def read_logit(
             **({} if date is None else {"date": date}),
             "method": "newton-steps",
         },
-        (*(() if where is None else (only_where(where),)), _LISTWISE),
+        (*(() if where is None else (only_where(where),)), _LISTWISE, *_rounded(plan.model)),
     )
     numbers = np.array([step.numbers for step in path.steps])
     return LogitRegression(about, numbers, plan.model.regressors, certificate)
+
+
+def _rounded(model: LogitModel) -> tuple[str, ...]:
+    """Return what is said of columns that are read on a coarse grid."""
+    return tuple(
+        f"Column {column} is rounded to {model.used[column].steps} steps between its bounds, as no step is declared."
+        for column in model.coarse
+    )
