@@ -37,7 +37,7 @@ import hedgerow as hg
 from hedgerow.demo.population import draw_survey
 from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.release.designs.distribution import DistributionStatistic, TableReading
-from hedgerow.testing.simulated import SimulatedNoise, Study, release
+from hedgerow.testing.simulated import SimulatedNoise, Study
 
 Floats = NDArray[np.float64]
 SEED = 20261122
@@ -51,6 +51,7 @@ class Setting:
     relation: str
     n: int
     epsilon: float
+    delta: float = 1e-6
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def readings(
     """
     one = pa.table({"x": population.draw(rng, setting.n)})
     missing = "error-if-declared-complete" if setting.relation == "replace-one" else "drop"
-    plan = hg.open(one, relation=setting.relation).plan(asked, epsilon=setting.epsilon, missing=missing)
+    plan = hg.open(one, relation=setting.relation).plan(
+        asked, epsilon=setting.epsilon, delta=setting.delta, missing=missing
+    )
     design, mechanism = plan.items[0].design, plan.items[0].mechanism
     assert isinstance(design, DistributionStatistic) and isinstance(mechanism, TreeCounts)
     leaves, n = design.release.leaves, setting.n
@@ -222,16 +225,13 @@ def one_median(runs: int) -> None:
     """Print the error of one median about the population's, pure ε = 1."""
     print("\none median, pure ε = 1: rms error about the population's, ours over the exponential mechanism's")
     for name, population in populations().items():
-        for n in (200, 1000, 5000):
-            rng = np.random.default_rng(SEED + n)
-            truth, ours, other = population.truth(0.5), [], []
-            for _ in range(runs):
-                values = population.draw(rng, n)
-                survey = hg.open(pa.table({"x": values}), relation="replace-one")
-                asked = hg.quantile("x", 0.5, bounds=population.bounds, step=population.step)
-                options = {"epsilon": 1.0, "delta": 0.0, "missing": "error-if-declared-complete"}
-                ours.append(release(survey, asked, rng=rng, **options)[0].estimate - truth)
-                other.append(exponential(values, population.bounds, 0.5, 1.0, rng) - truth)
+        for n in (50, 200, 1000, 5000):
+            rng, truth = np.random.default_rng(SEED + n), population.truth(0.5)
+            asked = [hg.quantile("x", 0.5, bounds=population.bounds, step=population.step)]
+            drawn = readings(population, asked, Setting("replace-one", n, 1.0, delta=0.0), runs, rng).cells
+            ours = [one.quantile(0.5).value - truth for one in drawn]
+            samples = (population.draw(rng, n) for _ in range(runs))
+            other = [exponential(values, population.bounds, 0.5, 1.0, rng) - truth for values in samples]
             rms = [math.sqrt(np.mean(np.square(one))) for one in (ours, other)]
             print(f"{name:26} {n:6,} {rms[0]:10.4g} {rms[1]:10.4g} {rms[0] / max(rms[1], 1e-12):6.2f}", flush=True)
 
