@@ -299,3 +299,21 @@ def test_secure_noise_is_what_a_release_draws(monkeypatch: pytest.MonkeyPatch) -
     opened = survey(people(500))
     opened.logit(**asked("late ~ a", steps=3))
     assert len(drawn) == 6 and min(drawn) > 1000
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_the_plan_expects_the_errors_that_come(relation: str) -> None:
+    opened = survey(people(20_000), relation)
+    plan = opened.plan_logit(**asked())
+    guess = {"a": {"mean": 50, "sd": 29}, "b": {"mean": 0, "sd": 3}}
+    effects = {"a": 0.03, "b": 0.2, "C(s)[T.y]": -0.5, "C(s)[T.z]": 0.3}
+    expected = {one.term: one for one in plan.expected(guess, n=20_000, share=0.4, effects=effects)}
+    fit = opened.logit(**asked())
+    # Two of the three categories of these people are rarer than the plan takes them to be.
+    for name in ("a", "b"):
+        assert expected[name].standard_error == pytest.approx(fit.bse[name], rel=0.15)
+        assert expected[name].privacy_error == pytest.approx(fit.privacy_error[name], rel=0.3)
+    assert expected["a"].reliable and not opened.plan_logit(**asked(epsilon=0.01)).expected(n=500)[0].reliable
+    for wrong in ({"share": 1.0}, {"effects": {"none": 1.0}}):
+        with pytest.raises(HedgerowError, match="HG707"):
+            plan.expected(**wrong)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by
+from hedgerow.cli.grammar import parse_by, parse_guess
 from hedgerow.cli.spending import deliver, no_source, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
-from hedgerow.cli.verbs.ols import FILES, bounds_given, show_fit, write_files
+from hedgerow.cli.verbs.ols import FILES, bounds_given, errors_in_lines, listed_errors, show_fit, write_files
 
 if TYPE_CHECKING:
     from hedgerow.regression.logit.release_logit import LogitPlan
@@ -44,7 +44,13 @@ def logit(
     rho: options.RhoBudget = None,
     mu: options.MuBudget = None,
     delta: options.Delta = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Only print the price; reads and spends nothing.")] = False,
+    guess: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL:sd=S,mean=M", help="With --plan: a guess made without the data; see plan."),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
+    ] = False,
     level: options.Level = 0.95,
     target: options.Target = None,
     table: options.Table = None,
@@ -81,7 +87,7 @@ def logit(
         stack.enter_context(warnings_told())
         survey = open_survey(source, declared, relation=relation, target=target, table=table, ledger=ledger)
         if plan:
-            _tell(survey.plan_logit(formula, **chosen), as_json=as_json)
+            _tell(survey.plan_logit(formula, **chosen), parse_guess(guess or ()), as_json=as_json)
             return
         data = source if source is not None or declared is None else declared.data_path
         folder: ReleaseFolder | None = None
@@ -96,13 +102,19 @@ def logit(
         spending(spend)
 
 
-def _tell(plan: LogitPlan, *, as_json: bool) -> None:
+def _tell(plan: LogitPlan, guess: dict[str, dict[str, Any]], *, as_json: bool) -> None:
     from hedgerow.mechanisms.mechanism import as_record
 
-    cost = plan.certificate()
+    cost, expected = plan.certificate(), plan.expected(guess)
     if as_json:
         price = {"epsilon": plan.budget.epsilon, "epsilon_upper": cost.epsilon, "delta": cost.delta}
-        say_json({"plan": {**plan.facts.record(), **price, "mechanism": as_record(plan.mechanism)}})
+        about = {**plan.facts.record(), **price, "reliable": expected[0].reliable}
+        say_json({"plan": about | {"mechanism": as_record(plan.mechanism)}, "expected": listed_errors(expected)})
         return
     steps = len(plan.mechanism.precisions)
-    say(f"Price: ε ≤ {cost.epsilon:.6g} at δ = {cost.delta:.3g}, {steps} Newton steps. Nothing was read or spent.")
+    told = f"Price: ε ≤ {cost.epsilon:.6g} at δ = {cost.delta:.3g}, {steps} Newton steps. Nothing was read or spent."
+    say(
+        "\n".join(
+            [told, "", *errors_in_lines(expected), "", "Expected where effects are small and half the outcomes 1."]
+        )
+    )

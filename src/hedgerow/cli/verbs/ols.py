@@ -17,7 +17,7 @@ from hedgerow.cli.terminal import say, say_json
 from hedgerow.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hedgerow.regression.design import RegressionPlan
+    from hedgerow.regression.design import ExpectedCoefficient, RegressionPlan
     from hedgerow.regression.regression import Regression, RegressionByCell
     from hedgerow.release.publication.folder import ReleaseFolder
     from hedgerow.survey import Survey
@@ -225,22 +225,31 @@ def _tell(plan: RegressionPlan, *, as_json: bool) -> None:
     expected = plan.expected()
     price = {"epsilon": plan.request.budget.epsilon, "epsilon_upper": round_up(plan.epsilon), "delta": plan.delta}
     if as_json:
-        listed = [
-            {"term": one.term, "standard_error": one.standard_error}
-            | {"sampling_error": one.sampling_error, "privacy_error": one.privacy_error}
-            for one in expected
-        ]
         about = {**plan.facts.record(), **price, "reliable": expected[0].reliable}
-        say_json({"plan": about | {"mechanism": as_record(plan.mechanism)}, "expected": listed})
+        say_json({"plan": about | {"mechanism": as_record(plan.mechanism)}, "expected": listed_errors(expected)})
         return
-    lines = [f"Price: ε ≤ {price['epsilon_upper']:.6g} at δ = {plan.delta:.3g}. Nothing was read or spent.", ""]
+    told = f"Price: ε ≤ {price['epsilon_upper']:.6g} at δ = {plan.delta:.3g}. Nothing was read or spent."
+    say("\n".join([told, "", *errors_in_lines(expected), "", f"{plan.design.reason}."]))
+
+
+def listed_errors(expected: Sequence[ExpectedCoefficient]) -> list[dict[str, Any]]:
+    """Return the expected errors as plain JSON data."""
+    return [
+        {"term": one.term, "standard_error": one.standard_error}
+        | {"sampling_error": one.sampling_error, "privacy_error": one.privacy_error}
+        for one in expected
+    ]
+
+
+def errors_in_lines(expected: Sequence[ExpectedCoefficient]) -> list[str]:
+    """Return the expected errors as a table, and whether they are worth their price."""
     rows = [("", "s.e.", "sampling", "privacy")]
     rows += [
         (one.term, f"{one.standard_error:.3g}", f"{one.sampling_error:.3g}", f"{one.privacy_error:.3g}")
         for one in expected
     ]
     widths = [max(len(row[place]) for row in rows) for place in range(4)]
-    lines += [
+    lines = [
         "  ".join(
             cell.rjust(width) if k else cell.ljust(width)
             for k, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -249,4 +258,4 @@ def _tell(plan: RegressionPlan, *, as_json: bool) -> None:
     ]
     if not expected[0].reliable:
         lines.append("WASTE: the noise would swamp the moments of the regressors, and nothing could be relied on.")
-    say("\n".join([*lines, "", f"{plan.design.reason}."]))
+    return lines

@@ -155,6 +155,28 @@ class LogitModel:
         undeclared = (column for column, grid in self.grids.items() if not grid.declared)
         return tuple(column for column in undeclared if self.used[column].steps < 1024)
 
+    def features(self, places: Mapping[str, Integers], levels: Mapping[str, Integers], records: int) -> Floats:
+        """Return the features of records, by their places on the grids and their categories: (records, P).
+
+        Every operation is elementwise, so that a row is a function of its record alone.
+        """
+        columns = {}
+        for name, grid in self.used.items():
+            u = (2.0 * places[name].astype(np.float64) - grid.steps) / grid.steps
+            columns[name] = u if self.spanned else grid.centre + grid.half_range * u
+        products = self.products if self.spanned else tuple(one.monomial for one in self.regressors)
+        lines = self._lines if self.spanned else [(1.0 / max(map(abs, self._extent(one))), 0.0) for one in products]
+        found = []
+        for one, (a, b) in zip(products, lines, strict=True):
+            value = np.ones(records)
+            for name, level in one.levels:
+                value = value * (levels[name] == self.categories[name].index(level))
+            for name, power in one.powers:
+                for _ in range(power):
+                    value = value * columns[name]
+            found.append(a * value + b)
+        return np.stack(found, axis=1)
+
     def query(self, chosen: tuple[Selection, ...] = ()) -> Query:
         """Return the one question to the engine: how many records have each combination of columns and outcome.
 
@@ -194,34 +216,12 @@ class LogitRecords:
             yield (*self.features_of(data.cell[some], data.index[some]), data.count[some])
 
     def features_of(self, cell: Integers, index: Integers) -> tuple[Floats, Integers]:
-        """Return features and outcome of a cell and a place on the grids; elementwise, so that a row is its own."""
+        """Return features and outcome of a cell and a place on the grids."""
         model = self.model
         rest, other = np.divmod(cell, 2)
         levels: dict[str, Integers] = {}
         for name, values in reversed(list(model.categories.items())):
             rest, levels[name] = np.divmod(rest, len(values))
-        grids = model.used
-        parts = (
-            JointGrid(tuple(ValueOnGrid(column, grid) for column, grid in grids.items())).indices(index)
-            if grids
-            else []
-        )
-        places = dict(zip(grids, parts, strict=True))
-        scaled = model.spanned
-
-        columns = {}
-        for name, grid in grids.items():
-            u = (2.0 * places[name].astype(np.float64) - grid.steps) / grid.steps
-            columns[name] = u if scaled else grid.centre + grid.half_range * u
-        products = model.products if scaled else tuple(one.monomial for one in model.regressors)
-        lines = model._lines if scaled else [(1.0 / max(map(abs, model._extent(one))), 0.0) for one in products]
-        features = []
-        for one, (a, b) in zip(products, lines, strict=True):
-            value = np.ones(len(cell))
-            for name, level in one.levels:
-                value = value * (levels[name] == model.categories[name].index(level))
-            for name, power in one.powers:
-                for _ in range(power):
-                    value = value * columns[name]
-            features.append(a * value + b)
-        return np.stack(features, axis=1), (1 - other).astype(np.int64)
+        read = tuple(ValueOnGrid(column, grid) for column, grid in model.used.items())
+        places = dict(zip(model.used, JointGrid(read).indices(index) if read else [], strict=True))
+        return model.features(places, levels, len(cell)), (1 - other).astype(np.int64)

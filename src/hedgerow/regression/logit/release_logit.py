@@ -21,7 +21,9 @@ from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.noise.lattice import require_drawable
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.regression.design import bounds_of, constant, named_columns
+from hedgerow.regression.choice import TYPICAL
+from hedgerow.regression.design import ExpectedCoefficient, bounds_of, constant, named_columns
+from hedgerow.regression.logit.expected import SHARE, expected_errors
 from hedgerow.regression.logit.logit_regression import LogitAbout, LogitRegression, logit_from_record
 from hedgerow.regression.logit.model import LogitModel, LogitRecords
 from hedgerow.regression.logit.newton import USUAL_STEPS, NewtonPath, precisions
@@ -83,6 +85,36 @@ class LogitPlan:
             assumptions=self.notes,
             narrowed=_NOISY_WAY if len(self.mechanism.precisions) > 1 else None,
         )
+
+    def expected(
+        self,
+        guess: Mapping[str, Any] | None = None,
+        *,
+        n: int | None = None,
+        share: float = SHARE,
+        effects: Mapping[str, float] | None = None,
+    ) -> tuple[ExpectedCoefficient, ...]:
+        """Return the errors that the coefficients may be expected to have, by a guess made without the data.
+
+        Parameters
+        ----------
+        guess : {column: {"mean": …, "sd": …, "correlation": {other: …}}}, optional
+            By default middling columns without correlation; categories have even chances.
+        n : int, optional
+            A guess of the number of records, where it is private; by default 10,000.
+        share : float
+            A guess of the share of records with the outcome.
+        effects : {term: coefficient}, optional
+            A guess of the coefficients, 0 by default; steep ones have larger errors.
+
+        Raises
+        ------
+        ParameterError
+            HG707: a guess that cannot be.
+        """
+        size = self.facts.n if self.facts.n is not None else TYPICAL if n is None else n
+        found = expected_errors(self.model, self.mechanism, guess or {}, effects or {}, n=float(size), share=share)
+        return tuple(replace(one, sampling_error=0.0) for one in found) if self.facts.census else found
 
     def public_record(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data, by which a repeated request is recognised."""
