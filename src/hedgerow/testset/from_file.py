@@ -221,6 +221,7 @@ class FileTestSet(CountedTestSet):
             "spent": self._looks.spent,
             "expected_error": self.settings.mechanism.expected_error(),
             "minimum_detectable_difference": self.minimum_detectable_difference,
+            "last_half_width": self.settings.last_half_width,
             "head": self._looks.head,
             "labels_file": self._looks.settings.get("labels_file"),
             "key": self.columns.key,

@@ -21,6 +21,7 @@ from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, as_record
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.designs.design import END_PAIR
+from hedgerow.testset.adaptive.bounds import half_width
 from hedgerow.testset.distinct import minimum_detectable_difference
 from hedgerow.testset.looks import LedgerLooks, Secret, secret_path
 from hedgerow.testset.mechanisms.choose import choose, mechanism_of
@@ -102,6 +103,15 @@ class Settings(Terms):
         """Which difference of two expected scores is found distinguishable with probability .8; None without n."""
         error, name = self.mechanism.expected_error(), self.mechanism.name
         return None if error is None else minimum_detectable_difference(self.conditions, error, name)
+
+    @property
+    def last_half_width(self) -> float | None:
+        """The half-width of the last look for a model fitted to all others, mid-range; None without n."""
+        mechanism, low_high = self.mechanism, self.conditions.grid.as_bounds()
+        n, information = mechanism.records_a_look, mechanism.information(self.conditions.n_looks - 1)
+        if n is None:
+            return None
+        return min(1.0, half_width(information, n, mechanism.spread)) * (low_high[1] - low_high[0])
 
     def certificate(self, *, paid: bool = True) -> Certificate:
         """Return the price of one look alone; nothing where the first look paid for all (`paid` False)."""

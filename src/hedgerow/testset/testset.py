@@ -230,6 +230,8 @@ class TestSet(CountedTestSet):
         facts, least = self.settings.conditions, self.minimum_detectable_difference
         size = "" if facts.n is None else f" of {facts.n:,} records"
         detect = "" if least is None else f", {describe_difference(least, facts)}"
+        last = self.settings.last_half_width
+        detect += "" if last is None else f"; a model fitted to all other answers: ± {last:.3g} at the last look"
         return (
             f"<TestSet{size}, {self._metric.name} by {self.settings.mechanism.name}, ε ≤ {facts.budget.epsilon:g} at "
             f"δ = {facts.budget.delta:.3g}, {facts.relation}, {self.remaining} of {facts.n_looks} looks left{detect}>"

@@ -10,6 +10,7 @@ import typer
 from hedgerow.cli import options
 from hedgerow.cli.spending import deliver, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.verbs.looks import attack, plan
 from hedgerow.cli.verbs.serve import serve
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.formats import listed
@@ -175,6 +176,8 @@ def show(ledger: Place, as_json: options.AsJson = False) -> None:
 
 
 testset.command()(serve)
+testset.command()(plan)
+testset.command()(attack)
 
 
 def _closing(opened: FileTestSet | TestSetClient, look: Any) -> None:
@@ -303,6 +306,8 @@ def _say_settings(opened: FileTestSet) -> None:
         say(f"  noise of a look: sd {told['expected_error']:.3g}")
         least = describe_difference(told["minimum_detectable_difference"], opened.settings.conditions)
         say(f"  {least} (power .8, all pairs at once)")
+    if told["last_half_width"] is not None:
+        say(f"  a model fitted to all other answers: ± {told['last_half_width']:.3g} at the last look, proven")
     say(f"  head {told['head']}")
 
 
