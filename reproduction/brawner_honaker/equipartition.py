@@ -8,6 +8,7 @@ Eq. 12 is quoted without its constants. Ours composes privacy-loss distributions
 scale √(k ln(1/δ))/ε, cost .850, 1.106, 1.135 at k = 10, 50, 200, so from some k between on it is not enough; the least
 ratio at (1, 1e-6) is 9.98, 16.7 at k = 10, 50 and 17.87 = 1/μ² in the limit. Where the average alone is released
 it is 4.36, 7.21 and, in the limit, half of 17.87. Tolerance .5 %. Eq. 7 prints 2Δ where 2Δ² is meant.
+Eq. 6 prints its weights upside down: by ε^−2 the pooled variance at ε = .5 and 1 is 2.6 times that of the latter alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from reproduction.brawner_honaker.theory import (
     averaged_variance,
     composed_epsilon,
     composed_variance,
+    pooling_weights,
 )
 
 from ..drawing import BLUE, GREEN, INK, ORANGE, PINK, Drawing
@@ -90,6 +92,18 @@ def _lines(found: dict[str, dict[int, float]], share: float) -> list[Line]:
     limit = analytic_variance(1.0, DELTA)
     lines.append(Line("(ε, δ), all seen, in the limit: that of the analytic Gaussian mechanism", f"{LIMIT} (ours)",
                       f"{limit:.2f}", within(limit, LIMIT, OURS * LIMIT, own=True)))  # fmt: skip
+    epsilons = np.array([0.5, 1.0])
+    upside_down = epsilons**-2 / (epsilons**-2).sum()
+    each = 2.0 / epsilons**2  # of a Laplace release, Δ = 1
+    as_printed, inverse = (
+        float((weights**2 * each).sum()) for weights in (upside_down, pooling_weights(epsilons.tolist()))
+    )
+    lines.append(Line("eq. 6, ε = .5 and 1: variance by its weights ε^−2, over that of ε = 1 alone",
+                      "less than 1: “efficient”", f"{as_printed / each[1]:.2f}; by ε², {inverse / each[1]:.2f}",
+                      "reproduced" if as_printed < each[1] else "refuted"))  # fmt: skip
+    least = 1.0 / float((1.0 / each).sum())
+    lines.append(Line("eq. 6 with ε²: variance over the least of any weights", "1 (ours)", f"{inverse / least:.6f}",
+                      within(inverse / least, 1.0, 1e-9, own=True)))  # fmt: skip
     variance, error, printed, meant = simulated_pooling(max(1000, int(400_000 * share)))
     lines.append(Line("eq. 7 at Δ = 5, ε = .5 and 1: variance of the weighted mean", f"{printed:.1f} as printed",
                       f"{variance:.1f} ± {error:.1f} simulated; 2Δ² gives {meant:.1f}",
@@ -119,7 +133,10 @@ def exhibit(*, share: float = 1.0) -> Exhibit:
         tuple(_lines(found, share)),
         "Equations 11 and 13 hold. Equation 12 leaves out the constants of advanced composition: at its noise many "
         "releases cost more than ε. It also counts what is not released: where the average alone is seen, about half "
-        "of the variance is enough. Equation 7 prints 2Δ where the variance of a Laplace variable, 2Δ², is meant.",
+        "of the variance is enough. The weights of equation 6 are printed upside down: ε^−2 gives most weight to the "
+        "noisiest release, and the average is then worse than the better release alone; ε² is inverse to the "
+        "variances, as the text says, and hg.combine takes inverse variances. Equation 7 prints 2Δ where the variance "
+        "of a Laplace variable, 2Δ², is meant.",
         drawing.finished(),
         "Variance against k, on logarithmic axes: pure composition rises as k; with δ = 1e-6 it levels off near "
         "17 with "

@@ -94,8 +94,10 @@ class PublishedIntervals:
         return np.asarray(np.abs(self.estimate - truth) <= normal_quantile(level) * self.standard_error)
 
 
-def published_intervals(replicates: ArrayLike, *, noise_variance: float) -> dict[str, PublishedIntervals]:
-    """Return their three estimators of each release, eq. 35 with c = k − 1, c = χ²-quantile at .05, and c = 0.
+def published_intervals(
+    replicates: ArrayLike, *, noise_variance: float, alpha: float = _ALPHA
+) -> dict[str, PublishedIntervals]:
+    """Return their three estimators of each release, eq. 35 with c = k − 1, c = χ²-quantile at α′, and c = 0.
 
     Parameters
     ----------
@@ -103,6 +105,8 @@ def published_intervals(replicates: ArrayLike, *, noise_variance: float) -> dict
         Noisy replicate means.
     noise_variance : float
         σ₁² = Δ²k/2ρ, of one replicate.
+    alpha : float
+        α′, .05 in the paper.
 
     Examples
     --------
@@ -114,7 +118,7 @@ def published_intervals(replicates: ArrayLike, *, noise_variance: float) -> dict
     k = values.shape[1]
     means, spreads = values.mean(axis=1), values.var(axis=1, ddof=1)
     found = {}
-    for name, share in zip(ESTIMATORS, (1.0, chi_square_share(k, alpha=_ALPHA), 0.0), strict=True):
+    for name, share in zip(ESTIMATORS, (1.0, chi_square_share(k, alpha=alpha), 0.0), strict=True):
         # One call a spread would be slow, and the printed formula is linear in it.
         constant = brawner_honaker_total_variance(0.0, noise_variance=noise_variance, n_resamples=k, noise_share=share)
         found[name] = PublishedIntervals(means, spreads + constant)
