@@ -41,6 +41,7 @@ TYPICAL = 10_000.0  # records of a cell, where nothing is known of them
 _START = (-0.3, 0.0, -0.7, -0.4, 0.0, -1.2)
 _LOWEST, _HIGHEST = -5.0, 2.0
 _AIM = 1.0 - 1e-9
+_EXPECTED = 0.4  # the correlation of a regressor with the response, where none is guessed
 _SHRUNK = 0.1  # the weight of the number of records that were shrunk into a ball: a hundredth of the price or less
 
 
@@ -176,7 +177,8 @@ def _even(model: Model, chance: np.random.Generator, records: int) -> dict[str, 
 class Guess:
     """A guess of the columns, made without the data: {column: {"mean": …, "sd": …, "correlation": {other: …}}}.
 
-    What is not guessed of a column is what the plan takes where nothing is; categories have even chances.
+    What is not guessed of a column is what the plan takes where nothing is, as is its correlation with the response;
+    others are 0, and categories have even chances.
     """
 
     given: Mapping[str, Any]
@@ -191,7 +193,13 @@ class Guess:
             mean = centre + half * (last if column == model.response else usual) if one.mean is None else one.mean
             sd = half * spread if one.sd is None else one.sd
             laws.append((column, grid, ColumnGuess(mean, sd).moments(column, grid)[0]))
-        indices = typical_records(laws, correlations(found))
+        told = correlations(found)
+        for column in model.used:
+            pair = (min(column, model.response), max(column, model.response))
+            if column != model.response:
+                # Were no slope expected, nothing would tell the moments of the regressors.
+                told.setdefault(pair, min(_EXPECTED, 0.8 / math.sqrt(len(laws))))
+        indices = typical_records(laws, told)
         columns = {column: 2.0 * indices[:, place] / grid.steps - 1.0 for place, (column, grid, _) in enumerate(laws)}
         return model.records(columns, _even(model, np.random.default_rng(0), len(indices)))
 
