@@ -340,3 +340,14 @@ def test_fewer_leaves_are_taken_where_they_are_enough() -> None:
     )
     design = many.items[0].design
     assert isinstance(design, DistributionStatistic) and design.release.leaves.count * 3 <= 2**20
+
+
+@pytest.mark.parametrize(("n", "relation", "steps"), [(1000, "replace-one", 2**12), (1_000_001, "replace-one", 2**16),
+                                                      (1_000_001, "add-remove", 2**12)])  # fmt: skip
+def test_many_records_are_counted_on_a_finer_grid_where_their_number_is_public(n, relation, steps) -> None:
+    """Else a leaf would be wider than the sampling error. A private number of records must not show in the plan."""
+    plan = opened(relation, pa.table({"income": np.zeros(n)})).plan(
+        hg.quantile("income", 0.5, bounds=(0, 1)), epsilon=1.0
+    )
+    design = plan.items[0].design
+    assert isinstance(design, DistributionStatistic) and design.release.leaves.grid.steps == steps

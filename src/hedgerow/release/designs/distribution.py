@@ -36,7 +36,7 @@ from hedgerow.statistics.statistic import Statistic
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-FINE_STEPS = 2**12  # of a column whose step is not declared
+FINE_STEPS, FINER_STEPS = 2**12, 2**16  # of a column whose step is not declared; of more than a million records
 _LEAST_LEAVES, _FLAT, _MANY = 32, 2**12, 2**16
 _BRANCHINGS, _TOPS = (2, 4, 8, 16, 32), (16, 64)
 _RATIOS = (0.7, 1.4)  # of the precision of a level to that of the one above it, where they are not alike
@@ -319,7 +319,8 @@ def distribution_release(
     """Return the table with the narrowest expected intervals for what is asked of one column, and why it was chosen."""
     column, grid = statistics[0].grids[0]
     grid = next((one.grid for one in statistics if one.grid.declared), grid)
-    grid = grid if grid.declared else replace(grid, steps=FINE_STEPS)
+    steps = FINER_STEPS if facts.n is not None and facts.n > 1_000_000 else FINE_STEPS
+    grid = grid if grid.declared else replace(grid, steps=steps)
     cells = math.prod(category.levels for category in by)
     known = facts.in_one_cell(by, missing)
     records = (facts.n if facts.n is not None else _RECORDS) / cells
