@@ -123,7 +123,7 @@ class AsksRegressions:
         Raises
         ------
         HedgerowError
-            HG190 to HG192 for the formula, HG195 for the steps, HG104 for bounds, HG111 for categories, HG402 for units
+            HG190 to HG192 for the formula, HG196 for the steps, HG104 for bounds, HG111 for categories, HG402 for units
             of several rows. A fit that did not converge, or that the noise swamps, is returned, marked unreliable, with
             intervals without an end.
 

@@ -260,8 +260,8 @@ def test_a_request_is_answered_once(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"steps": 0}, "HG195"),
-        ({"steps": 21}, "HG195"),
+        ({"steps": 0}, "HG196"),
+        ({"steps": 21}, "HG196"),
         ({"bounds": {}}, "HG104"),
         ({"delta": 0.0}, "HG401"),
         ({"formula": "late ~ C(s)", "categories": {}}, "HG111"),

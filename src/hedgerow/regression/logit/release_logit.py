@@ -144,7 +144,7 @@ def plan_logit(
     Raises
     ------
     HedgerowError
-        HG190 to HG192 for the formula, HG195 for the steps; HG101 to HG104, HG111, HG131; HG401 at δ = 0; HG402 units
+        HG190 to HG192 for the formula, HG196 for the steps; HG101 to HG104, HG111, HG131; HG401 at δ = 0; HG402 units
         of several rows; HG704 where the facts list the statistics that are allowed.
     """
     if isinstance(protection.unit, UnitLimit):
@@ -178,7 +178,7 @@ def _steps(given: object) -> int:
     steps = USUAL_STEPS if given is None else whole(given)
     if steps is None or not 1 <= steps <= MOST_STEPS:
         raise ParameterError(
-            "HG195",
+            "HG196",
             rule=f"A logistic regression takes 1 to {MOST_STEPS} Newton steps.",
             finding=f"Found {shown(given)}.",
             remedy=f"{USUAL_STEPS} is the default; with steep effects 8 may be needed.",
