@@ -80,6 +80,7 @@ class CountedTestSet:
         predictions: Mapping[str, Any],
         request_id: str | None,
         training: float | None,
+        read_answer: Callable[[Answer, int], Score] | None = None,
     ) -> Score:
         """Take one look, or answer from the record of the same request under the same id.
 
@@ -93,6 +94,8 @@ class CountedTestSet:
             The caller's id.
         training : float or None
             The score on the training set, for `thresholdout`.
+        read_answer : callable, optional
+            Makes a score of an answer and the number of earlier looks, where it is no plain score.
 
         Raises
         ------
@@ -119,7 +122,11 @@ class CountedTestSet:
                 rows = settings.mechanism.rows(looks.secret.key, now.ids.index(name))
                 question = Question(read(rows), training, looks.secret.threshold_noise, now.answered(but=name))
                 answer = settings.mechanism.answer(question, noise)
-                return _score(settings, now, answer, name, price if noise.secure else None)
+                certificate = price if noise.secure else None
+                if read_answer is not None:
+                    score = read_answer(answer, now.ids.index(name))
+                    return replace(score, request_id=name, certificate=certificate)
+                return _score(settings, now, answer, name, certificate)
 
             request = {"a look": settings.metric.name, "training": training, **predictions}
             # The budget of a test set is that of its looks, which count them.
@@ -134,7 +141,9 @@ def _score(settings: Settings, past: Past, answer: Answer, name: str, certificat
     if settings.mechanism.information(index) > 0.0:
         fixed = estimate.confidence_interval()
         estimate = for_fitted_model(estimate, settings.mechanism, index, paid=answer.paid)
-    best = best_of(tuple(past.scores[earlier] for earlier in past.ids[:index] if earlier in past.scores))
+    before = [past.scores[earlier] for earlier in past.ids[:index] if earlier in past.scores]
+    # Differences of two models are no scores of one.
+    best = best_of(tuple(one for one in before if one.metric == settings.metric.name))
     score = Score(
         estimate=estimate,
         metric=settings.metric.name,

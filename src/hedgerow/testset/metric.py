@@ -239,6 +239,9 @@ _BY_NAME: dict[str, Callable[[], Metric]] = {
 }
 
 
+_NO_MEANS = frozenset(("auc", "rocauc", "f1", "f1score", "r2", "ece", "calibrationerror", "precision", "recall"))
+
+
 def parse_metric(metric: object, *, positive: Any = None) -> Metric:
     """Return the metric of a name, or the one that is given (HG171); a name may have _ for -.
 
@@ -249,6 +252,13 @@ def parse_metric(metric: object, *, positive: Any = None) -> Metric:
         metric = _BY_NAME[metric.replace("_", "-")]()
     if isinstance(metric, Metric):
         return metric if positive is None else replace(metric, positive=positive)
+    if isinstance(metric, str) and metric.lower().replace("_", "").replace("-", "") in _NO_MEANS:
+        raise ParameterError(
+            "HG171",
+            rule="A score is a mean of one bounded number per record: its noise is proportional to the largest.",
+            finding=f"{shown(metric)} is no such mean, and no exact price for it with an interval is built.",
+            remedy="Take brier or log-loss for chances, from_function(name, f, bounds=…) for errors of numbers.",
+        )
     raise ParameterError(
         "HG171",
         rule="`metric` is one of " + ", ".join(_BY_NAME) + ", or a Metric.",

@@ -17,8 +17,15 @@ from hedgerow.testset.counted import CountedTestSet, Rows
 from hedgerow.testset.distinct import describe_difference
 from hedgerow.testset.entries import Entries, digest_of
 from hedgerow.testset.looks import Looks, LooksInMemory, refuse_copy
-from hedgerow.testset.mechanisms.mechanism import Conditions, checked_options
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, checked_options
 from hedgerow.testset.metric import Metric, check_function, losses_of, parse_metric
+from hedgerow.testset.paired import (
+    count_differing,
+    difference_score,
+    differences_of,
+    refuse_models,
+    require_paired,
+)
 from hedgerow.testset.predictions import (
     align_to_records,
     as_predictions,
@@ -213,6 +220,56 @@ class TestSet(CountedTestSet):
             return losses_of(self._metric, self._y, align_to_records(predictions, n), rows)
 
         return self._take_look(losses, request, request_id, training)
+
+    @takes()
+    def compare(self, first: object, second: object, *, request_id: str | None = None) -> Score:
+        """Take one look at the difference of two models' scores, first minus second, from predictions of both.
+
+        It is priced as one look. Records for which the predictions are equal add exactly 0, so where two models agree
+        on most records the difference errs much less than that of two scores. See `hedgerow.testset.paired`.
+
+        Parameters
+        ----------
+        first, second : array
+            Predictions of n records each, in the order of the test set. Models are not taken: for how many records
+            their predictions differ would tell of features.
+        request_id : str, optional
+            As for `score`.
+
+        Raises
+        ------
+        BudgetExceeded, LedgerError, SpentError
+            As for `score`.
+        UncertifiedError
+            HG431: a metric or a mechanism that has no proven price for it. No look was taken.
+        ParameterError
+            HG170: not two arrays of n predictions. No look was taken.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y = np.arange(10_000) % 2
+        >>> ts = TestSet(None, y, relation="replace-one", epsilon=1.0, n_looks=20)
+        >>> good, less = (np.where(np.arange(10_000) < right, y, 1 - y) for right in (9_500, 9_000))
+        >>> found = ts.compare(good, less)
+        >>> abs(found.value - 0.05) < 0.03, found.distinguishable, found.sampling_error < 0.003
+        (True, True, True)
+        """
+        n = require_paired(self.settings)
+        refuse_models(first, second)
+        pair = [self._checked(as_predictions(one, n, public=True)) for one in (first, second)]
+        differing = count_differing(*pair)
+        key = self._looks.secret.key
+        digests = [None if request_id is None else digest_of(key, one) for one in pair]
+
+        def differences(rows: Rows) -> Histogram:
+            return differences_of(self._metric, self._y, *pair)
+
+        def read(answer: Answer, earlier: int) -> Score:
+            return difference_score(self.settings, answer, differing, earlier)
+
+        request = {"predictions": digests[0], "against": digests[1]}
+        return self._take_look(differences, request, request_id, None, read)
 
     def __call__(self, model_or_predictions: object) -> float:
         """Take one look and return the value alone, for a tuning loop; see `as_objective`."""

@@ -138,8 +138,10 @@ def _block_signs(ask: Ask, n: int, looks: int, rng: np.random.Generator) -> Sign
     while 2 * len(hadamard) <= looks:
         hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
     base, block = _guess(n, rng), rng.integers(0, len(hadamard), n)
-    answers = np.array([ask(base * row[block]) - TRUTH for row in hadamard])
-    better = np.where(hadamard.T @ answers >= 0.0, 1, -1).astype(np.int8)
+    sums = np.zeros(len(hadamard))
+    for row in hadamard:
+        sums += row * (ask(base * row[block]) - TRUTH)
+    better = np.where(sums >= 0.0, 1, -1).astype(np.int8)
     return base * better[block]
 
 

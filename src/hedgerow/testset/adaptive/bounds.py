@@ -19,7 +19,7 @@ import numpy as np
 from hedgerow.accounting.profile import Profile
 
 _HALVINGS = 60
-_SHARES: tuple[float, ...] = tuple(step / 50.0 for step in range(1, 50))
+SHARES: tuple[float, ...] = tuple(step / 50.0 for step in range(1, 50))
 Spread = Callable[[float], float]
 """From a probability to the distance that an answer keeps from the score of the records, but for that probability."""
 
@@ -64,7 +64,7 @@ def chernoff(mean: float, n: float, exponent: float) -> tuple[float, float]:
 
 def share_of_sampling(information: float, n: float, spread: Spread, beta: float) -> float:
     """Return the share of `beta` that sampling should have for the least half-width; the noise has the rest."""
-    return min(_SHARES, key=lambda share: _half_width(information, n, spread, (share * beta, (1.0 - share) * beta)))
+    return min(SHARES, key=lambda share: _half_width(information, n, spread, (share * beta, (1.0 - share) * beta)))
 
 
 def half_width(information: float, n: float, spread: Spread, beta: float = 0.05) -> float:
