@@ -110,7 +110,7 @@ def test_an_attack_crosses_a_price_of_joint_moments_that_forgets_something(what:
     ids=["counts", "bootstrap"],
 )
 def test_what_is_released_passes_a_smaller_audit(mechanism: GeometricCounts, relation: Relation) -> None:
-    """10,000 outputs of the released noise on each neighbour: OpenDP's samplers take no seed."""
+    """10,000 outputs of the released noise on each neighbour: its samplers take no seed."""
     verdict = audit_mechanism(mechanism, relation, delta=1e-3, runs=10_000, confidence=1 - ALPHA, noise=SecureNoise())
     assert verdict.passes and verdict.source == "released"
     assert max(attack.epsilon_lower for attack in verdict.attacks) > 0.3 * verdict.epsilon_upper
