@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from hedgerow.facts.declared import ColumnFacts, Facts
     from hedgerow.inference.estimate import Estimate
     from hedgerow.inference.interval import Interval
+    from hedgerow.release.bootstrap_dp.asked import maximum, minimum, own_function
     from hedgerow.release.combine import combine
     from hedgerow.release.result import Release
     from hedgerow.statistics.bootstrap import bootstrap
@@ -109,8 +110,11 @@ __all__ = [
     "gini",
     "histogram",
     "lorenz",
+    "maximum",
     "mean",
+    "minimum",
     "open",
+    "own_function",
     "proportion",
     "quantile",
     "ratio",
@@ -125,6 +129,7 @@ __all__ = [
 _HOMES = {
     "combine": "hedgerow.release.combine",
     "Release": "hedgerow.release.result",
+    "maximum minimum own_function": "hedgerow.release.bootstrap_dp.asked",
     "bands column": "hedgerow.facts.columns",
     "ColumnFacts Facts": "hedgerow.facts.declared",
     "Estimate": "hedgerow.inference.estimate",

@@ -9,7 +9,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Unpack, cast
+from typing import Any, Literal, Unpack, cast, overload
 
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
@@ -28,6 +28,9 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.regression.asked import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
+from hedgerow.release.bootstrap_dp.plan import AskedOfRows
+from hedgerow.release.bootstrap_dp.reach import check_guarantee
+from hedgerow.release.bootstrap_dp.release import BootstrapRelease, bootstrap_release
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (
@@ -229,16 +232,37 @@ class Survey(AsksRegressions):
                 self.source.check(item.design.query)
         return plan
 
-    @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
+    @overload
     def release(
         self,
         statistics: Asked | Sequence[AskedFor],
         *,
+        guarantee: Literal["dp"] = "dp",
         ask: Sequence[str] = (),
         totals: Mapping[Any, Mapping[Any, float]] | None = None,
         request_id: str | None = None,
         **options: Unpack[PlanOptions],
-    ) -> Release:
+    ) -> Release: ...
+    @overload
+    def release(
+        self,
+        statistics: AskedOfRows | Sequence[AskedOfRows],
+        *,
+        guarantee: Literal["bootstrap-dp"],
+        request_id: str | None = None,
+        **options: Unpack[PlanOptions],
+    ) -> BootstrapRelease: ...
+    @takes(PlanOptions, current=current_release, estimator="auto", noise="auto")
+    def release(
+        self,
+        statistics: Any,
+        *,
+        guarantee: str = "dp",
+        ask: Sequence[str] = (),
+        totals: Mapping[Any, Mapping[Any, float]] | None = None,
+        request_id: str | None = None,
+        **options: Unpack[PlanOptions],
+    ) -> Release | BootstrapRelease:
         """Release statistics with standard errors, intervals and one certificate for the whole call.
 
         Guarantee   (ε, δ)-differential privacy of everything in the result, for the survey's relation and unit:
@@ -281,6 +305,9 @@ class Survey(AsksRegressions):
             Replicates of a bootstrap; chosen from public facts by default.
         interval : str, optional
             ``"calibrated"`` (default), ``"conservative"``, ``"unbiased"`` or ``"most-conservative"``; bootstrap only.
+        guarantee : {"dp", "bootstrap-dp"}
+            ``"bootstrap-dp"`` is NOT differential privacy: noise as wide as the data's own range makes it, so bounds
+            are not needed, and numbers without errors; see `hedgerow.release.bootstrap_dp.release.bootstrap_release`.
         ask : list of str
             Expressions such as ``"ratio(tax, income | sex=0) - ratio(tax, income | sex=1)"``, whose answers stand in
             ``release.answers``, in the record and in the report, at no price; see `Release.ask`.
@@ -304,6 +331,9 @@ class Survey(AsksRegressions):
         >>> len(release), release.certificate.epsilon <= 1.0
         (2, True)
         """
+        if check_guarantee(guarantee) == "bootstrap-dp":
+            further = {"ask": ask or None, "totals": totals, **options}
+            return bootstrap_release(statistics, self._opened(), request_id=request_id, **further)
         plan = self.plan(statistics, **options)
         expressions = (*check_expressions(ask, plan), *check_expressions(stratified(totals, plan), plan))
         warn_about_delta(plan.request.budget.delta, self.n, frames=3)

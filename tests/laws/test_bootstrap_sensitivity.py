@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.tables.bootstrap_dp.noise import extremes_of
-from hedgerow.tables.bootstrap_dp.sensitivity import (
+from hedgerow.release.bootstrap_dp.sensitivity import (
     count_sensitivity,
     maximum_sensitivity,
     mean_sensitivity,
@@ -20,6 +18,8 @@ from hedgerow.tables.bootstrap_dp.sensitivity import (
     total_sensitivity,
     variance_sensitivity,
 )
+from hedgerow.resampling.histogram import Histogram
+from hedgerow.tables.bootstrap_dp.noise import extremes_of
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     CellExtremes,
     cell_total_sensitivities,

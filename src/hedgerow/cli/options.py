@@ -99,6 +99,15 @@ RequestId = Annotated[
         metavar="ID", help="With a ledger: the same request and id give the recorded answer again, at no price."
     ),
 ]
+Guarantee = Annotated[str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not differential privacy.")]
+ForTheCustodian = Annotated[
+    bool,
+    typer.Option(
+        "--for-the-custodian",
+        help="Under bootstrap-dp: also print the confidential width of the noise, its accuracy and gains, on standard "
+        "error.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --out, whatever it holds.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hedgerow.cli.terminal import OutputClosed, tell
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
 from hedgerow.facts.facts_nearby import advise
 from hedgerow.interrupts import speaks_json
+
+if TYPE_CHECKING:
+    from hedgerow.release.bootstrap_dp.custodian import CustodianFigures
 
 
 def no_source(verb: str) -> ParameterError:
@@ -40,6 +43,37 @@ def told_again(replayed: bool) -> None:
         from hedgerow.release.publication.result import REPLAYED
 
         tell(REPLAYED)
+
+
+def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> None:
+    """Refuse an option that bootstrap-dp alone has, under another guarantee (HG116)."""
+    named = "--step" if step else "--for-the-custodian"
+    if not weak and (step or for_the_custodian):
+        raise ParameterError(
+            "HG116",
+            rule=f"{named} belongs to bootstrap-dp.",
+            finding="It was given under another guarantee.",
+            remedy="Leave it out; a step under dp stands beside the bounds, as in --mean age:0:100:1.",
+        )
+
+
+class ForItsCustodian(Protocol):
+    """A bootstrap-dp result, beside which the custodian's figures are kept in memory."""
+
+    def for_the_custodian(self) -> CustodianFigures:
+        """Return them (HG159 where there are none)."""
+        ...
+
+
+def tell_the_custodian(result: ForItsCustodian, names: Sequence[str], level: float | None) -> None:
+    """Print the custodian's figures on standard error, where they are asked for; a replayed result has none."""
+    if level is None:
+        return
+    try:
+        tell(result.for_the_custodian().in_words(names, level=level))
+    except ParameterError as none:
+        # The result was paid for and printed: that its record holds no such figures is no failure.
+        tell(str(none))
 
 
 @contextmanager

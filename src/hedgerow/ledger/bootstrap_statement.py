@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from hedgerow.errors import VerificationError
 from hedgerow.facts.budget import Budget
 
 GUARANTEE = "bootstrap-dp"
-Option = Literal["whole-table", "per-cell", "public-membership"]
+Option = Literal["whole-table", "per-cell", "public-membership", "numbers"]
+NUMBERS: Option = "numbers"
 
 UNPROTECTED = (
     "This is NOT differential privacy.",
@@ -42,12 +43,15 @@ class BootstrapNoise:
     ----------
     epsilon : float
         The price: it adds up for the same D (O'Keefe & Charest, Result 7).
-    statistic : {"count", "sum"}
-    option : {"whole-table", "per-cell", "public-membership"}
-        How the noise is spread over the cells; chosen by name or from public facts.
+    statistic : str
+        ``"count"`` or ``"sum"`` of a table; of a release what its numbers are, in words.
+    option : {"whole-table", "per-cell", "public-membership", "numbers"}
+        How the noise is spread over the cells of a table; chosen by name or from public facts. ``"numbers"``: of a
+        release, each of whose numbers has noise and a part of the price of its own.
     cells : int
+        How many numbers.
     grid : str
-        The public step on which results lie, as a fraction.
+        The public step on which results lie, as a fraction; of a release one for each number, with commas.
     public_columns : tuple of str
         Columns of which everybody's category is taken as public: the promise is for rows that agree on them.
     part : tuple of str or None
@@ -56,7 +60,7 @@ class BootstrapNoise:
     """
 
     epsilon: float
-    statistic: Literal["count", "sum"]
+    statistic: str
     option: Option
     cells: int
     grid: str
@@ -99,8 +103,8 @@ class BootstrapNoise:
         texts = (found.grid, *found.public_columns, *(found.part or ()))
         fits = (
             found.type == "bootstrap-geometric"
-            and found.statistic in ("count", "sum")
-            and found.option in ("whole-table", "per-cell", "public-membership")
+            and (found.statistic in ("count", "sum") or (found.option == NUMBERS and isinstance(found.statistic, str)))
+            and found.option in get_args(Option)
             and isinstance(found.cells, int)
             and all(isinstance(text, str) for text in texts)
             and (found.part is None or found.part[0] in found.public_columns)

@@ -17,6 +17,7 @@ from hedgerow.inference.cells import Columns
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Single
+from hedgerow.release.bootstrap_dp.reach import GUARANTEES
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable, ReleasedMargin, add_up, consistent_table
 from hedgerow.release.cells.shape import Hierarchy, TableShape
@@ -86,10 +87,6 @@ Floats = NDArray[np.float64]
 # A notebook shows a table up to here, and a line in its place beyond.
 _SHOWN = 2000
 TableGuarantee = Literal["dp", "bootstrap-dp"]
-GUARANTEES: Mapping[str, str] = {
-    "dp": "differential privacy",
-    "bootstrap-dp": "bootstrap differential privacy, which is NOT differential privacy",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)

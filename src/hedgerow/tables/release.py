@@ -6,11 +6,12 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
+from hedgerow.release.bootstrap_dp.reach import check_guarantee
 from hedgerow.release.opened import OpenedSource
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.dp.release_table import protected_table
-from hedgerow.tables.protected import GUARANTEES, ProtectedTable
+from hedgerow.tables.protected import ProtectedTable
 
 
 def release_table(asked: Asked, opened: OpenedSource, *, guarantee: object = "dp", **options: Any) -> ProtectedTable:
@@ -39,12 +40,5 @@ def release_table(asked: Asked, opened: OpenedSource, *, guarantee: object = "dp
             finding=f"Found guarantee={shown(guarantee)}.",
             remedy="Leave `cell_bounds` out.",
         )
-    if guarantee == "bootstrap-dp":
-        options.pop("cell_bounds", None)
-        return bootstrap_table(asked, opened, guarantee=guarantee, **options)
-    raise ParameterError(
-        "HG154",
-        rule="`guarantee` of a table must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
-        finding=f"Found {shown(guarantee)}.",
-        remedy='"dp" is differential privacy; the other protects less, and says whom it does not.',
-    )
+    options.pop("cell_bounds", None)
+    return bootstrap_table(asked, opened, guarantee=check_guarantee(guarantee), **options)

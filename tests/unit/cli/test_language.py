@@ -36,7 +36,8 @@ IN_PYTHON_ONLY = (
     "release/publication/picture.py",
     "resampling/n_resamples.py",
     "tables/bootstrap_dp/plan.py",
-    "tables/bootstrap_dp/sensitivity.py",
+    "release/bootstrap_dp/asked.py",
+    "release/bootstrap_dp/sensitivity.py",
     "testing",
     # Arrays of predictions and metrics of one's own; a command reads files.
     *("testset/metric.py", "testset/predictions.py"),

@@ -3,7 +3,7 @@
 import pytest
 
 from hedgerow.errors import ParameterError
-from hedgerow.tables.bootstrap_dp.sensitivity import (
+from hedgerow.release.bootstrap_dp.sensitivity import (
     count_sensitivity,
     mean_sensitivity,
     median_sensitivity,

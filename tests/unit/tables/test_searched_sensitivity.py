@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.tables.bootstrap_dp.sensitivity import (
+from hedgerow.release.bootstrap_dp.sensitivity import (
     bootstrap_sensitivity,
     global_sensitivity,
     local_sensitivity,

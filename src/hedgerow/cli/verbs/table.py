@@ -11,7 +11,16 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_unit, with_labels
-from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again, warnings_told
+from hedgerow.cli.spending import (
+    as_replayed,
+    check_for_bootstrap,
+    deliver,
+    no_source,
+    spending,
+    tell_the_custodian,
+    told_again,
+    warnings_told,
+)
 from hedgerow.cli.terminal import say, say_json, tell
 from hedgerow.errors import ParameterError
 from hedgerow.release.options import with_sensitivity
@@ -47,9 +56,8 @@ def table(
     rho: options.RhoBudget = None,
     mu: options.MuBudget = None,
     delta: options.Delta = None,
-    guarantee: Annotated[
-        str, typer.Option(metavar="G", help="dp, or bootstrap-dp, which is not differential privacy.")
-    ] = "dp",
+    guarantee: options.Guarantee = "dp",
+    custodian: options.ForTheCustodian = False,
     sensitivity: Annotated[
         str | None,
         typer.Option(metavar="S", help="How sensitivity is computed: auto, whole-table, per-cell, public-membership."),
@@ -93,6 +101,7 @@ def table(
         raise no_source("table")
     level = parse_level(level)
     _check_asked(total, count)
+    check_for_bootstrap(guarantee == "bootstrap-dp", step=False, for_the_custodian=custodian)
     given = {
         "by": with_labels(parse_by(by or (), banded=True), labels or ()),
         "other": other,
@@ -122,10 +131,12 @@ def table(
             folder = stack.enter_context(prepared_folder(out, force=force, source=data, names=TABLE_FILES))
 
         def spend() -> None:
-            result = _released(survey, total, chosen)
-            result = result.nonnegative() if non_negative else result
+            drawn: Any = _released(survey, total, chosen)
+            result = drawn.nonnegative() if non_negative else drawn
             result = result.rounded() if integer else result
             _deliver(result, folder, level=level, title=title, as_json=as_json)
+            if custodian:
+                tell_the_custodian(drawn, [one.cell_in_words() or "all" for one in drawn], level)
 
         spending(spend)
 

@@ -13,14 +13,12 @@ width that no D exceeds, 2 (1 for a single cell), so for them it tells nothing.
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.ledger.bootstrap_statement import Option
 from hedgerow.noise.source import NoiseSource
+from hedgerow.release.bootstrap_dp.number import least_scale
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     CellExtremes,
@@ -88,18 +86,6 @@ def total_widths(extremes: CellExtremes, option: Option, *, step: int) -> Floats
 def count_widths(cells: int) -> Floats:
     """Return w_i of each count: 2, or 1 where there is one cell, whatever the data are."""
     return np.full(cells, 2.0 if cells > 1 else 1.0)
-
-
-def least_scale(width: float, epsilon: float) -> float:
-    """Return the least float b with b·ε ≥ w, exactly: rounding never narrows the noise.
-
-    >>> least_scale(1.0, 0.1) * 0.1 >= 1.0
-    True
-    """
-    scale = width / epsilon
-    while Fraction(scale) * Fraction(epsilon) < Fraction(width):
-        scale = math.nextafter(scale, math.inf)
-    return scale
 
 
 def _on_ladder(widths: Floats) -> Floats:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Grid, Missing
-from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement, Option
+from hedgerow.release.bootstrap_dp.reach import check_reach
 from hedgerow.release.designs.design import LEFT_OUT
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.request import Context, Request, parse_request
@@ -51,6 +51,17 @@ class BootstrapPlan:
         """The one question to the engine."""
         return Query(self.statistic.counted, self.by)
 
+    def everywhere(self) -> float:
+        """Return the sensitivity within the declared bounds, which does not depend on the data."""
+        cells = self.query.cells
+        if self.statistic.is_count:
+            return 2.0 if cells > 1 else 1.0
+        low, high = self.statistic.grid.as_bounds()
+        if self.option == "public-membership":
+            return high - low
+        most = max(abs(low), abs(high))
+        return 2.0 * most if cells > 1 else max(high - low, most)
+
     @property
     def covers(self) -> str:
         """What a number is, as a clause."""
@@ -78,7 +89,7 @@ class BootstrapPlan:
         if self.missing is Missing.DECLARED_COMPLETE and self.statistic.column:
             assumed.append(f"column {self.statistic.column} holds no missing value, as declared")
         grid = "1" if self.statistic.is_count else str(self.statistic.grid.about_zero()[2])
-        name: Literal["count", "sum"] = "count" if self.statistic.is_count else "sum"
+        name = "count" if self.statistic.is_count else "sum"
         noise = BootstrapNoise(
             self.request.budget.epsilon, name, self.option, self.query.cells, grid, columns, self.part
         )
@@ -147,7 +158,7 @@ def bootstrap_plan(
             remedy='guarantee="bootstrap-dp" asks for it; it is not differential privacy, and says whom it leaves out.',
         )
     law = check_names(sensitivity, noise, options.get("by"))
-    _check_reach(opened, law, delta, where=options.get("where"))
+    check_reach(opened, law, delta, where=options.get("where"))
     _check_part(part)
     request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
     (statistic,) = request.statistics
@@ -201,26 +212,3 @@ def _option(sensitivity: object, statistic: Statistic, cells: int) -> tuple[Opti
     if statistic.is_count:
         return "whole-table", "counts have the same noise in every cell, whatever the data"
     return choose_option(cells)
-
-
-def _check_reach(opened: OpenedSource, noise: str, delta: object, where: object) -> None:
-    findings = {
-        "another relation": opened.protection.relation is not Relation.REPLACE_ONE,
-        "a unit of several rows": opened.protection.unit != "row",
-        "Gaussian noise": noise == "gaussian",
-        "averaged Laplace noise": noise == "averaged-laplace",
-        "a condition on records": where is not None,
-        "a delta": delta not in (None, 0, 0.0),
-        "a source whose facts set a budget of differential privacy, and no ledger for bootstrap-dp": (
-            opened.ledger is None and opened.facts is not None and opened.facts.budget is not None
-        ),
-    }
-    found = [finding for finding, there in findings.items() if there]
-    if found:
-        raise UncertifiedError(
-            "HG413",
-            rule="bootstrap-dp is defined for replaced rows, unit row, pure epsilon and geometric noise, and is no "
-            "part of a budget of differential privacy.",
-            finding=f"The request has {found[0]}.",
-            remedy='Leave it out, or release with guarantee="dp". Nothing was read or spent.',
-        )

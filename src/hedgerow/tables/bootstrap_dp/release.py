@@ -3,11 +3,6 @@
 What goes out are noisy numbers on a public grid and a statement in public words; see `BootstrapStatement`. No standard
 error, interval or letter goes out with them, since each would tell the scale of the noise, and the scale tells about
 the extremes of D. The custodian has them in memory: `BootstrapTable.for_the_custodian`.
-
-The custodian's figures (sensitivities, noise, intervals) are no part of the table, since the width of the noise is a
-fact about D. They are kept beside it for as long as the process that drew it keeps the table, under a token that holds
-nothing: a copy that was pickled, sent, written or read back from a ledger has none. They refuse to be pickled and offer
-no other form than arrays in memory.
 """
 
 from __future__ import annotations
@@ -16,21 +11,19 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.clock import today
 from hedgerow.engines.query import Query
-from hedgerow.errors import ParameterError, SpentError, VerificationError
+from hedgerow.errors import SpentError, VerificationError
 from hedgerow.inference.cells import Subject
-from hedgerow.inference.estimate import parse_level
 from hedgerow.ledger.bootstrap_statement import BootstrapStatement
-from hedgerow.mechanisms.laws import geometric_half_width
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.shape import TableShape
@@ -43,95 +36,6 @@ from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
 from hedgerow.tables.protected import ProtectedTable
 
 Floats = NDArray[np.float64]
-
-
-class Token:
-    """Names what was drawn in this process, and holds nothing."""
-
-    __slots__ = ("__weakref__",)
-
-    def __repr__(self) -> str:
-        return "Token()"
-
-
-_KEPT: WeakKeyDictionary[Token, CustodianFigures] = WeakKeyDictionary()
-
-
-class CustodianFigures:
-    """Confidential: whoever has these learns about the extremes of D. Never written, printed or sent.
-
-    Parameters
-    ----------
-    values : float array, one entry per cell
-        The released numbers, in the column's unit.
-    sensitivity : float array
-        w_i: the noise of cell i is two-sided geometric of scale w_i/ε, or a little above.
-    scale : float array
-        That scale, in steps of the grid.
-    step : float
-        One step of the grid, in the column's unit.
-    """
-
-    __slots__ = ("_scale", "_sensitivity", "_step", "_values")
-
-    def __init__(self, values: Floats, sensitivity: Floats, scale: Floats, step: float) -> None:
-        self._values, self._sensitivity, self._scale, self._step = values, sensitivity, scale, step
-
-    @property
-    def sensitivity(self) -> Floats:
-        """w_i of each cell, in the column's unit."""
-        return self._sensitivity.copy()
-
-    @property
-    def noise_sd(self) -> Floats:
-        """Standard deviation of the noise on each cell, in the column's unit: √(2α)/(1 − α), α = e^(−1/scale)."""
-        return np.asarray(np.sqrt(2.0) * np.exp(-0.5 / self._scale) / -np.expm1(-1.0 / self._scale) * self._step)
-
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell's own number in this file, clamped as declared; sampling error not counted.
-
-        Exact for the integers that were drawn; each holds by itself with probability `level` or a little more.
-
-        Raises
-        ------
-        ParameterError
-            HG110: the level is not between 0 and 1.
-        """
-        gamma = 1.0 - parse_level(level)
-        kinds, places = np.unique(self._scale, return_inverse=True)
-        widths = np.array([geometric_half_width(scale, gamma=gamma) for scale in kinds])[places] * self._step
-        return self._values - widths, self._values + widths
-
-    def __repr__(self) -> str:
-        return f"CustodianFigures({len(self._values)} cells; confidential, not part of the table)"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ParameterError(
-            "HG159",
-            rule="What only the custodian may know of a bootstrap-dp table stays in the memory that drew it.",
-            finding="It was to be pickled or copied.",
-            remedy="Use the numbers where they are; publish nothing of them, nor anything computed from them.",
-        )
-
-
-def keep(figures: CustodianFigures) -> Token:
-    """Store figures in memory and return a token for `figures_of`; they are dropped with the token."""
-    token = Token()
-    _KEPT[token] = figures
-    return token
-
-
-def figures_of(token: Token | None) -> CustodianFigures:
-    """Return the figures kept under a token (HG159 where there are none)."""
-    found = None if token is None else _KEPT.get(token)
-    if found is None:
-        raise ParameterError(
-            "HG159",
-            rule="What only the custodian may know of a bootstrap-dp table stays in the memory that drew it.",
-            finding="This table was read back, sent or written, so it has none beside it.",
-            remedy="Ask in the process that released the table, before it ends.",
-        )
-    return found
 
 
 METHOD = "bootstrap-geometric"
@@ -246,7 +150,7 @@ def _drawn(
     step = float(unit)
     # Divided once, so that a tenth is printed as .1; reading integers as doubles is post-processing.
     values = np.array([float(number * unit) for number in noisy], dtype=np.float64)
-    token = keep(CustodianFigures(values, widths * step, scales, step))
+    token = keep(CustodianFigures(values, widths * step, scales, step, plan.everywhere()))
     return replace(_table(plan, opened, statement, values, today()), token=token)
 
 

@@ -30,3 +30,8 @@ def write(publication: Drawn, path: str | Path) -> None:
     from hedgerow.plots.error_bars import save_pictures
 
     save_pictures(publication.error_bars(), [path], level=publication.level)
+
+
+def why_not(publication: Drawn) -> str | None:
+    """Return why there is no picture: a number without an error has no bar."""
+    return "errors are withheld" if getattr(publication, "withheld", False) else None
