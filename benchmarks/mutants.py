@@ -1,4 +1,4 @@
-"""45 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""47 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -27,6 +27,7 @@ CATEGORIES = "tests/unit/mechanisms/test_stable_categories.py"
 WEIGHTS = "tests/unit/mechanisms/test_joint_weights.py"
 MOMENTS = "tests/unit/mechanisms/test_joint_moments.py"
 FUNCTIONS = "tests/statistical/test_joint_moments.py tests/unit/inference/test_joint_arithmetic.py"
+REGRESSION = "tests/unit/regression/test_regression.py"
 STORE = "tests/unit/ledger/test_ledger_store.py"
 DURABLE = "tests/unit/ledger/test_ledger_durability.py"
 ENGINES = "tests/contracts/test_engines.py"
@@ -46,6 +47,20 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "the intercept's count is left out of the price of joint moments",
+        "mechanisms/joint_moments.py",
+        'for one in self.coordinates if one.kind == "count"}',
+        'for one in self.coordinates if one.kind == "counted"}',
+        REGRESSION,
+    ),
+    Mutant(
+        "products of columns in a ball cost nothing, however heavy",
+        "mechanisms/joint/ball.py",
+        "return 2.0 * omega**2 * (1.0 + a**2 / (2.0 * omega**2)) ** 2",
+        "return 4.0 * a**2",
+        REGRESSION,
+    ),
     Mutant(
         "the interval of a ratio leaves the noise out",
         "inference/joint/estimates.py",

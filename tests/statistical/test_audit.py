@@ -103,6 +103,19 @@ def test_an_attack_crosses_a_price_of_joint_moments_that_forgets_something(what:
     assert verdict.epsilon_lower > 1.01 * profile_of(fewer, Relation.REPLACE_ONE).epsilon_upper(0.0)
 
 
+def test_an_attack_crosses_a_price_that_forgets_the_row_of_the_intercept() -> None:
+    """Of a regression under add-remove the number of records is the heaviest sum, and has no free share."""
+    layout = JointLayout((JointFeature(1000), JointFeature(1000)), "private", 1)
+    weights = JointWeights(2, {(): 1.0}, {(0,): 0.3, (1,): 0.3, (0, 1): 0.3})
+    joint = joint_moments(LAPLACE, layout, weights, 1.0, Relation.ADD_REMOVE)
+    verdict = audit_mechanism(
+        joint, Relation.ADD_REMOVE, delta=0.0, runs=RUNS, confidence=1 - ALPHA, noise=SimulatedNoise(SEED)
+    )
+    rest = replace(joint, coordinates=tuple(one for one in joint.coordinates if one.kind == "sum"))
+    assert verdict.passes
+    assert verdict.epsilon_lower > 1.2 * profile_of(rest, Relation.ADD_REMOVE).epsilon_upper(0.0)
+
+
 @pytest.mark.entropy
 @pytest.mark.parametrize(
     ("mechanism", "relation"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from hedgerow.regression.record import model_of_record, model_record, written
 from hedgerow.regression.terms import INTERCEPT, Regressor, Terms
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 _HIDDEN = (
@@ -370,6 +373,20 @@ class Regression:
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame of the coefficients (HG208 where no library is installed)."""
         return build_frame(self.to_columns(), backend)
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """Draw each coefficient with its interval and the part of it that the noise alone would leave.
+
+        Without `ax` each coefficient has a panel of its own, since their units differ.
+        """
+        from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+
+        cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
+        bars = [
+            ErrorBar(cell, self.params[name], *ends, self.privacy_error[name], self.reliable, name)
+            for name, ends in self.conf_int(level).items()
+        ]
+        return draw_error_bars(bars, level=level, ax=ax)
 
     def coefficients(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record for each coefficient, as plain JSON data; null where an end is infinite."""

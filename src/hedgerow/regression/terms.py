@@ -100,7 +100,8 @@ class Terms:
                 raise unfit_formula(formula, "a regressor of the list is no text")
             response, constant = formula.strip(), bool(intercept)
             named = [one.split(":") for one in regressors]
-        terms = tuple(dict.fromkeys(_term(factors, formula) for factors in named))
+        each = [_term(factors, formula) for factors in named]
+        terms = tuple({frozenset(one): one for one in reversed(each)}.values())[::-1]
         if not terms and not constant:
             raise unfit_formula(formula, "there is no term")
         if any((response, power) in term for term in terms for power in range(MOST_POWER + 1)):

@@ -207,6 +207,7 @@ def test_the_record_tells_everything_and_the_same_request_is_answered_again(peop
         ("income ~ I(age ** 9)", "HG190"),
         ("income ~ C(age):age", "HG190"),
         ("income ~ .", "HG190"),
+        ("income ~ age + C(sex) + C(sex):age + I(age * 1)", "HG190"),
         ("income ~ wages", "HG104"),
         ("income ~ C(region)", "HG111"),
     ],
@@ -309,3 +310,15 @@ def test_the_price_in_a_ball_is_that_of_the_two_vectors_that_differ_most(omega: 
     assert cost[Relation.ADD_REMOVE] == pytest.approx(1.0 + omega**2)
     # What two sums alone would cost is less than heavy products do.
     assert omega <= 0.5**0.5 or largest > 4.0
+
+
+def test_a_term_counts_once_in_whatever_order_its_factors_stand(people: pd.DataFrame) -> None:
+    survey = hg.open(people, relation="replace-one")
+    plan = survey.plan_ols("income", ["age:educ", "educ:age", "age"], bounds=BOUNDS, epsilon=1.0)
+    assert [one.name for one in plan.design.model.regressors] == ["Intercept", "age:educ", "age"]
+
+
+def test_the_picture_has_a_panel_for_each_coefficient(people: pd.DataFrame) -> None:
+    survey = hg.open(people, relation="replace-one")
+    axes = survey.ols("income ~ age", bounds=BOUNDS, epsilon=1.0).plot()
+    assert [one.get_title(loc="left") for one in axes.figure.axes] == ["Intercept", "age"]
