@@ -115,6 +115,6 @@ def _tell(plan: LogitPlan, guess: dict[str, dict[str, Any]], *, as_json: bool) -
     told = f"Price: ε ≤ {cost.epsilon:.6g} at δ = {cost.delta:.3g}, {steps} Newton steps. Nothing was read or spent."
     say(
         "\n".join(
-            [told, "", *errors_in_lines(expected), "", "Expected where effects are small and half the outcomes 1."]
+            [told, "", *errors_in_lines(expected), "", "Expected where effects are small and every other outcome is 1."]
         )
     )
