@@ -116,8 +116,9 @@ def specimens() -> tuple[Specimen, ...]:
         Specimen("bootstrap, k = 5", bootstrap(5, "value"), far, 1e-3),
         Specimen("bootstrap, k = 5", bootstrap(5, "value", presence="private"), near, 1e-3),
         Specimen("bootstrap, k = 20", bootstrap(20, "value"), far, 1e-3, released=False),
-        Specimen("bounded bootstrap, k = 3, at most 2 copies", bounded(3, 2), far, 1e-3),
-        Specimen("bounded bootstrap, k = 3, at most 2 copies", bounded(3, 2, presence="private"), near, 1e-3),
+        # At a rate of 3 most records are drawn as often as the price takes all of them to be.
+        Specimen("bounded bootstrap, k = 3", bounded(3, 2, rate=3.0, rho=0.125), far, 1e-3),
+        Specimen("bounded bootstrap, k = 3", bounded(3, 2, rate=3.0, rho=0.125, presence="private"), near, 1e-3),
         Specimen("bootstrap by group, k = 3", bootstrap(3, "value-and-count", cells=2), far, 1e-3, released=False),
         Specimen("bootstrap of counts, k = 3", bootstrap(3, "count", cells=2, presence="private"), far, 1e-3),
     )
@@ -220,10 +221,12 @@ def bootstrap(
     return ResampledGaussian(n_resamples, 1.0, shape, coordinates, shown, cells)
 
 
-def bounded(n_resamples: int, most: int, *, presence: Presence = "public") -> BoundedResampled:
+def bounded(
+    n_resamples: int, most: int, *, rate: float = 1.0, rho: float = 0.5, presence: Presence = "public"
+) -> BoundedResampled:
     """Return k resampled sums, no record drawn more than `most` times, noise as in `bootstrap`."""
-    coordinates = bootstrap(n_resamples, "value", presence="private").coordinates
-    return BoundedResampled(n_resamples, 1.0, most, "value", coordinates, presence, 1)
+    coordinates = bootstrap(n_resamples, "value", rho=rho, presence="private").coordinates
+    return BoundedResampled(n_resamples, rate, most, "value", coordinates, presence, 1)
 
 
 def _moments(relation: Relation, missing: Missing, *, cells: int = 1) -> MomentsGaussian:

@@ -102,7 +102,7 @@ class SilentNoise:
         return np.zeros(size, dtype=np.int64)
 
     def generator(self) -> np.random.Generator:
-        """Return a stand-in for a generator, by which every record is drawn once."""
+        """Return a stand-in for a generator, by which a record is drawn as often as is expected, rounded."""
         return cast("np.random.Generator", _Certain())
 
 
@@ -112,7 +112,7 @@ class _Certain:
 
     def multinomial(self, n: Any, pvals: Any, size: Any) -> NDArray[np.int64]:
         drawn = np.zeros((*size, len(pvals)), dtype=np.int64)
-        drawn[..., 1] = n
+        drawn[..., round(float(pvals @ np.arange(len(pvals))))] = n
         return drawn
 
 
