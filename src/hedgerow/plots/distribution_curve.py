@@ -96,7 +96,9 @@ def draw_histogram(bins: DrawnNumbers, ax: Axes | None = None) -> Axes:
     scale = np.ones_like(width) if alike else width
     height, low, high = bins.shares / scale, bins.low / scale, bins.high / scale
     with _axes(ax) as axes:
-        axes.bar(bins.places[:-1], height, width, align="edge", color=PALE, edgecolor="white", lw=0.8, label="estimate")
+        axes.bar(
+            bins.places[:-1], height, width, align="edge", color=PALE, edgecolor="#ffffff", lw=0.8, label="estimate"
+        )
         middle = bins.places[:-1] + width / 2.0
         # A point that was made monotone may lie outside of its own interval by a rounding.
         ends = np.maximum([height - low, high - height], 0.0)
@@ -133,7 +135,7 @@ def _axes(ax: Axes | None) -> Iterator[Axes]:
 
 
 def _labelled(axes: Axes, across: str, up: str) -> None:
-    axes.set_xlabel(label_text(across), color=INK)
+    axes.set_xlabel(label_text(across, longest=70), color=INK)
     axes.set_ylabel(label_text(up, longest=46), color=INK)
     axes.set_axisbelow(True)
     axes.grid(color=RULE, lw=0.8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+Picture = Literal["cdf", "histogram", "lorenz"]
 _BINS = 24
 _LORENZ = (*(share / 20 for share in range(1, 20)), 0.975, 0.99)  # where a Lorenz curve is drawn
 
@@ -72,7 +73,7 @@ class ColumnDistribution:
     def __repr__(self) -> str:
         low, high = self.reading.leaves.grid.as_bounds()
         leaves = f"{self.reading.leaves.count:,} leaves"
-        return f"<Distribution of {self.column}{self._where} on [{low:.15g}, {high:.15g}], {leaves}>"
+        return f"<Distribution of {self.column}{self.cell_in_words} on [{low:.15g}, {high:.15g}], {leaves}>"
 
     @property
     def counts(self) -> Distribution:
@@ -111,7 +112,7 @@ class ColumnDistribution:
         self,
         ax: Axes | None = None,
         *,
-        kind: Literal["cdf", "histogram", "lorenz"] = "cdf",
+        kind: Picture = "cdf",
         bins: Sequence[float] | None = None,
         level: float = 0.95,
     ) -> Axes:
@@ -143,7 +144,7 @@ class ColumnDistribution:
         )
         from hedgerow.plots.figure import shown_in_notebook
 
-        label = f"{self.column}{self._where}"
+        label = f"{self.column}{self.cell_in_words}"
         if kind == "cdf":
             around, counts = self.band(level), self.counts
             curve = DrawnCurve(counts.edges, counts.curve, around.edges, around.low, around.high, label, level)
@@ -179,7 +180,8 @@ class ColumnDistribution:
         return (low, *inner.tolist(), high)
 
     @property
-    def _where(self) -> str:
+    def cell_in_words(self) -> str:
+        """The cell in brackets, after a space; nothing where all records are one."""
         return f" ({', '.join(f'{name}={value}' for name, value in self.cell.items())})" if self.cell else ""
 
     def _asked(self, asked: Statistic | NeedsBounds) -> Statistic:
@@ -271,19 +273,24 @@ def readings(
         yield TableReading(leaves, part, levels, known, target == str(Target.FILE))
 
 
+def released(
+    tables: Iterable[tuple[Mapping[str, Any], TableReading]], facts: PublicFacts
+) -> Iterator[ColumnDistribution]:
+    """Yield the distribution of each cell of each released table, of which the record goes first."""
+    for record, reading in tables:
+        for place, one in enumerate(record["cells"]):
+            yield ColumnDistribution(record["column"], dict(one["cell"]), reading, place, facts)
+
+
 def distribution_of(
-    tables: Sequence[tuple[Mapping[str, Any], TableReading]],
-    column: str,
-    cell: Mapping[str, object],
-    facts: PublicFacts,
+    distributions: Sequence[ColumnDistribution], column: str, cell: Mapping[str, object]
 ) -> ColumnDistribution:
     """Return the distribution of a column in a cell (HG137: there is none)."""
     wanted = {name: str(value) for name, value in cell.items()}
-    for record, reading in tables:
-        for place, one in enumerate(record["cells"]):
-            if record["column"] == column and {name: str(value) for name, value in one["cell"].items()} == wanted:
-                return ColumnDistribution(column, dict(one["cell"]), reading, place, facts)
-    listed = sorted({str(record["column"]) for record, _ in tables})
+    for one in distributions:
+        if one.column == column and {name: str(value) for name, value in one.cell.items()} == wanted:
+            return one
+    listed = sorted({one.column for one in distributions})
     raise ParameterError(
         "HG137",
         rule="A distribution of a release is named by its column and its whole cell.",

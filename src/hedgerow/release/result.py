@@ -23,6 +23,7 @@ from hedgerow.release.distributions import (
     distribution_of,
     distribution_records,
     readings,
+    released,
     statistic_of,
 )
 from hedgerow.release.find import found
@@ -231,10 +232,14 @@ class Release(Result):
         >>> release.distribution("age").quantile(0.25).statistic
         'quantile_0.25'
         """
+        return distribution_of(self.all_distributions(), column, cell)
+
+    def all_distributions(self) -> tuple[ColumnDistribution, ...]:
+        """Return every distribution that was released: of each column, in each cell."""
         kept = {id(one.basis.reading): one.basis.reading for one in self if isinstance(one.basis, DistributionBasis)}
         tables = list(kept.values()) or self._readings()
         facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
-        return distribution_of(list(zip(self.distributions, tables, strict=True)), column, cell, facts)
+        return tuple(released(zip(self.distributions, tables, strict=True), facts))
 
     def _readings(self) -> list[TableReading]:
         if self.certificate is None:

@@ -16,6 +16,7 @@ from hedgerow.facts.columns import Category
 from hedgerow.facts.printed import at_most_percent, decimals, joined, number, percent, plural
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.release.distributions import ColumnDistribution, Picture, statistic_of
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.result import Release
 from hedgerow.reports.document import (
@@ -31,12 +32,17 @@ from hedgerow.reports.document import (
     Table,
 )
 from hedgerow.reports.protection import Protection, protection_of
+from hedgerow.statistics.distribution.gini import Gini
+from hedgerow.statistics.distribution.histogram import Bin
+from hedgerow.statistics.distribution.lorenz import Lorenz
 
 if TYPE_CHECKING:
     from hedgerow.facts.declared import Facts
 
 REPORT = "report.html"
 _CURVE_POINTS = 160
+_PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+_LISTED, _DRAWN = 24, 6  # of the distributions of a release, those in the table and those with pictures
 _SIMULATED = "SIMULATED. The noise was seeded, for a study: these numbers are not private, and have no certificate."
 _NO_LEDGER = "None was kept: nothing here tells which other releases were made from the same data."
 _NO_SOURCE = "NO SOURCE GIVEN"
@@ -141,6 +147,7 @@ def release_document(
         opening=_opening(release, level, told),
         sections=(
             _estimates(release, level),
+            *_distributions(release, level),
             *_asked(release, level),
             protected_section(certificate, curve, told),
             declared_facts(release, facts),
@@ -170,6 +177,61 @@ def _estimates(release: Release, level: float) -> Section:
         blocks += estimates_figures(release, level)
     blocks.append(Items(covered(release), title="What the intervals are about"))
     return Section("estimates", "Estimates", tuple(blocks))
+
+
+def _distributions(release: Release, level: float) -> tuple[Section, ...]:
+    """Return a section of the distributions that were released: quantiles of each, and a picture."""
+    every = release.all_distributions()
+    if not every:
+        return ()
+    rows = {
+        f"{one.column}{one.cell_in_words}": tuple(
+            (f"{probability:g}", *_row(one.quantile(probability), level, resampled=False)[1:])
+            for probability in _PROBABILITIES
+        )
+        for one in every[:_LISTED]
+    }
+    table = Table(
+        caption=f"Quantiles with {percent(level)} intervals, each by itself: at most this share of the records lies "
+        "below. All is read from the same counts as the estimates above, and costs nothing more.",
+        head=("share", *_head(level, resampled=False)[1:]),
+        groups=tuple(RowGroup(each, name) for name, each in rows.items()),
+        numeric=True,
+        stacked=True,
+    )
+    pictures = [figure for one in every[:_DRAWN] for figure in _pictures(release, one, level)]
+    left = f"{plural(len(every), 'distribution')} were released. The first {_LISTED} are listed, {_DRAWN} drawn."
+    said = (Paragraph(left),) if len(every) > _DRAWN else ()
+    columns = joined(list(dict.fromkeys(one.column for one in every)))
+    return (Section("distributions", f"The distribution of {columns}", (table, *said, *pictures)),)
+
+
+def _pictures(release: Release, whole: ColumnDistribution, level: float) -> Iterator[Figure]:
+    """Yield the distribution function, and of what was asked for the histogram and the Lorenz curve."""
+    from hedgerow.plots.privacy import as_svg
+
+    name = f"{whole.column}{whole.cell_in_words}"
+    grid = whole.reading.leaves.grid
+    asked = {one.statistic for one in release if (one.method, one.column) == ("distribution", whole.column)}
+    own = [statistic_of(one, whole.column, grid) for one in asked]
+    bins = sorted({end for one in own if isinstance(one, Bin) for end in (one.low, one.high)})
+    unequal = any(isinstance(one, (Gini, Lorenz)) for one in own)
+    said = {
+        "cdf": f"The distribution function. Pale: a band that holds all of it at once, with {percent(level)} chance.",
+        "histogram": f"The histogram. Each bar has its {percent(level)} interval.",
+        "lorenz": f"The Lorenz curve. Pale: the {percent(level)} interval of each of its points.",
+    }
+    kinds: list[Picture] = ["cdf"]
+    if bins:
+        kinds.append("histogram")
+    if unequal:
+        kinds.append("lorenz")
+    for kind in kinds:
+        yield Figure(
+            svg=as_svg(whole.plot(kind=kind, bins=bins or None, level=level)),
+            alt=f"{name}: {said[kind]}",
+            caption=f"{name}. {said[kind]}",
+        )
 
 
 def _asked(release: Release, level: float) -> tuple[Section, ...]:
@@ -361,8 +423,10 @@ def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
     from hedgerow.plots.privacy import as_svg
 
     panels: dict[str, list[ErrorBar]] = {}
-    for bar in release.error_bars(level):
-        panels.setdefault(bar.panel, []).append(bar)
+    for bar, estimate in zip(release.error_bars(level), release, strict=True):
+        # A distribution of one cell has pictures of its own: what is read from it is not drawn number by number.
+        if estimate.cell or estimate.method != "distribution":
+            panels.setdefault(bar.panel, []).append(bar)
     return tuple(
         Figure(
             svg=as_svg(draw_error_bars(bars, level=level)),

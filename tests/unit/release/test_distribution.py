@@ -18,6 +18,7 @@ from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.release.designs.distribution import DistributionStatistic
 from hedgerow.release.result import release_from_record
+from hedgerow.reports.release_page import release_document
 from hedgerow.reports.verify.consistency import contradictions
 from hedgerow.testing import simulated
 
@@ -126,6 +127,25 @@ def test_its_histogram_and_its_lorenz_curve_are_drawn_with_intervals() -> None:
     for wrong in ({"kind": "pie"}, {"kind": "histogram", "bins": [3, 2]}):
         with pytest.raises(hg.ParameterError, match="HG112"):
             whole.plot(**wrong)
+
+
+def test_a_report_lists_and_draws_each_distribution() -> None:
+    asked = [hg.histogram("income", bins=[0, 20_000, 100_000], **GRID), hg.gini("income", **GRID), hg.count()]
+    release = opened("add-remove").release(asked, epsilon=2.0)
+    for one in (release, release_from_record(release.to_json())):
+        sections = {section.name: section for section in release_document(one).sections}
+        table, *figures = sections["distributions"].blocks
+        rows = {row[0]: row for row in table.groups[0].rows}
+        median = one.distribution("income").quantile(0.5)
+        assert table.groups[0].title == "income" and float(rows["0.5"][1].replace(",", "")) == median.estimate
+        assert [figure.caption.split(".")[1] for figure in figures] == [
+            " The distribution function", " The histogram", " The Lorenz curve",
+        ]  # fmt: skip
+        # What is read from the one distribution is not drawn number by number beside it.
+        drawn = [block for block in sections["estimates"].blocks if block.kind == "figure"]
+        assert [figure.caption.split(".")[0] for figure in drawn] == ["Count"]
+    plain = opened("add-remove").release(hg.count(), epsilon=2.0)
+    assert "distributions" not in {section.name for section in release_document(plain).sections}
 
 
 def test_an_expression_reads_what_was_not_asked() -> None:
