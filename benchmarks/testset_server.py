@@ -91,9 +91,11 @@ def at_once(folder: Path, count: int, port: int | None) -> None:
     served = Served(ledger, port)
     answers: dict[str, set[float]] = collections.defaultdict(set)
     seconds, failed, together = [], [], threading.Barrier(count)
+    client = TestSetClient(served.address, patience=600, timeout=600)
+    client.facts()
 
     def ask(number: int) -> None:
-        client, key = TestSetClient(served.address, patience=600, timeout=600), f"key-{number % max(1, count // 2)}"
+        key = f"key-{number % max(1, count // 2)}"
         together.wait()
         begun = time.perf_counter()
         try:
@@ -122,9 +124,11 @@ def killed(folder: Path, count: int, port: int | None) -> None:
     served, rng = Served(ledger, port), random.Random(7)
     answers: dict[str, set[float]] = {}
     stop, resumed = threading.Event(), []
+    client = TestSetClient(served.address, patience=600, timeout=600)
+    client.facts()
 
     def ask(thread: int) -> None:
-        client, number = TestSetClient(served.address, patience=600, timeout=600), 0
+        number = 0
         while not stop.is_set():
             key, number = f"{thread}-{number}", number + 1
             answers[key] = {client.score(predictions, request_id=key).value for _ in range(2)}

@@ -432,6 +432,14 @@ def test_a_client_says_where_nothing_answers(tmp_path: Path) -> None:
             client.score(predictions)
 
 
+def begun(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a server, and wait until it listens."""
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert running.stdout is not None and running.stdout.readline()
+    running.stdout.close()  # it prints one line
+    return running
+
+
 def kills(folder: Path, times: int, seed: int = 7) -> tuple[int, int]:
     """Kill a server again and again while keys are asked; return how many keys and how many kills there were."""
     ledger, rng = made(folder, looks=10_000, epsilon=2.0), random.Random(seed)
@@ -448,25 +456,22 @@ def kills(folder: Path, times: int, seed: int = 7) -> tuple[int, int]:
             answers[key] = {client.score(PREDICTED, request_id=key).value for _ in range(2)}
 
     with ThreadPoolExecutor(4) as threads:
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        running = begun(command)
+        client.facts()
         asking = [threads.submit(ask, thread) for thread in range(4)]
         try:
             for _ in range(times):
-                assert running.stdout is not None and running.stdout.readline()
                 time.sleep(rng.uniform(0.02, 1.0))
                 os.kill(running.pid, signal.SIGKILL)
                 running.wait()
-                running.stdout.close()
                 count[0] += 1
-                running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                running = begun(command)
         finally:
             stop.set()
             for one in asking:
                 one.result(timeout=120)
             running.terminate()
             assert running.wait(timeout=60) == 0
-            assert running.stdout is not None
-            running.stdout.close()
     assert all(len(values) == 1 for values in answers.values())
     found = looks(ledger)
     assert sorted(found) == sorted((key, "recorded") for key in answers)
@@ -477,8 +482,8 @@ def kills(folder: Path, times: int, seed: int = 7) -> tuple[int, int]:
 
 
 def test_kills_neither_lose_nor_repeat_a_look(tmp_path: Path) -> None:
-    answered_keys, killed = kills(tmp_path, 2)
-    assert killed == 2 and answered_keys >= 4
+    answered_keys, killed = kills(tmp_path, 1)
+    assert killed == 1 and answered_keys >= 4
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from hedgerow.testset.server.address import Address
 
 _ERRORS: dict[int, type[HedgerowError]] = {400: ParameterError, 413: ParameterError, 409: LedgerError, 500: SpentError}
 _MOST_BYTES = 64 * 2**20
+_FIRST = 10.0  # seconds in which the first answer must come
 
 
 class TestSetClient:
@@ -36,7 +37,8 @@ class TestSetClient:
     address : str
         ``"http://localhost:8080"`` or ``"unix:///run/ts.socket"``.
     patience : float
-        For how many seconds a request is repeated while the server is away, stops or has too many requests.
+        For how many seconds a request is repeated while the server is away, stops or has too many requests; 10 at most
+        where it never answered.
     timeout : float
         Seconds to wait for one answer.
 
@@ -56,7 +58,7 @@ class TestSetClient:
 
     def __init__(self, address: str, *, patience: float = 60.0, timeout: float = 60.0) -> None:
         self._address = Address.parse(address)
-        self._patience, self._timeout = patience, timeout
+        self._patience, self._timeout, self._answered = patience, timeout, False
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is fixed and what is left of the test set, as plain JSON data; nothing is spent (HG456)."""
@@ -152,17 +154,20 @@ class TestSetClient:
         return f"<TestSetClient {self._address}>"
 
     def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
-        end = time.monotonic() + self._patience
+        begun = time.monotonic()
         while True:
             answer = self._once(method, path, body, headers)
             if answer is not None and answer[0] not in (408, 429, 503):
                 break
             wait = 0.2 if answer is None else max(0.2, float(answer[2]))
-            if time.monotonic() + wait > end:
+            # Where nothing was answered before, the address may be mistyped.
+            known = self._answered or answer is not None
+            if time.monotonic() + wait > begun + (self._patience if known else min(self._patience, _FIRST)):
                 break
             time.sleep(wait)
         if answer is None:
             raise self._away("Nothing answers there.")
+        self._answered = True
         status, record, _ = answer
         if status == 200:
             return record
