@@ -28,6 +28,7 @@ WEIGHTS = "tests/unit/mechanisms/test_joint_weights.py"
 MOMENTS = "tests/unit/mechanisms/test_joint_moments.py"
 FUNCTIONS = "tests/statistical/test_joint_moments.py tests/unit/inference/test_joint_arithmetic.py"
 REGRESSION = "tests/unit/regression/test_regression.py"
+SERVER = "tests/unit/testset/test_server.py"
 STORE = "tests/unit/ledger/test_ledger_store.py"
 DURABLE = "tests/unit/ledger/test_ledger_durability.py"
 ENGINES = "tests/contracts/test_engines.py"
@@ -321,6 +322,41 @@ MUTANTS = (
         "os.open(path, flags, 0o600)",
         "os.open(path, flags, 0o644)",
         DURABLE,
+    ),
+    Mutant(
+        "a server goes on with a look that somebody else reserved",
+        "testset/looks.py",
+        'marked = {**request, "served": True} if self.resumes else request',
+        "marked = request",
+        SERVER,
+    ),
+    Mutant(
+        "a server sends a score that is on no record",
+        "testset/server/service.py",
+        "if found.unrecorded:",
+        "if found.unrecorded and not found.value:",
+        SERVER,
+    ),
+    Mutant(
+        "a server reads whatever size is announced",
+        "testset/server/transport.py",
+        "if int(length) > self.server.limits.most_bytes:",
+        "if int(length) > 2**40:",
+        SERVER,
+    ),
+    Mutant(
+        "a server takes any number of requests",
+        "testset/server/transport.py",
+        "if seconds := self.server.rate.wait():",
+        "if seconds := 0:",
+        SERVER,
+    ),
+    Mutant(
+        "a ledger that is opened again is not compared with what was read",
+        "ledger/store.py",
+        "compare=seen != self._seen",
+        "compare=False",
+        STORE,
     ),
     Mutant(
         "everybody may read and write a ledger",
