@@ -8,6 +8,7 @@ from pathlib import Path
 from ..run import Reproduction, run
 from . import (
     attack,
+    attack_numbers,
     figure_1,
     figure_2,
     figure_3,
@@ -37,6 +38,7 @@ OKEEFE_CHAREST = Reproduction(
         figure_3.exhibit,
         sensitivity.exhibit,
         attack.exhibit,
+        attack_numbers.exhibit,
         figure_3_corrected.exhibit,
         table_4_corrected.exhibit,
         theorem_4.exhibit,

@@ -22,6 +22,7 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.release.bootstrap_dp.asked import OwnFunction
 from hedgerow.release.bootstrap_dp.number import Number
 from hedgerow.reports.verify.verification import refuse_statement
+from hedgerow.testing.simulated import SimulatedNoise
 
 COMPLETE = {"missing": "error-if-declared-complete"}
 INCOMES = [310.0, 20.0, 45.0, 45.0, 120.0, 80.0]
@@ -92,6 +93,21 @@ def test_local_sensitivity_would_not_be_enough():
             local = max(local, abs(9 - max([*rows[:place], other, *rows[place + 1 :]])))
     y, counts = np.unique(np.array(rows), return_counts=True)
     assert farthest(one, rows) == one.width(y, counts=counts) == 9 > local
+
+
+def test_an_attack_finds_half_the_noise_and_not_the_whole():
+    rows, runs = [20, 45, 80, 310], 200_000
+    for kind in ("mean", "maximum"):
+        one = number(kind, 4)
+        y, counts = np.unique(np.array(rows), return_counts=True)
+        scale, apart = float(one.width(y, counts=counts)), farthest(one, rows)
+        for narrowed, caught in ((1.0, False), (0.5, True)):
+            noise = SimulatedNoise(5)
+            near, far = (noise.two_sided_geometric(narrowed * scale, runs) + at for at in (0, apart))
+            # Everything up to the nearer number is the worst event of this noise.
+            share, other = (float(np.mean(drawn <= 0)) for drawn in (near, far))
+            ratio = np.log(share / other) - 4 * np.sqrt(1 / (share * runs) + 1 / (other * runs))
+            assert bool(ratio > 1.0) is caught
 
 
 def test_numbers_are_those_of_numpy_about_their_noise():
