@@ -67,7 +67,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "probability"), KINDS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rows=st.lists(st.integers(-30, 30), min_size=2, max_size=5))
 def test_noise_is_wide_enough_for_all_neighbours_and_no_wider_than_rounding(kind, probability, rows):
     one = number(kind, len(rows), probability=probability)
@@ -76,7 +76,7 @@ def test_noise_is_wide_enough_for_all_neighbours_and_no_wider_than_rounding(kind
     assert moved <= width <= max(1, moved + 2)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rows=st.lists(st.integers(0, 30), min_size=2, max_size=4))
 def test_an_own_function_has_its_searched_sensitivity(rows):
     one = number("range", len(rows), function=np.ptp)
