@@ -1,4 +1,4 @@
-"""47 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
+"""50 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
 Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
 is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
@@ -413,6 +413,20 @@ MUTANTS = (
         "noisy = drawn.values[:, 0].astype(np.int64)",
         "noisy = counts[:, 0]",
         "tests/unit/find/test_find.py",
+    ),
+    Mutant(
+        "one level of a tree of counts is not priced",
+        "mechanisms/tree_counts.py",
+        "        for width, times in zip(self.widths, self.touched(relation), strict=True):\n",
+        "        for width, times in [*zip(self.widths, self.touched(relation), strict=True)][1:]:\n",
+        "tests/unit/mechanisms/test_tree_counts.py",
+    ),
+    Mutant(
+        "the interval of a quantile is not inverted at x−",
+        "inference/distribution/distribution.py",
+        "self.edges[last[-1] + 2] if len(last)",
+        "self.edges[last[-1] + 1] if len(last)",
+        "tests/unit/inference/distribution/test_distribution.py",
     ),
 )
 

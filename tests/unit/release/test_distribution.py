@@ -129,6 +129,35 @@ def test_its_histogram_and_its_lorenz_curve_are_drawn_with_intervals() -> None:
             whole.plot(**wrong)
 
 
+ASKED: list[Any] = [
+    hg.quantile("income", 0.5, **GRID), hg.share_below("income", line=5, **GRID), hg.cdf("income", at=5, **GRID),
+    hg.histogram("income", bins=[0, 5, 9], **GRID), hg.gini("income", **GRID), hg.lorenz("income", at=0.5, **GRID),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=range(len(ASKED)))
+def test_weights_and_units_of_several_rows_are_refused_and_no_mean_takes_their_place(asked: Any) -> None:
+    units = hg.open(TABLE, relation="replace-one", unit={"column": "age", "max_rows": 3})
+    with pytest.raises(hg.UncertifiedError, match="HG402"):
+        units.plan(asked, epsilon=1.0)
+    with pytest.raises(hg.ParameterError, match="HG135"):
+        opened().plan(asked, weights=("sex", 1), epsilon=1.0)
+
+
+def test_bands_and_a_condition_select_the_records() -> None:
+    bands = {"age": hg.bands(18, 45, 96)}
+    asked = [hg.quantile("income", 0.5, **GRID), hg.share_below("income", line=12_000, **GRID)]
+    release = opened().release(asked, by=bands, where="sex == 1", epsilon=8.0)
+    age, sex = np.asarray(TABLE["age"]), np.asarray(TABLE["sex"])
+    for place, chosen in enumerate([(age < 45) & (sex == 1), (age >= 45) & (sex == 1)]):
+        median, share = release[place], release[2 + place]
+        truth = np.quantile(INCOME[chosen], 0.5, method="inverted_cdf"), np.mean(INCOME[chosen] < 12_000)
+        for one, value in zip((median, share), truth, strict=True):
+            interval = one.confidence_interval(0.9999)
+            assert interval.low <= value <= interval.high, one
+        assert share.estimate != release[2 + 1 - place].estimate
+
+
 def test_a_report_lists_and_draws_each_distribution() -> None:
     asked = [hg.histogram("income", bins=[0, 20_000, 100_000], **GRID), hg.gini("income", **GRID), hg.count()]
     release = opened("add-remove").release(asked, epsilon=2.0)

@@ -179,7 +179,7 @@ def unit_design(
     ParameterError
         HG108 another method; HG115 the file as target; HG114 a proportion at the midpoint; HG117 δ = 0.
     UncertifiedError
-        HG402 a statistic of one's own, or of products of values.
+        HG402 a statistic of one's own, of products of values, or of the distribution of a column.
 
     Examples
     --------
@@ -192,6 +192,14 @@ def unit_design(
     >>> design.n_resamples, design.mechanism(0.2).coordinates[0].reach
     (50, 400)
     """
+    if statistic.family == "distribution":
+        raise UncertifiedError(
+            "HG402",
+            rule="A distribution is released where a unit has one row: rows of a unit move counts together.",
+            finding=f"A {statistic.name} was asked for.",
+            remedy='Use unit="row", or bring the data to one row per unit.',
+            shell="Leave out --unit, or bring the data to one row per unit.",
+        )
     if statistic.family == "function":
         raise UncertifiedError(
             "HG402",
