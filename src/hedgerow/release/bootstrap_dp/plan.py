@@ -77,7 +77,8 @@ def _values(number: Number) -> str:
     if number.grid is None:
         return (
             f"values of {number.column} are rounded to multiples of {number.step}, and moved to within "
-            f"{number.reach:,} of them from 0, both public; no bounds are declared and none bounds the noise"
+            f"{number.reach:,} of them from 0, both public, and one of 2^53 or more counts as "
+            "missing; no bounds are declared and none bounds the noise"
         )
     low, high = number.grid.as_bounds()
     return f"values of {number.column} are clamped to the declared [{low:.15g}, {high:.15g}] on the declared grid"
