@@ -257,7 +257,7 @@ def parse_metric(metric: object, *, positive: Any = None) -> Metric:
             "HG171",
             rule="A score is a mean of one bounded number per record: its noise is proportional to the largest.",
             finding=f"{shown(metric)} is no such mean, and no exact price for it with an interval is built.",
-            remedy="Take brier or log-loss for chances, from_function(name, f, bounds=…) for errors of numbers.",
+            remedy="Take brier or log-loss for chances; in Python, from_function makes one of a bounded function.",
         )
     raise ParameterError(
         "HG171",

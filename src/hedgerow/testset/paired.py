@@ -44,7 +44,7 @@ def require_paired(settings: Settings) -> int:
         "HG431",
         rule="Two models are compared by losses of 0 and 1, n public, with Gaussian noise.",
         finding="This test set has another metric, mechanism or relation.",
-        remedy="Make it with metric='accuracy', relation='replace-one', mechanism='gaussian'. No look was taken.",
+        remedy="One is made in Python, with metric='accuracy' and mechanism='gaussian'. No look was taken.",
     )
 
 

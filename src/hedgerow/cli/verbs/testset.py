@@ -275,6 +275,9 @@ def _say_score(found: Score, least: float | None, most: float | None, verdict: s
         return
     interval = found.confidence_interval().outward()
     say(f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(found)}")
+    if found.fixed_model is not None:
+        fixed = found.fixed_model.outward()
+        say(f"  it holds for a model fitted to earlier answers; made before any: {fixed.low:.6g} to {fixed.high:.6g}")
     again = "answered from its record, no look taken; " if found.replayed else ""
     say(f"  {again}look {found.look} of {found.n_looks}, {found.remaining} left")
     if verdict is not None:

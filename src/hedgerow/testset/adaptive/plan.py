@@ -117,7 +117,7 @@ def plan_looks(
             "HG707",
             rule="A half-width is a number between 0 and 1.",
             finding="This one is not.",
-            remedy="For example width=0.05. A share is given as 0.05, not as 5.",
+            remedy="A share is given as 0.05, not as 5.",
         )
     choices = _choices(conditions)
     return LooksPlan(choices, wanted, None if wanted is None else _most(conditions, wanted))
