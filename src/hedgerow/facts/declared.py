@@ -29,7 +29,7 @@ from hedgerow.facts.columns import (
 )
 from hedgerow.facts.expression import DerivedColumn, sources_of
 from hedgerow.facts.given import shown
-from hedgerow.facts.kinds import kinds
+from hedgerow.facts.kinds import REGRESSIONS, kinds
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
 
 
@@ -204,7 +204,7 @@ class Facts:
             object.__setattr__(self, "relation", parse_relation(self.relation))
         object.__setattr__(self, "target", parse_target(self.target))
         object.__setattr__(self, "unit", UnitLimit.parse(self.unit) or "row")
-        known = kinds() if self.statistics else {}
+        known = [*kinds(), *REGRESSIONS] if self.statistics else []
         unknown = [kind for kind in self.statistics or () if kind not in known]
         if unknown:
             raise ParameterError(

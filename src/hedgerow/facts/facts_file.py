@@ -27,7 +27,7 @@ from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import FactsError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.kinds import kinds
+from hedgerow.facts.kinds import REGRESSIONS, kinds
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import formats, names, suffixes
 from hedgerow.inputs import note_input
@@ -47,8 +47,10 @@ Number = int | float
 Value = str | int | float | bool
 if TYPE_CHECKING:
     Kind = str
+    Allowed = str
 else:
     Kind = Literal[tuple(kinds())]
+    Allowed = Literal[(*kinds(), *REGRESSIONS)]
 Policy = Literal["drop", "midpoint", "error-if-declared-complete"]
 Text = str
 # As a `Literal` of the names of formats, which a type checker cannot know.
@@ -174,7 +176,7 @@ class FactsFile(_Part):
     data: Data | None = Field(None, description="Where the records are.")
     budget: Total | None = Field(None, description="What may be spent in all.")
     ledger: Text | None = Field(None, min_length=1, description="Path of the ledger, from where this file lies.")
-    statistics: list[Kind] | None = Field(None, description="The statistics that are allowed; all where left out.")
+    statistics: list[Allowed] | None = Field(None, description="The statistics that are allowed; all where left out.")
     columns: dict[str, Column] = Field({}, description="Facts by column.")
     release: list[Requested] = Field([], description="Releases that are planned for.")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+REGRESSIONS = ("ols", "logit")
+"""What facts can allow besides: no statistic of a release, but a release of its own."""
+
 
 def kinds() -> dict[str, Any]:
     """Return the entry of each statistic by its name (`hedgerow.statistics.entry`).

@@ -277,6 +277,13 @@ def plan_regression(
     (statistic,) = request.statistics
     if not isinstance(statistic, LinearModel) or request.noise not in _LAWS:
         raise _unserved(request.noise)
+    if statistic.model.ball is not None and request.noise == "laplace":
+        raise ParameterError(
+            "HG188",
+            rule="The noise of a regression in a ball is Gaussian.",
+            finding="Laplace noise was asked for.",
+            remedy="Leave `noise` out.",
+        )
     request = replace(request, notes=(*protection.notes, *request.notes))
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
     design = RegressionDesign(statistic, request.by, public, policy, None if guess is None else Guess(guess))

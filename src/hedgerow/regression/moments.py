@@ -185,6 +185,11 @@ class Fit:
         return float(found) * n / (n - k)
 
     @property
+    def hidden(self) -> bool:
+        """Whether the noise hides the variance of the residual, which then counts as 0."""
+        return self._raw_scale <= 0.0
+
+    @property
     def _scale(self) -> float:
         return max(0.0, self._raw_scale)
 
@@ -238,6 +243,8 @@ class Fit:
     @cached_property
     def rsquared(self) -> float:
         """1 − SSR/SST, about the mean where there is a constant; NaN where the noise hides it."""
+        if not self.reliable or self.hidden:
+            return math.nan
         second, y = self.moments.second, self._response
         total = float(y @ second @ y) - (float(second[0] @ y) ** 2 if self.constant else 0.0)
         n, k = self.moments.n, len(self.rows)

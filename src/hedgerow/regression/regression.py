@@ -22,6 +22,7 @@ from hedgerow.regression.features import Model
 from hedgerow.regression.moments import REMARK, Fit, Moments
 from hedgerow.regression.record import model_of_record, model_record, written
 from hedgerow.regression.terms import INTERCEPT, Regressor, Terms
+from hedgerow.release.designs.design import HIDDEN
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
 
@@ -215,10 +216,10 @@ class Regression:
         """What a reader must know, in sentences."""
         hidden = () if self.reliable else (_HIDDEN,)
         near = (_NEAR,) if self.reliable and self.fit.noise_ratio > REMARK else ()
-        told: tuple[str, ...] = ()
+        told: tuple[str, ...] = (HIDDEN,) if self.reliable and self.fit.hidden and not self.about.census else ()
         if self.shrunk is not None:
             share, error = self.shrunk
-            told = (
+            told += (
                 f"Records outside a ball of {self.about.model.ball:g} half-ranges about the midpoints were shrunk into "
                 f"it: a share of {share:.3g}, with a standard error of {error:.2g}. The fit is of the records so "
                 "changed.",

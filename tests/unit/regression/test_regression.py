@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.engines.query import InBall, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import open_source
-from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.errors import ForbiddenError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
@@ -322,3 +323,29 @@ def test_the_picture_has_a_panel_for_each_coefficient(people: pd.DataFrame) -> N
     survey = hg.open(people, relation="replace-one")
     axes = survey.ols("income ~ age", bounds=BOUNDS, epsilon=1.0).plot()
     assert [one.get_title(loc="left") for one in axes.figure.axes] == ["Intercept", "age"]
+
+
+def test_facts_can_allow_a_regression_or_leave_it_out(people: pd.DataFrame) -> None:
+    def survey(*allowed: str) -> hg.Survey:
+        columns = {name: {"bounds": list(ends)} for name, ends in BOUNDS.items()}
+        facts = {"columns": columns | {"sex": {"categories": [0, 1, 2]}}, "statistics": list(allowed)}
+        return hg.open(people, hg.Facts.from_dict(facts), relation="replace-one")
+
+    fit = survey("mean", "ols").ols("income ~ age + C(sex)", epsilon=1.0)
+    assert len(fit) == 4
+    with pytest.raises(ForbiddenError, match="HG704"):
+        survey("mean").ols("income ~ age", epsilon=1.0)
+
+
+def test_where_the_noise_hides_the_residual_nothing_is_said_of_it(people: pd.DataFrame) -> None:
+    fits = [
+        hg.open(people, relation="add-remove").ols("income ~ age", bounds=BOUNDS, where="age > 50", epsilon=0.05)
+        for _ in range(20)
+    ]
+    for fit in fits:
+        assert math.isnan(fit.rsquared) == (fit.fit.hidden or not fit.reliable)
+        assert fit.reliable or set(fit.conf_int().values()) == {(-math.inf, math.inf)}
+        assert all(value is None or math.isfinite(value) for value in fit.to_columns()["low"])
+    assert any(not fit.reliable for fit in fits)
+    with pytest.raises(ParameterError, match="HG188"):
+        silent(hg.open(people, relation="add-remove"), "income ~ age", clip_norm=1.0, noise="laplace")
