@@ -34,6 +34,7 @@ ALPHA = alpha_of_each()
 LAW_DRAWS = 100_000
 NAMES = (
     "half noise", "noise 2 % low", "BH at k = 1", "resample at 1/Z", "scalar price for a grouped mean",
+    "level unpriced",
     "off-centre grid", "clamp dropped", "NaN let through", "one replicate's noise reused",
     "weights reused across replicates", "wrong relation",
     "float noise off the lattice", "sparse vector, exact threshold", "textbook NumPy Laplace",

@@ -41,6 +41,7 @@ from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.adaptive.sparse_vector import Questions, SparseVector, log_chances, sparse_vector
 from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise, MomentsNoise, Resample
+from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
@@ -122,6 +123,17 @@ def scalar_price(seed: int) -> Rejection:
     samplers = [sampler_of(grouped, data, SimulatedNoise(seed + one)) for one, data in enumerate(across.histograms())]
     upper = profile_of(scalar, Relation.REPLACE_ONE).epsilon_upper(1e-3)
     score = likelihood_ratio(grouped, across)
+    return _crossed(upper, (samplers[0], samplers[1]), score, delta=1e-3, runs=200_000)
+
+
+def level_unpriced(seed: int) -> Rejection:
+    """Release the counts of a tree of two levels at the price of the lower one."""
+    tree = TreeCounts("laplace", 4, (2, 2), (2.0, 2.0), cells=1)
+    claimed = TreeCounts("laplace", 4, (4,), (2.0,), cells=1)
+    pair = tree.worst_pairs(Relation.REPLACE_ONE)[0]
+    samplers = [sampler_of(tree, data, SimulatedNoise(seed + one)) for one, data in enumerate(pair.histograms())]
+    upper = profile_of(claimed, Relation.REPLACE_ONE).epsilon_upper(1e-3)
+    score = likelihood_ratio(tree, pair)
     return _crossed(upper, (samplers[0], samplers[1]), score, delta=1e-3, runs=200_000)
 
 

@@ -68,7 +68,7 @@ def mutants() -> tuple[Mutant, ...]:
     """Return all mutants in the order of the list in ``docs/promise.md``.
 
     >>> len(mutants())
-    14
+    15
     """
     return (
         Mutant("half noise", "noise is half as wide as priced", "attack", broken.half_noise),
@@ -78,6 +78,8 @@ def mutants() -> tuple[Mutant, ...]:
                broken.resample_at_one_over_z),
         Mutant("scalar price for a grouped mean", "cells of (sum, count) at the price of one sum", "attack",
                broken.scalar_price),
+        Mutant("level unpriced", "a tree of counts at the price of its lowest level", "attack",
+               broken.level_unpriced),
         Mutant("off-centre grid", "values are not centred at the midpoint before resampling", "attack",
                broken.off_centre),
         Mutant("clamp dropped", "values out of bounds are added up as they are", "sensitivity", broken.clamp_dropped),
