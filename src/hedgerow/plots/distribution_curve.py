@@ -88,7 +88,7 @@ def draw_histogram(bins: DrawnNumbers, ax: Axes | None = None) -> Axes:
 
     >>> ends, share = np.array([0.0, 1.0, 2.0]), np.array([0.3, 0.7])
     >>> axes = draw_histogram(DrawnNumbers(ends, share, share - 0.1, share + 0.1, "age", 0.95))
-    >>> [bar.get_height() for bar in axes.patches]
+    >>> [float(bar.get_height()) for bar in axes.patches]
     [0.3, 0.7]
     """
     width = np.diff(bins.places)
