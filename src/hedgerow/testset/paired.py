@@ -55,7 +55,7 @@ def refuse_models(*given: object) -> None:
             "HG170",
             rule="Two models are compared by their predictions: for how many records these differ is used, and told.",
             finding="A model was given.",
-            remedy="Give model.predict(X) of both, where X is yours to see. No look was taken.",
+            remedy="Give the predictions of both, where the features are yours to see. No look was taken.",
         )
 
 
