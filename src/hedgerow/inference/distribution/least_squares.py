@@ -175,7 +175,7 @@ def typical_prefix_variance(
 
     >>> tree = TreeCounts("laplace", 4, (2, 2), (1.0, 1.0), 1)
     >>> slow = NoisyTree.of(tree, public=True).prefix_variance(0.5)[1]
-    >>> abs(slow - typical_prefix_variance(tree, np.array([1]), 0.5, public=True)[0]) < 1e-12
+    >>> bool(abs(slow - typical_prefix_variance(tree, np.array([1]), 0.5, public=True)[0]) < 1e-12)
     True
     """
     squares, s, totals = tree.noise_sds() ** 2, [0.0], list[float]()
