@@ -315,7 +315,7 @@ def _ball(given: object, terms: Terms) -> float | None:
             rule="A ball has a length from 0.01 to the root of the number of columns, in half-ranges of their bounds, "
             "and is for a regression of numeric columns alone.",
             finding=f"Found {shown(given)}." if alone else "A term is a category, a power or a product.",
-            remedy="Try clip_norm=1.0, or leave it out.",
+            remedy="A length of 1 is usual; or give none.",
         )
     return number
 
