@@ -399,8 +399,10 @@ class NeedsBounds:
 
 
 def _in_shell(given: str) -> str:
-    """Return a part of a call as an option writes it: without its name, a part of the median as per cent."""
+    """Return a part of a call as an option writes it: without its name, a list by commas, a part of the median in %."""
     name, _, number = given.rpartition("=")
+    if number.startswith(("[", "(")):
+        return ",".join(f"{float(one):.15g}" for one in number[1:-1].split(",") if one.strip())
     return f"{100 * float(number):.15g}%" if name == "of_median" else number
 
 

@@ -17,6 +17,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.release.designs.distribution import DistributionStatistic
+from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.release_page import release_document
 from hedgerow.reports.verify.consistency import contradictions
@@ -400,3 +401,16 @@ def test_many_records_are_counted_on_a_finer_grid_where_their_number_is_public(n
     )
     design = plan.items[0].design
     assert isinstance(design, DistributionStatistic) and design.release.leaves.grid.steps == steps
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_a_text_words_the_targets_of_four_numbers_or_of_the_first_three(count: int) -> None:
+    release = opened().release(hg.quantile("income", [0.1, 0.3, 0.5, 0.7, 0.9][:count], **GRID), epsilon=4.0)
+    said = " ".join(text_table(release).split())
+    assert said.count("the population quantile_") == (4 if count == 4 else 3)
+    assert ("and likewise of the other 2 (sampling" in said) == (count == 5)
+
+
+def test_bins_without_bounds_are_written_for_the_shell_as_they_were_given() -> None:
+    (asked, *_) = hg.histogram("income", bins=[0.0, 20_000.0, 50_000.0])
+    assert asked.in_shell("income") == "income:0,20000,50000:LO:HI in place of income:0,20000,50000"

@@ -21,6 +21,7 @@ from hedgerow.release.publication.result import Result
 _WIDTH = 100
 _LABEL = 28
 _MOST_ACROSS = 40
+_MOST_TARGETS = 3  # of a clause; one more is shown, but not two
 
 
 def text_of(publication: Publication, *, width: int = _WIDTH, most_rows: int = 200) -> str:
@@ -286,7 +287,7 @@ def _remarks(estimates: Sequence[Estimate], level: float) -> list[str]:
     for covers in dict.fromkeys(estimate.covers for estimate in estimates):
         target, _, counted = covers.rpartition("; ")
         targets.setdefault(counted if target else "", []).append(target or counted)
-    said = "; ".join(", ".join(listed) + (f" ({counted})" if counted else "") for counted, listed in targets.items())
+    said = "; ".join(_listed(listed) + (f" ({counted})" if counted else "") for counted, listed in targets.items())
     notes = dict.fromkeys(estimate.note for estimate in estimates if estimate.note)
     return [
         _paragraph(
@@ -294,6 +295,13 @@ def _remarks(estimates: Sequence[Estimate], level: float) -> list[str]:
         ),
         *(_paragraph(for_terminal(note)) for note in notes),
     ]
+
+
+def _listed(targets: Sequence[str]) -> str:
+    """Return all of a few targets, or the first of many: a record words each of them."""
+    shown = targets if len(targets) <= _MOST_TARGETS + 1 else targets[:_MOST_TARGETS]
+    more = [f"and likewise of the other {len(targets) - len(shown)}"] if len(shown) < len(targets) else []
+    return ", ".join([*shown, *more])
 
 
 def _figure(value: float | None, places: int | None) -> str:
