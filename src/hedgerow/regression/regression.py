@@ -381,13 +381,15 @@ class Regression:
         Without `ax` each coefficient has a panel of its own, since their units differ.
         """
         from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+        from hedgerow.plots.figure import shown_in_notebook
 
         cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
         bars = [
             ErrorBar(cell, self.params[name], *ends, self.privacy_error[name], self.reliable, name)
             for name, ends in self.conf_int(level).items()
         ]
-        return draw_error_bars(bars, level=level, ax=ax)
+        with shown_in_notebook():
+            return draw_error_bars(bars, level=level, ax=ax)
 
     def coefficients(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record for each coefficient, as plain JSON data; null where an end is infinite."""

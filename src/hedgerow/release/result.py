@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -273,10 +274,12 @@ class Release(Result):
         own = dict.fromkeys(estimate.note for estimate in self if estimate.note)
         return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes, *own, *again])
 
-    def __getstate__(self) -> list[Any]:
-        # Functions of the user's own are not sent along: no estimate, interval or certificate needs them.
+    def __reduce__(self) -> tuple[Any, tuple[type[Release]], list[Any]]:
+        # Functions of the user's own are not sent along: no estimate, interval or certificate needs them. Before Python
+        # 3.11.4 a dataclass with slots puts its own `__getstate__` in place of one that is written here.
         asked = tuple(one.without_code() for one in self.asked)
-        return [asked if part.name == "asked" else getattr(self, part.name) for part in fields(self)]
+        state = [asked if part.name == "asked" else getattr(self, part.name) for part in fields(self)]
+        return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]  # typeshed does not list it
 
     def price(self) -> str:
         """Return the price in a line: ε, δ, relation and unit; or that the release is simulated."""

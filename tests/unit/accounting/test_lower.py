@@ -20,6 +20,7 @@ from hedgerow.accounting.resampled import Pair, PairKind, ResampledPair
 from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Term
 from hedgerow.audit.specimens import specimens
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.laws import Gaussian as GaussianLaw
 from hedgerow.mechanisms.mechanism import (
@@ -164,7 +165,9 @@ def test_every_additive_mechanism_costs_what_it_is_said_to_cost(specimen: object
         lower, upper = attained.epsilon_lower(delta), curve.epsilon_upper(delta)
         assert lower <= upper + 1e-9
         # Of vectors with Laplace noise the worst pair is known at δ = 0 only.
-        assert upper - lower <= GAP or mechanism.noise_law.power == 1
+        # Records in a ball are audited at places of a grid within it, so theirs differ by a little less.
+        in_ball = isinstance(mechanism, JointMoments) and mechanism.layout.ball is not None
+        assert upper - lower <= (0.01 * upper if in_ball else GAP) or mechanism.noise_law.power == 1
     if mechanism.noise_law.power == 1:
         assert attained.epsilon_lower(0.0) == pytest.approx(curve.epsilon_upper(0.0), rel=2e-6)
 
