@@ -29,6 +29,8 @@ from hedgerow.release.publication.result import REPLAYED, SIMULATED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from hedgerow.plots.error_bars import ErrorBar
+
 Floats = NDArray[np.float64]
 _HIDDEN = (
     "The noise swamps the moments of the regressors: these coefficients are not reliable, and their intervals are as "
@@ -375,21 +377,26 @@ class Regression:
         """Return a data frame of the coefficients (HG208 where no library is installed)."""
         return build_frame(self.to_columns(), backend)
 
+    def error_bars(self, level: float = 0.95) -> list[ErrorBar]:
+        """Return the coefficients as bars to be drawn, each in a panel of its own, since their units differ."""
+        from hedgerow.plots.error_bars import ErrorBar
+
+        cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
+        return [
+            ErrorBar(cell, self.params[name], *ends, self.privacy_error[name], self.reliable, name)
+            for name, ends in self.conf_int(level).items()
+        ]
+
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw each coefficient with its interval and the part of it that the noise alone would leave.
 
         Without `ax` each coefficient has a panel of its own, since their units differ.
         """
-        from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+        from hedgerow.plots.error_bars import draw_error_bars
         from hedgerow.plots.figure import shown_in_notebook
 
-        cell = ", ".join(f"{column}={value}" for column, value in self.cell.items()) or "all"
-        bars = [
-            ErrorBar(cell, self.params[name], *ends, self.privacy_error[name], self.reliable, name)
-            for name, ends in self.conf_int(level).items()
-        ]
         with shown_in_notebook():
-            return draw_error_bars(bars, level=level, ax=ax)
+            return draw_error_bars(self.error_bars(level), level=level, ax=ax)
 
     def coefficients(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a record for each coefficient, as plain JSON data; null where an end is infinite."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
-from hedgerow.facts.printed import number
+from hedgerow.facts.printed import decimals, number, percent, plural
+from hedgerow.inference.interval import Interval
 from hedgerow.regression.logit.logit_regression import LogitRegression
 from hedgerow.regression.regression import Regression, RegressionByCell
-from hedgerow.reports.document import Answers, Block, Document, Items, Paragraph, RowGroup, Section, Table
+from hedgerow.reports.document import Answers, Block, Document, Figure, Items, Paragraph, RowGroup, Section, Table
 from hedgerow.reports.html import render
 from hedgerow.reports.protection import protection_of
-from hedgerow.reports.release_page import protected_section, record_section
+from hedgerow.reports.release_page import estimate_head, protected_section, record_section
 
-_HEAD = ("coefficient", "estimate", "standard error", "of sampling", "of privacy noise", "low", "high")
 _HOW = (
     "Sums of the columns and of their products were computed exactly, noise was added once, and the coefficients were "
     "read from the noisy sums by least squares. Standard errors count the sampling of records and the noise; an "
@@ -45,6 +46,7 @@ def regression_html(fit: Regression | RegressionByCell, *, level: float = 0.95) 
     blocks: list[Block] = [Paragraph(_STEPS if isinstance(fit, LogitRegression) else _HOW)]
     for one in fits:
         blocks += [_table(one, level), Items(one.notes)]
+    blocks += _figure(fits, level)
     return render(
         Document(
             title=f"Regression of {fits[0].about.model.response}",
@@ -61,18 +63,38 @@ def regression_html(fit: Regression | RegressionByCell, *, level: float = 0.95) 
 
 
 def _table(fit: Regression, level: float) -> Table:
-    columns = fit.to_columns(level)
-    keys = ("estimate", "standard_error", "sampling_error", "privacy_error", "low", "high")
-    rows = tuple((name, *(_shown(columns[key][place]) for key in keys)) for place, name in enumerate(fit.names))
     cell = "".join(f", {column} = {value}" for column, value in fit.cell.items())
     if isinstance(fit, LogitRegression):
         about = f"{fit.about.model.response} = {fit.about.model.value}, {len(fit.released)} Newton steps"
     else:
-        told = "hidden by the noise" if math.isnan(fit.rsquared) else number(fit.rsquared)
+        told = "hidden by the noise" if math.isnan(fit.rsquared) else number(fit.rsquared, 4)
         about = f"{number(round(fit.nobs))} records, R² {told}"
-    caption = f"{fit.about.formula}{cell}: {about}; {100 * level:g} % intervals."
-    return Table(caption, _HEAD, (RowGroup(rows),), numeric=True)
+    caption = f"{fit.about.formula}{cell}: {about}; {percent(level)} intervals."
+    head = ("coefficient", *estimate_head(level, resampled=False)[1:])
+    return Table(caption, head, (RowGroup(tuple(_rows(fit, level))),), numeric=True, stacked=True)
 
 
-def _shown(value: float | None) -> str:
-    return "none" if value is None else number(value)
+def _rows(fit: Regression, level: float) -> Iterator[tuple[str, ...]]:
+    ends = fit.conf_int(level)
+    for name in fit.names:
+        errors = fit.bse[name], fit.sampling_error[name], fit.privacy_error[name]
+        places = decimals(errors[0])
+        interval = Interval(*ends[name], level, "").outward(places)
+        told = (number(one, places) if math.isfinite(one) else "none" for one in (fit.params[name], *errors))
+        ends_told = f"{number(interval.low, places)} to {number(interval.high, places)}"
+        yield name, *told, ends_told, "yes" if fit.reliable else "NO"
+
+
+def _figure(fits: Sequence[Regression], level: float) -> Iterator[Figure]:
+    from hedgerow.plots.error_bars import draw_error_bars
+    from hedgerow.plots.privacy import as_svg
+
+    # Without noise to go by there is nothing to draw.
+    bars = [bar for fit in fits for bar in fit.error_bars(level) if math.isfinite(bar.low) and math.isfinite(bar.high)]
+    if bars:
+        yield Figure(
+            svg=as_svg(draw_error_bars(bars, level=level)),
+            alt=f"Error bars of {plural(len(bars), 'coefficient')}; the table above has the same numbers.",
+            caption=f"Pale: the whole {percent(level)} interval, of sampling and privacy together. Full: the part that "
+            "privacy noise alone would leave.",
+        )

@@ -194,7 +194,7 @@ def _distributions(release: Release, level: float) -> tuple[Section, ...]:
     table = Table(
         caption=f"Quantiles with {percent(level)} intervals, each by itself: at most this share of the records lies "
         "below. All is read from the same counts as the estimates above, and costs nothing more.",
-        head=("share", *_head(level, resampled=False)[1:]),
+        head=("share", *estimate_head(level, resampled=False)[1:]),
         groups=tuple(RowGroup(each, name) for name, each in rows.items()),
         numeric=True,
         stacked=True,
@@ -245,7 +245,7 @@ def _asked(release: Release, level: float) -> tuple[Section, ...]:
     table = Table(
         caption="Expressions of the estimates above. The errors are those of the whole expression, with the "
         "correlations of its terms.",
-        head=("expression", *_head(level, resampled=resampled)[1:]),
+        head=("expression", *estimate_head(level, resampled=resampled)[1:]),
         groups=(RowGroup(rows),),
         numeric=True,
         stacked=True,
@@ -402,14 +402,15 @@ def estimates_table(release: Release, level: float) -> Table:
     return Table(
         caption=f"Estimates with standard errors and {percent(level)} intervals. A standard error is the root of the "
         "sum of the squares of its parts.",
-        head=_head(level, resampled=resampled),
+        head=estimate_head(level, resampled=resampled),
         groups=tuple(RowGroup(tuple(rows), name) for name, rows in groups.items()),
         numeric=True,
         stacked=True,
     )
 
 
-def _head(level: float, *, resampled: bool) -> tuple[str, ...]:
+def estimate_head(level: float, *, resampled: bool) -> tuple[str, ...]:
+    """Return the headings of a table of estimates, the first of them of what is estimated."""
     parts = ("sampling", *(("resampling",) if resampled else ()), "privacy noise")
     return ("cell", "estimate", "standard error", *parts, f"{percent(level)} interval", "reliable")
 
