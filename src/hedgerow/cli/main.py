@@ -30,15 +30,15 @@ from hedgerow.cli.verbs.explain import explain
 from hedgerow.cli.verbs.find import find
 from hedgerow.cli.verbs.init import init
 from hedgerow.cli.verbs.ledger import ledger
-from hedgerow.cli.verbs.logit import logit
 from hedgerow.cli.verbs.multicalibrate import multicalibrate
-from hedgerow.cli.verbs.ols import ols
 from hedgerow.cli.verbs.plan import plan
 from hedgerow.cli.verbs.price import price
+from hedgerow.cli.verbs.regressions.logit import logit
+from hedgerow.cli.verbs.regressions.ols import ols
 from hedgerow.cli.verbs.release import release
 from hedgerow.cli.verbs.schema import schema
 from hedgerow.cli.verbs.table import table
-from hedgerow.cli.verbs.testset import testset
+from hedgerow.cli.verbs.testsets.testset import testset
 from hedgerow.cli.verbs.verify import verify
 from hedgerow.facts.given import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json

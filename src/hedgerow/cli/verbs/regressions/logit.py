@@ -12,7 +12,14 @@ from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_guess
 from hedgerow.cli.spending import deliver, no_source, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
-from hedgerow.cli.verbs.ols import FILES, bounds_given, errors_in_lines, listed_errors, show_fit, write_files
+from hedgerow.cli.verbs.regressions.ols import (
+    FILES,
+    bounds_given,
+    errors_in_lines,
+    listed_errors,
+    show_fit,
+    write_files,
+)
 
 if TYPE_CHECKING:
     from hedgerow.regression.logit.release_logit import LogitPlan

@@ -10,8 +10,8 @@ import typer
 from hedgerow.cli import options
 from hedgerow.cli.spending import deliver, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
-from hedgerow.cli.verbs.looks import attack, plan
-from hedgerow.cli.verbs.serve import serve
+from hedgerow.cli.verbs.testsets.looks import attack, plan
+from hedgerow.cli.verbs.testsets.serve import serve
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.formats import listed
 

@@ -1,0 +1,1 @@
+"""`hedgerow ols` and `hedgerow logit`."""

@@ -1,0 +1,1 @@
+"""`hedgerow testset` and its subcommands."""
