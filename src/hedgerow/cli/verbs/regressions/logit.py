@@ -14,6 +14,11 @@ from hedgerow.cli.spending import deliver, no_source, spending, warnings_told
 from hedgerow.cli.terminal import say, say_json
 from hedgerow.cli.verbs.regressions.ols import (
     FILES,
+    Bounds,
+    Categories,
+    Formula,
+    Out,
+    PlanOnly,
     bounds_given,
     errors_in_lines,
     listed_errors,
@@ -27,9 +32,7 @@ if TYPE_CHECKING:
 
 
 def logit(
-    formula: Annotated[
-        str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; see the how-to.")
-    ],
+    formula: Formula,
     source: options.Source = None,
     relation: options.Relation = None,
     value: Annotated[
@@ -38,14 +41,8 @@ def logit(
     steps: Annotated[
         int | None, typer.Option(metavar="T", help="Newton steps that share the price; steep effects need up to 8.")
     ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL:LO:HI[:STEP]", help="Bounds of a numeric column, to which its values are clamped."),
-    ] = None,
-    categories: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL=v1,v2", help="Values of a column that stands in C(…); the first is the reference."),
-    ] = None,
+    bounds: Bounds = None,
+    categories: Categories = None,
     where: options.Where = None,
     epsilon: options.Epsilon = None,
     rho: options.RhoBudget = None,
@@ -55,18 +52,14 @@ def logit(
         list[str] | None,
         typer.Option(metavar="COL:sd=S,mean=M", help="With --plan: a guess made without the data; see plan."),
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
-    ] = False,
+    plan: PlanOnly = False,
     level: options.Level = 0.95,
     target: options.Target = None,
     table: options.Table = None,
     facts: options.FactsPath = None,
     ledger: options.LedgerPath = None,
     request_id: options.RequestId = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write a report, the record and its certificate there.")
-    ] = None,
+    out: Out = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:

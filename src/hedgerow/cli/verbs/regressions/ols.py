@@ -24,21 +24,30 @@ if TYPE_CHECKING:
 
 FILES = ("regression.json", "certificate.json", "report.html")
 
+# The options that both regressions have.
+Formula = Annotated[
+    str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; see the how-to.")
+]
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL:LO:HI[:STEP]", help="Bounds of a numeric column, to which its values are clamped."),
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL=v1,v2", help="Values of a column that stands in C(…); the first is the reference."),
+]
+PlanOnly = Annotated[
+    bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
+]
+Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write a report, the record and its certificate there.")]
+
 
 def ols(
-    formula: Annotated[
-        str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; see the how-to.")
-    ],
+    formula: Formula,
     source: options.Source = None,
     relation: options.Relation = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL:LO:HI[:STEP]", help="Bounds of a numeric column, to which its values are clamped."),
-    ] = None,
-    categories: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL=v1,v2", help="Values of a column that stands in C(…); the first is the reference."),
-    ] = None,
+    bounds: Bounds = None,
+    categories: Categories = None,
     clip_norm: Annotated[
         float | None,
         typer.Option(metavar="R", help="Shrink records into a ball about the midpoints, in half-ranges of the bounds."),
@@ -59,9 +68,7 @@ def ols(
             metavar="COL:sd=S,mean=M", help="A guess made without the data, for which the noise is divided; see plan."
         ),
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
-    ] = False,
+    plan: PlanOnly = False,
     target_se: Annotated[
         str | None,
         typer.Option(metavar="TERM:VALUE", help="With --plan: find the ε that gives this error, without --epsilon."),
@@ -72,9 +79,7 @@ def ols(
     facts: options.FactsPath = None,
     ledger: options.LedgerPath = None,
     request_id: options.RequestId = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write a report, the record and its certificate there.")
-    ] = None,
+    out: Out = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
