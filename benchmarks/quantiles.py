@@ -8,6 +8,8 @@ that holds ``PUMS5extract10000.csv``; without it its income and age are left out
 * ``deciles``: nine deciles of demo incomes at n = 20,000, ε = 1, δ = 1e-6 in one call: the standard error over that of
   sampling, and the root mean square error about the file's own deciles, ours beside those of two pure mechanisms.
 * ``one``: the error of one median about the population's at the same pure ε.
+* ``widths``: the mean width of a median of PUMS incomes and of the .9-quantile of PUMS ages, each alone, n = 1,000.
+* ``leaves``: CPU and memory of a release of three quantiles on 2²⁰ leaves, in a process of its own.
 * ``time``: nine deciles of a Parquet file, over DuckDB's own ``quantile_disc`` of them in the same run.
 
 The exponential mechanism (Smith 2011) draws a value with density ∝ exp(−ε|rank − qn|/2): one record replaced moves a
@@ -22,6 +24,8 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -32,6 +36,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
+from pums import pums
 
 import hedgerow as hg
 from hedgerow.demo.population import draw_survey
@@ -236,6 +241,52 @@ def one_median(runs: int) -> None:
             print(f"{name:26} {n:6,} {rms[0]:10.4g} {rms[1]:10.4g} {rms[0] / max(rms[1], 1e-12):6.2f}", flush=True)
 
 
+def widths(runs: int) -> None:
+    """Print the mean width of two quantiles, each released alone at ε = 1, δ = 1e-6."""
+    if "HEDGEROW_DATA" not in os.environ:
+        return
+    print("\none quantile, n = 1,000, ε = 1, δ = 1e-6: mean width of the interval")
+    for column, q, bounds, step in (("income", 0.5, (0, 100_000), None), ("age", 0.9, (18, 95), 1)):
+        rng, asked = np.random.default_rng(SEED), hg.quantile("x", q, bounds=bounds, step=step)
+        found = []
+        for _ in range(runs):
+            sample = pa.table({"x": rng.choice(pums()[column], 1000)})
+            study = Study.of(hg.open(sample, relation="replace-one"), [asked], epsilon=1.0)
+            interval = study.draw(SimulatedNoise(rng))[0].confidence_interval()
+            found.append(interval.high - interval.low)
+        error = np.std(found) / math.sqrt(runs)
+        print(f"{column:8} q = {q}: {np.mean(found):,.2f} (s.e. of the mean {error:,.2f})", flush=True)
+
+
+_FINE = """
+import resource
+import numpy as np, pyarrow as pa
+import hedgerow as hg
+
+def used():
+    one = resource.getrusage(resource.RUSAGE_SELF)
+    return one.ru_utime + one.ru_stime, one.ru_maxrss / 1024
+
+x = np.round(np.exp(np.random.default_rng(1).normal(13.0, 0.5, 100_000)))
+survey = hg.open(pa.table({"x": x}), relation="replace-one")
+for high, line in ((1023, 997), (2**20 - 1, 99_991)):
+    before = used()
+    grid = {"bounds": (0, high), "step": 1}
+    # The line is a prime, so no leaf of several places begins there.
+    asked = [hg.share_below("x", line=line, **grid), *hg.quantile("x", [0.1, 0.5, 0.9], **grid)]
+    release = survey.release(asked, epsilon=1.0)
+    after = used()
+print(release.certificate.mechanism.leaves, after[0] - before[0], after[1] - before[1])
+"""
+
+
+def leaves() -> None:
+    """Print what a release of 2²⁰ leaves takes, after one of 2¹⁰ that loads the libraries."""
+    told = subprocess.run([sys.executable, "-c", _FINE], capture_output=True, text=True, check=True).stdout.split()
+    count, seconds, megabytes = int(told[0]), float(told[1]), float(told[2])
+    print(f"\n{count:,} leaves, a share, three quantiles: {seconds:.2f} s of CPU, {megabytes:.0f} MB more at the peak")
+
+
 def timed(rows: int) -> None:
     """Print the time of nine deciles of a Parquet file over DuckDB's."""
     with tempfile.TemporaryDirectory() as folder:
@@ -264,11 +315,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--only", choices=["deciles", "one", "time", "coverage"])
+    parser.add_argument("--only", choices=["deciles", "one", "widths", "leaves", "time", "coverage"])
     given = parser.parse_args()
     tables = {
         "deciles": lambda: deciles(given.runs),
         "one": lambda: one_median(given.runs),
+        "widths": lambda: widths(given.runs),
+        "leaves": leaves,
         "time": lambda: timed(given.rows),
         "coverage": lambda: coverage(given.runs),
     }
