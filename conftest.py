@@ -16,7 +16,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
-from hedgerow.engines import priority
+from hedgerow.engines.dialects import priority
 from hedgerow.noise import secure
 from hedgerow.testing.simulated import SimulatedNoise
 

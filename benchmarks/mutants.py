@@ -143,7 +143,7 @@ MUTANTS = (
     ),
     Mutant(
         "exact sums forget the presence of a second value",
-        "engines/adding.py",
+        "engines/dialects/adding.py",
         '[(1, f"there_{i}")]',
         '[(1, "one")]',
         ENGINES,
@@ -157,14 +157,14 @@ MUTANTS = (
     ),
     Mutant(
         "which rows of a unit are kept depends on a constant key",
-        "engines/priority.py",
+        "engines/dialects/priority.py",
         "return os.urandom(32)",
         "return bytes(32)",
         "tests/contracts/test_unit_engines.py tests/unit/release/test_unit_release.py tests/unit/engines",
     ),
     Mutant(
         "a unit has its limit of rows in each cell, and its spread over cells is not priced",
-        "engines/priority.py",
+        "engines/dialects/priority.py",
         '(PARTITION BY unit ORDER BY priority) AS place"\n    return relation',
         '(PARTITION BY unit, level ORDER BY priority) AS place"\n    return relation',
         "tests/unit/release/test_units_by_moments.py",

@@ -14,11 +14,11 @@ SOURCE = Path(hedgerow.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 DOORS = {
     "duckdb": {"engines/files.py"},
-    "ibis": {"engines/ibis_tables.py"},
-    "sqlglot": {"engines/ibis_tables.py"},
+    "ibis": {"engines/dialects/ibis_tables.py"},
+    "sqlglot": {"engines/dialects/ibis_tables.py"},
     "psycopg": {"engines/databases.py"},
     "pyspark": set(),  # a frame of Spark is asked through its own methods
-    "narwhals": {f"engines/{name}.py" for name in ("checked", "frames", "levels")},
+    "narwhals": {f"engines/{name}.py" for name in ("checked", "frames", "dialects/levels")},
     "opendp": {"noise/secure.py"},
     "randomgen": {"noise/secure.py"},
     "dp_accounting": set(),  # an oracle of the tests
@@ -179,5 +179,5 @@ def test_no_word_promises_what_cannot_be_promised() -> None:
 
 def test_no_floating_sum_is_asked_of_an_engine() -> None:
     """A float SUM depends on the order of rows; engines count, and only integers are added up."""
-    for path in (SOURCE / "engines").glob("*.py"):
+    for path in (SOURCE / "engines").rglob("*.py"):
         assert not re.search(r"\.mean\(|\bavg\(|\bstddev\(", path.read_text()), path

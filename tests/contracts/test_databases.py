@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
-from hedgerow.engines import ibis_tables
+from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.facts.budget import Budget

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.engines import adding
+from hedgerow.engines.dialects import adding
 from hedgerow.engines.query import Indicator, Query, SumsQuery, ValueOnGrid
 from hedgerow.engines.source import open_source
 from hedgerow.errors import DataError, SpentError

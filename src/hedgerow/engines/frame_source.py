@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.answers import FrameAnswers
-from hedgerow.engines.ibis_tables import engine_of
+from hedgerow.engines.dialects.ibis_tables import engine_of
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from hedgerow.engines import ibis_tables
-from hedgerow.engines.adding import added_up
 from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
-from hedgerow.engines.levels import with_levels
-from hedgerow.engines.priority import fresh_key, places_in_spark, places_in_sql, priorities
+from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.adding import added_up
+from hedgerow.engines.dialects.levels import with_levels
+from hedgerow.engines.dialects.priority import fresh_key, places_in_spark, places_in_sql, priorities
+from hedgerow.engines.dialects.read_out import read_counts, read_values
 from hedgerow.engines.query import (
     ClippedSquare,
     ColumnQuery,
@@ -34,7 +35,6 @@ from hedgerow.engines.query import (
     Weighted,
     WeightOnGrid,
 )
-from hedgerow.engines.read_out import read_counts, read_values
 from hedgerow.engines.schema import (
     EXACT_INTEGERS,
     arrow_columns,

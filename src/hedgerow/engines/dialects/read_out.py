@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.engines import ibis_tables
 from hedgerow.engines.cells import cells_of
+from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.query import ValueCounts
 from hedgerow.engines.schema import TEXT, as_declared
 from hedgerow.resampling.histogram import Integers

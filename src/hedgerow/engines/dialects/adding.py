@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines import ibis_tables
+from hedgerow.engines.dialects import ibis_tables
 from hedgerow.resampling.grid_sums import GridSums, Monomial
 from hedgerow.resampling.histogram import Integers
 

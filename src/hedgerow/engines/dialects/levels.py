@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.engines import ibis_tables
 from hedgerow.engines.cells import bands_of, cells_of, levels_of
+from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.schema import comparables, group_column, kind_of_column
 from hedgerow.facts.columns import Selection
 from hedgerow.formats import quoted_text
