@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.contracts.database_tables import IN_DATABASES, opened_in
 
-from hedgerow.engines import adding, frames
+from hedgerow.engines import frames
+from hedgerow.engines.dialects import adding
 from hedgerow.engines.query import (
     ColumnQuery,
     Indicator,
