@@ -2,7 +2,9 @@
 
 Mechanisms are given as a function of one number, the precision M: all noise widths are proportional to 1/M, so the
 price rises with M. The search keeps a precision whose price is at most the budget, and raises it until the price lies
-within the tolerance of it.
+within the tolerance of it. A mechanism that takes long to price says which Gaussian release costs about as much. Then
+the search begins there, and reads each price as the μ of such a release, which is nearly proportional to M: two prices
+do, in place of a dozen.
 """
 
 from __future__ import annotations
@@ -10,17 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from hedgerow.accounting.compose import Priced, profile_of
 from hedgerow.accounting.gaussian_dp import least_mu
-from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.profile import Profile, bisect, gaussian_delta
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 
 TOLERANCE = 1e-3
 _MU_TOLERANCE = 1e-5  # relative: the μ of Gaussian noise is a closed form, and lattice widths are finer
+_TRIED = 6  # prices from a start on, before the search turns to a bracket
 M = TypeVar("M", bound=Priced)
 M_co = TypeVar("M_co", bound=Priced, covariant=True)
 
@@ -33,6 +36,15 @@ class Calibrated(Generic[M_co]):
     profile: Profile
     precision: float
     epsilon_upper: float
+
+
+@runtime_checkable
+class Gaussianlike(Protocol):
+    """What costs about as much as a Gaussian release."""
+
+    def nearly_mu(self, relation: Relation) -> float | None:
+        """Return the μ of that release, None where it is not known: a place to begin, and no price."""
+        ...
 
 
 def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget) -> Calibrated[M]:
@@ -55,8 +67,11 @@ def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget)
     limit, cost = budget.epsilon, None if budget.mu is None else _mu_under(relation)
     if budget.mu is not None:
         limit, tolerance = budget.mu, _MU_TOLERANCE * budget.mu
+    start = _start(build, relation, budget) if budget.mu is None else None
     try:
-        return most_precise(build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost)
+        return most_precise(
+            build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost, start
+        )
     except UncertifiedError as unmet:
         if isinstance(unmet.__cause__, HedgerowError):
             raise unmet.__cause__ from None
@@ -73,10 +88,12 @@ def most_precise(
     delta: float,
     within: tuple[float, float],
     cost_of: Callable[[M, Profile], float] | None = None,
+    start: float | None = None,
 ) -> Calibrated[M]:
     """Return build(x) for the largest x found whose cost is at most the limit, and at least limit − tolerance.
 
-    `within` is (limit, tolerance); the cost is ε at δ, unless another is given.
+    `within` is (limit, tolerance); the cost is ε at δ, unless another is given. `start` is an x at which a mechanism
+    that costs about what a Gaussian release does is thought to meet the limit.
 
     What is refused as uncertified, or as noise that cannot be drawn, costs more than every limit.
 
@@ -100,9 +117,65 @@ def most_precise(
         return epsilon if cost_of is None else cost_of(mechanism, profile)
 
     try:
-        return held[_largest_within(cost, *within)]
+        near = None if start is None else _from(start, cost, delta, *within)
+        return held[_largest_within(cost, *within) if near is None else near]
     except UncertifiedError as unmet:
         raise unmet from (refusals[0] if refusals else None)
+
+
+def _start(build: Callable[[float], M], relation: Relation, budget: Budget) -> float | None:
+    """Return the precision at which the mechanism is about as precise as the Gaussian release of this budget."""
+    if budget.delta == 0.0:
+        return None
+    precision, wanted = budget.epsilon / 4.0, gaussian_mu_at(budget.epsilon, budget.delta)
+    try:
+        for _ in range(3):
+            built: object = build(precision)
+            mu = built.nearly_mu(relation) if isinstance(built, Gaussianlike) else None
+            if mu is None:
+                return None
+            precision *= wanted / mu
+    except (UncertifiedError, ParameterError):
+        return None
+    return precision
+
+
+def gaussian_mu_at(epsilon: float, delta: float) -> float:
+    """Return the μ of the Gaussian release whose price at δ is ε, up to 1e-9 of it.
+
+    >>> round(gaussian_mu_at(4.8873, 1e-6), 3)
+    1.0
+    """
+
+    def within(mu: float) -> bool:
+        first, second = gaussian_delta(mu, epsilon)
+        return first - second <= delta
+
+    high = 1.0
+    while within(high):
+        high *= 2.0
+    while not within(high / 2.0):
+        high /= 2.0
+    return bisect(within, held=high / 2.0, failed=high, tolerance=1e-9, least=0.0)
+
+
+def _from(start: float, cost: Callable[[float], float], delta: float, limit: float, tolerance: float) -> float | None:
+    """Return an x with limit − tolerance ≤ cost(x) ≤ limit, by secants of log μ in log x; None where they find none."""
+    tried, slope, aim = start, 1.0, gaussian_mu_at(limit - 0.3 * tolerance, delta)
+    before: tuple[float, float] | None = None
+    for _ in range(_TRIED):
+        found = cost(tried)
+        if limit - tolerance <= found <= limit:
+            return tried
+        if not 0.0 < found < math.inf:
+            return None
+        mu = gaussian_mu_at(found, delta)
+        if before is not None:
+            slope = math.log(mu / before[1]) / math.log(tried / before[0])
+        if not 0.2 < slope < 20.0:
+            return None
+        before, tried = (tried, mu), tried * (aim / mu) ** (1.0 / slope)
+    return None
 
 
 def _largest_within(cost: Callable[[float], float], limit: float, tolerance: float) -> float:

@@ -190,6 +190,16 @@ def exact_pairs(pair: Pair, times: int) -> tuple[ExactPair, ...]:
     return ((forward, backward),) if pair.kind is PairKind.ACROSS else ((forward,), (backward,))
 
 
+def nearly_mu(pair: Pair, times: int) -> float:
+    """Return √k times what one replicate moves over its spread, Poisson draws included: near a price, not a bound.
+
+    >>> round(nearly_mu(Pair(PairKind.SAME_CELL, noise_sd=1000**0.5, bound=0.5), 1000), 2)
+    1.0
+    """
+    moved = {PairKind.ONE_SIDED: 1.0, PairKind.SAME_CELL: 2.0, PairKind.ACROSS: math.sqrt(2.0)}[pair.kind] * pair.bound
+    return pair.rate * moved * math.sqrt(times / (pair.noise_sd**2 + pair.rate * pair.bound**2))
+
+
 def priced_noise_sd(noise_sd: float, *, lattice_steps: float) -> float:
     r"""Return the sd S' = S√(1 − (2/S)²) of continuous noise that protects no better than the lattice noise.
 

@@ -38,6 +38,7 @@ With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price`` and ``audit
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -45,6 +46,7 @@ from pkgutil import walk_packages
 from typing import Any, Literal
 
 from hedgerow import mechanisms
+from hedgerow.accounting.calibrate import Gaussianlike
 from hedgerow.accounting.exact_laws import ExactLaw
 from hedgerow.accounting.lower import Attained, ExactPair, epsilon_lower
 from hedgerow.accounting.terms import Term
@@ -140,6 +142,12 @@ class Composition(Mechanism):
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the terms of all parts."""
         return tuple(term for part in self.parts for term in part.terms(relation))
+
+    def nearly_mu(self, relation: Relation) -> float | None:
+        """Return the μ of a Gaussian release that costs about as much, where all parts know theirs."""
+        found = [part.nearly_mu(relation) if isinstance(part, Gaussianlike) else None for part in self.parts]
+        known = [mu for mu in found if mu is not None]
+        return math.hypot(*known) if len(known) == len(found) else None
 
     def attained(self, relation: Relation) -> Attained:
         """Return two records that are the worst for each part: possible where the parts read columns of their own.

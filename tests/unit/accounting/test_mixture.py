@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import norm, poisson
 
 from hedgerow.accounting.calibrate import least_noise
+from hedgerow.accounting.compose import compose
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Curve, LossGrid, Outcomes
 from hedgerow.accounting.resampled import (
@@ -20,6 +22,7 @@ from hedgerow.accounting.resampled import (
     release_curve,
 )
 from hedgerow.accounting.resampled_law import ResampledLaw
+from hedgerow.accounting.terms import Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -223,6 +226,28 @@ def test_calibration_of_a_mean_by_group() -> None:
     found = least_noise(build, Relation.REPLACE_ONE, Budget(1.0, 1e-6))
     pairs = resampled_pairs(found.mechanism, Relation.REPLACE_ONE)
     assert 0.999 <= release_curve(pairs, n_resamples=50).epsilon_upper(1e-6) <= 1.0
+
+
+@pytest.mark.parametrize("off", [1.0, 0.01, 30.0, math.nan])
+def test_calibration_does_not_rest_on_the_start_that_a_mechanism_names(off: float) -> None:
+    """With a good start two or three prices do; with a bad one it takes longer, and the result holds all the same."""
+    prices: list[float] = []
+
+    @dataclass(frozen=True)
+    class Started:
+        noise_sd: float
+
+        def nearly_mu(self, relation: Relation) -> float:
+            return off * resampled(self.noise_sd, 40).nearly_mu(relation)
+
+        def terms(self, relation: Relation) -> tuple[Term, ...]:
+            prices.append(self.noise_sd)
+            return resampled(self.noise_sd, 40).terms(relation)
+
+    found = least_noise(lambda m: Started(1.0 / m), Relation.REPLACE_ONE, Budget(1.0, 1e-6))
+    spent = compose(found.mechanism.terms(Relation.REPLACE_ONE)).epsilon_upper(1e-6)
+    assert 0.999 <= spent <= 1.0
+    assert off != 1.0 or len(prices) <= 3
 
 
 def test_calibration_stays_in_the_scanned_range() -> None:

@@ -39,6 +39,7 @@ from hedgerow.accounting.resampled import (
     Pair,
     PairKind,
     exact_pairs,
+    nearly_mu,
     priced_noise_sd,
     release_curve,
     require_scanned,
@@ -279,6 +280,10 @@ class ResampledGaussian(ResampledRows):
             HG403: replace-one outside the range in which the equal-sign pairs were scanned.
         """
         return (Resampled(resampled_curve(self, relation)),)
+
+    def nearly_mu(self, relation: Relation) -> float:
+        """Return the μ of a Gaussian release that costs about as much: exactly so for k → ∞."""
+        return max(nearly_mu(pair, self.n_resamples) for pair in resampled_pairs(self, relation))
 
     def attained(self, relation: Relation) -> Attained:
         """Return the kinds of neighbour that are priced, with noise as wide as on the lattice, or a little wider."""
