@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "a unit keeps a row too many",
-        "engines/frames.py",
+        "engines/dialects/priority.py",
         "return frame.filter(place <= most)",
         "return frame.filter(place <= most + 1)",
         "tests/contracts/test_unit_engines.py",

@@ -226,7 +226,8 @@ class Survey(AsksRegressions):
         Returns
         -------
         Plan
-            ``.epsilon`` at ``.delta`` is the price, an upper bound; ``.forecast(guess)`` the errors to be expected.
+            ``.epsilon`` at ``.delta`` is the price, an upper bound; ``.forecast(guess)`` the errors to be expected;
+            ``.query()`` the SQL that would be sent.
 
         Examples
         --------
@@ -242,7 +243,7 @@ class Survey(AsksRegressions):
         for item in plan.items:
             if item.design is not None:
                 self.source.check(item.design.query)
-        return plan
+        return replace(plan, source=self.source)
 
     @overload
     def release(

@@ -160,9 +160,8 @@ COMMANDS: dict[str, list[str]] = {
 def paid_answers(kept: dict[Any, Any]) -> Iterator[None]:
     """Take what is paid for in an answer from the first time that a question was asked, and seed the noise."""
 
-    def paid(read: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(frame: object, query: Any, columns: dict[str, str], key: bytes | None) -> Any:
-            own = read(frame, query, columns, key)
+    def paid(build: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(own: Any, query: Any) -> Any:
             if not query.columns():
                 return own  # n, which is public under replace-one and asked for under no other relation
             first = kept.setdefault(query, own)
@@ -172,7 +171,7 @@ def paid_answers(kept: dict[Any, Any]) -> Iterator[None]:
             # All records together are n, which is public where it is compared.
             return replace(made, outside=made.outside + own.total() - made.total())
 
-        return answer
+        return lambda frame, query, columns, key: build(frame, query, columns, key).then(lambda own: answer(own, query))
 
     modules = ("hedgerow.survey", "hedgerow.find.search", "hedgerow.tables.dp.release_table")
     readers = {name: paid(getattr(frames, name)) for name in ("count", "add_up", "count_values")}
@@ -268,10 +267,12 @@ def test_sabotage_a_number_outside_that_is_told(monkeypatch: pytest.MonkeyPatch)
     """A warning where few records are selected would tell of the last one."""
     real = frames._with_others
 
-    def told(found: Any, frame: object, chosen: object) -> Any:
-        made = real(found, frame, chosen)
+    def warned(made: Any) -> Any:
         warnings.warn(f"{made.outside} records are left out", hg.HedgerowWarning, stacklevel=2)
         return made
+
+    def told(asked: Any, frame: object, chosen: object) -> Any:
+        return real(asked, frame, chosen).then(warned)
 
     monkeypatch.setattr(frames, "_with_others", told)
     assert len(differences(1, 1)) > 2
@@ -284,9 +285,8 @@ def exactly(ask: Ask, source: Any) -> tuple[list[Any], str]:
     """Return the exact answers of the engine, without the records outside, and what comes out."""
     answers: list[Any] = []
 
-    def kept(read: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(frame: object, query: Any, columns: dict[str, str], key: bytes | None) -> Any:
-            own = read(frame, query, columns, key)
+    def kept(build: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(own: Any, query: Any) -> Any:
             if isinstance(own, ValueCounts):
                 answers.append(sorted(zip(own.values, own.counts.tolist(), strict=True)))
             elif query.columns():
@@ -294,7 +294,7 @@ def exactly(ask: Ask, source: Any) -> tuple[list[Any], str]:
                 answers.append([*(total.tolist() for total in whole.values()), own.missing.tolist()])
             return own
 
-        return answer
+        return lambda frame, query, columns, key: build(frame, query, columns, key).then(lambda own: noted(own, query))
 
     readers = {name: kept(getattr(frames, name)) for name in ("count", "add_up", "count_values")}
     with mock.patch.multiple(frames, **readers):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 from hedgerow.engines import frames
-from hedgerow.engines.frames import A, Q, Read
+from hedgerow.engines.dialects.priority import fresh_key
+from hedgerow.engines.frames import A, Builds, Q
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_values
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
+
+SECRET_KEY = "<a secret key, drawn for this question alone>"
+"""What stands in a text that is shown where the key of `dialects.priority` will stand in the one that is sent."""
 
 
 class FrameAnswers(ABC):
@@ -24,8 +31,44 @@ class FrameAnswers(ABC):
         """Refuse, before any value is read, a question that cannot be answered."""
 
     @abstractmethod
-    def _answer(self, read: Read[Q, A], query: Q, key: bytes | None) -> A:
-        """Return what `read`, which is `count`, `add_up` or `count_values`, finds in the records."""
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> AbstractContextManager[Any]:
+        """Yield the columns that `frames.count` takes, on a connection of their own.
+
+        Where it is not `reading`, what is made of them is shown and not sent, so that no record need be there.
+        """
+
+    def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
+        """Return what is sent before a question; refuse (HG213) where no text is sent."""
+        return ()
+
+    def _answer(self, build: Builds[Q, A], query: Q, key: bytes | None) -> A:
+        """Return the answer to what `build`, which is `count`, `add_up` or `count_values`, makes of a question."""
+        with self._roles(query, reading=True) as roles:
+            return build(roles, query, self.columns, key).found()
+
+    def statements(self, query: Query | SumsQuery) -> tuple[str, ...]:
+        """Return the SQL by which a question is answered, in order: what `histogram` or `sums` sends, word by word.
+
+        A question about units of several rows is sent with a secret key: `SECRET_KEY` stands in its place.
+
+        Raises
+        ------
+        DataError
+            HG207: the source could not be opened.
+        ParameterError
+            HG213: the source is a frame whose library is called, not sent a text.
+        """
+        self.check(query)
+        key = fresh_key()
+
+        def texts() -> list[str]:
+            loading = self._loading(query)
+            with self._roles(query, reading=False) as roles:
+                if isinstance(query, SumsQuery):
+                    return [*loading, *frames.add_up(roles, query, self.columns, key).texts()]
+                return [*loading, *frames.count(roles, query, self.columns, key).texts()]
+
+        return tuple(text.replace(key.hex(), SECRET_KEY) for text in withheld(texts))
 
     def histogram(self, query: Query, *, key: bytes | None = None) -> Histogram:
         """Return the counts by cell and grid index (after `check`; HG207 where reading fails).

@@ -16,7 +16,7 @@ from typing import Any
 from hedgerow.engines import frames
 from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.dialects import ibis_tables
-from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import SourceFile, kinds_of_source, source_file, withheld
 from hedgerow.engines.schema import check_names, check_query
 from hedgerow.errors import DataError, ParameterError
@@ -107,10 +107,10 @@ class DatabaseSource(FrameAnswers):
         self.database.still_there()
         check_query(query, self.columns)
 
-    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
+    @contextmanager
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         with self.database.connected() as connection:
-            table = self.database.table(connection, self.place)
-            return read(frames.roles_of(table, query, self.columns), query, self.columns, key)
+            yield frames.roles_of(self.database.table(connection, self.place), query, self.columns)
 
 
 def _chosen(found: list[tuple[str | None, str, bool]], table: str | None) -> tuple[str | None, str]:

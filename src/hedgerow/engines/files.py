@@ -103,9 +103,10 @@ class TableSource(FrameAnswers):
         self.file.still_there()
         check_query(query, self.columns)
 
-    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
+    @contextmanager
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         with _relation(self.file, self.table) as relation:
-            return read(frames.roles_of(relation, query, self.columns), query, self.columns, key)
+            yield frames.roles_of(relation, query, self.columns)
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
@@ -283,14 +284,27 @@ class CsvSource(FrameAnswers):
             texts = ", ".join(_trimmed(self.header, name) for name in columns)
             return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
 
-    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
-        with closing(_loaded(self.file, self.header, query.columns())) as connection:
-            found = read(self._roles(connection, query), query, self.columns, key)
+    def _answer(self, build: frames.Builds[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
+        found = FrameAnswers._answer(self, build, query, key)
         if query.unit is None and not isinstance(found, ValueCounts):
             self._rows[:] = [found.total()]
         return found
 
-    def _roles(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery | ColumnQuery) -> object:
+    def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
+        return _loading(self.header, query.columns(), self.file.path)
+
+    @contextmanager
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+        if reading:
+            with closing(_loaded(self.file, self.header, query.columns())) as connection:
+                yield self._of_cells(connection, query)
+        else:
+            with closing(_connected()) as connection:
+                declared = ", ".join(f"{cell} VARCHAR" for cell in _cells(self.header, query.columns()))
+                connection.execute(f"CREATE TEMP TABLE cells ({declared})")
+                yield self._of_cells(connection, query)
+
+    def _of_cells(self, connection: duckdb.DuckDBPyConnection, query: Query | SumsQuery | ColumnQuery) -> object:
         """Return the columns that `frames.count` takes, of the needed cells as texts and as numbers."""
         cells, names = [], self.header.names
         for column in query.columns():
@@ -298,7 +312,7 @@ class CsvSource(FrameAnswers):
             # The cast passes over the same blanks, far faster than they are trimmed.
             number = f"TRY_CAST({_cell(self.header, column)} AS DOUBLE)"
             cells += [f"{text} AS text_{place}", f"{number} AS number_{place}"]
-        relation = connection.sql(f"SELECT {', '.join(cells or ['c0'])} FROM cells")
+        relation = connection.sql(f"SELECT {', '.join(cells or ['c0'])} FROM cells", alias="records")
 
         def named(column: str, numeric: bool) -> str:
             return f"{'number' if numeric else 'text'}_{names.index(column)}"
@@ -312,23 +326,34 @@ def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.Duck
     The cast to numbers is made over this table, not over the file: there DuckDB 2.0's TRY_CAST may raise an error that
     quotes the cell (duckdb issue 23818).
     """
-    needed = [_cell(header, column) for column in columns] or ["c0"]
-    declared = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
     connection = _connected()
     with plain_csv(file.path, file.packing) as path:
-        connection.execute(
-            f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({quoted_text(path)}, "
-            f"columns = {{{declared}}}, delim = {quoted_text(header.delimiter)}, {_DIALECT}, "
-            f"max_line_size = {MAX_LINE}, buffer_size = {2 * MAX_LINE})"
-        )
-    connection.execute(
-        f"INSERT INTO cells ({needed[0]}) SELECT NULL FROM range((SELECT count(DISTINCT line) FROM reject_errors))"
-    )
-    # The rejected lines themselves are kept there.
-    connection.execute("DROP TABLE reject_errors")
-    connection.execute("DROP TABLE reject_scans")
+        first, *others = _loading(header, columns, path)
+        connection.execute(first)
+    for statement in others:
+        connection.execute(statement)
     _lock(connection)
     return connection
+
+
+def _loading(header: Header, columns: list[str], path: str) -> list[str]:
+    """Return the statements that load the needed columns from a path: the file's own, or that of a pipe."""
+    needed = _cells(header, columns)
+    declared = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
+    return [
+        f"CREATE TEMP TABLE cells AS SELECT {', '.join(needed)} FROM read_csv({quoted_text(path)}, "
+        f"columns = {{{declared}}}, delim = {quoted_text(header.delimiter)}, {_DIALECT}, "
+        f"max_line_size = {MAX_LINE}, buffer_size = {2 * MAX_LINE})",
+        f"INSERT INTO cells ({needed[0]}) SELECT NULL FROM range((SELECT count(DISTINCT line) FROM reject_errors))",
+        # The rejected lines themselves are kept there.
+        "DROP TABLE reject_errors",
+        "DROP TABLE reject_scans",
+    ]
+
+
+def _cells(header: Header, columns: list[str]) -> list[str]:
+    """Return the columns of the table that are needed; a question about none still counts its rows."""
+    return [_cell(header, column) for column in columns] or ["c0"]
 
 
 def _lock(connection: duckdb.DuckDBPyConnection) -> None:
@@ -341,4 +366,5 @@ def _cell(header: Header, column: str) -> str:
 
 
 def _trimmed(header: Header, column: str) -> str:
-    return f"NULLIF(trim({_cell(header, column)}, {quoted_text(BLANKS)}), '')"
+    # The characters of `schema.BLANKS`, written so that a query that is shown can be read.
+    return f"NULLIF(trim({_cell(header, column)}, E' \\t\\r\\n\\x0B\\f'), '')"

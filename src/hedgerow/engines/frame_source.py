@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.answers import FrameAnswers
 from hedgerow.engines.dialects.ibis_tables import engine_of
-from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
-from hedgerow.errors import DataError
+from hedgerow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -70,10 +70,24 @@ class FrameSource(FrameAnswers):
         self._check_process()
         check_query(query, self.columns)
 
-    def _answer(self, read: frames.Read[frames.Q, frames.A], query: frames.Q, key: bytes | None) -> frames.A:
+    @contextmanager
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+        with _RELATIONS if self._takes_sql() else nullcontext():
+            yield frames.roles_of(self.frame, query, self.columns)
+
+    def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
+        if self._takes_sql():
+            return ()
+        raise ParameterError(
+            "HG213",
+            rule="A query is shown where SQL is sent: files, databases, DuckDB relations and Ibis tables.",
+            finding=f"Found a {self.name}, whose library is called step by step: no text is sent.",
+            remedy="Open the file itself to see a query; the same records are counted.",
+        )
+
+    def _takes_sql(self) -> bool:
         engine = self.frame.implementation
-        with _RELATIONS if engine.is_duckdb() or engine.is_ibis() else nullcontext():
-            return read(frames.roles_of(self.frame, query, self.columns), query, self.columns, key)
+        return bool(engine.is_duckdb() or engine.is_ibis())
 
     def _check_process(self) -> None:
         engine = self.frame.implementation

@@ -20,8 +20,8 @@ from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.adding import added_up
 from hedgerow.engines.dialects.levels import with_levels
-from hedgerow.engines.dialects.priority import fresh_key, places_in_spark, places_in_sql, priorities
-from hedgerow.engines.dialects.read_out import read_counts, read_values
+from hedgerow.engines.dialects.priority import UNIT, within_limit
+from hedgerow.engines.dialects.read_out import Asked, asked_counts, asked_values
 from hedgerow.engines.query import (
     ClippedSquare,
     ColumnQuery,
@@ -57,18 +57,16 @@ if TYPE_CHECKING:
     from hedgerow.engines.query import Value
     from hedgerow.facts.columns import Category, Grid
     from hedgerow.facts.expression import Arithmetic, Condition
-    from hedgerow.facts.relation import UnitLimit
 
     Cell = Callable[[str, bool], nw.Expr]
 
 
 _CHAIN = 8  # so many constants of a condition are compared one by one, which is fastest
 _ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
-UNIT = "unit"  # the column of units in the frame that `count` takes
 Q = TypeVar("Q", Query, SumsQuery, ColumnQuery)
 A = TypeVar("A", Histogram, GridSums, ValueCounts)
 B = TypeVar("B", Histogram, GridSums)
-Read: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], A]
+Builds: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], Asked[A]]
 
 
 def lazy_frame(source: object) -> nw.LazyFrame[Any] | None:
@@ -123,7 +121,7 @@ def roles_of(frame: object, query: Query | SumsQuery | ColumnQuery, columns: dic
     """Return the columns ``value_0``, …, ``group_0``, … that `count` and `add_up` take, of a frame of any library."""
     import narwhals.stable.v2 as nw
 
-    held = _lazy(frame)
+    held = _named(_lazy(frame))
     arrow = arrow_columns(held)
     needed = query.columns() or list(columns)[:1]
     if ibis := held.implementation.is_ibis():
@@ -263,11 +261,16 @@ def roles_of_texts(
         # Text as it stands, but for blanks around it: "007" and "7" are two units.
         unit = nw.col(name(query.unit.column, False))
         roles += [unit.alias(UNIT), (~unit.is_null()).alias("known")]
-    return _lazy(relation).select(*roles)
+    return _named(_lazy(relation)).select(*roles)
 
 
-def count(frame: object, query: Query, columns: dict[str, str], key: bytes | None) -> Histogram:
-    """Count a frame of columns ``value_0``, ``value_1``, … and ``group_0``, ``group_1``, …: doubles, or texts.
+def _named(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Return a DuckDB relation by a name that is always the same: one without a name gets a new one each time."""
+    return _lazy(frame.to_native().set_alias("records")) if frame.implementation.is_duckdb() else frame
+
+
+def count(frame: object, query: Query, columns: dict[str, str], key: bytes | None) -> Asked[Histogram]:
+    """Ask for the counts of a frame of columns ``value_0``, … and ``group_0``, …: doubles, or texts.
 
     The kinds in `columns` say as what declared values are compared. For a query of units there are two columns more:
     ``unit``, and ``known``, whether a unit is named.
@@ -281,20 +284,24 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
         return _count_units(digits.select(index.alias("index"), level.alias("level"), *named), query, key)
     # One integer for both: a GROUP BY of one key is the fastest that every engine has.
     width = query.size + 1
-    places, records = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
-    found = Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
-    return _with_others(found, frame, chosen)
+    codes = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
+
+    def histogram(found: tuple[Integers, Integers]) -> Histogram:
+        places, records = found
+        return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
+
+    return _with_others(codes.then(histogram), frame, chosen)
 
 
-def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key: bytes | None) -> ValueCounts:
-    """Return the values that occur and in how many records, over a frame of the column ``group_0``."""
+def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key: bytes | None) -> Asked[ValueCounts]:
+    """Ask for the values that occur and in how many records, over a frame of the column ``group_0``."""
     import narwhals.stable.v2 as nw
 
     kind, value = kind_of_column(query.column, columns), nw.col(group_column(0))
     # -0.0 and 0.0 are one number.
     there, key_of = (~value.is_null(), value) if kind.startswith("text") else (_present(value), value + 0.0)
     keys = _lazy(_selected(frame, query)).filter(there).select(key_of.alias("key"))
-    return read_values(keys.group_by("key").agg(nw.len().alias("records")), kind)
+    return asked_values(keys.group_by("key").agg(nw.len().alias("records")), kind)
 
 
 def _selected(frame: object, query: Query | SumsQuery | ColumnQuery) -> object:
@@ -306,21 +313,27 @@ def _selected(frame: object, query: Query | SumsQuery | ColumnQuery) -> object:
     return frame if whole else _lazy(frame).filter(*(nw.col(group_column(place)) for place in places))
 
 
-def _with_others(found: B, frame: object, chosen: object) -> B:
-    """Return an answer with the records that were not selected among those outside."""
+def _with_others(asked: Asked[B], frame: object, chosen: object) -> Asked[B]:
+    """Ask for the records that were not selected too, which are among those outside."""
     if chosen is frame:
-        return found
-    return replace(found, outside=found.outside + _count_records(frame).total() - found.total())
+        return asked
+    return asked.beside(
+        _count_records(frame),
+        lambda found, every: replace(found, outside=found.outside + every.total() - found.total()),
+    )
 
 
-def _count_records(frame: object) -> Histogram:
-    """Return the number of records; no value is read for it."""
+def _count_records(frame: object) -> Asked[Histogram]:
+    """Ask for the number of records; no value is read for it."""
     import narwhals.stable.v2 as nw
 
     alone = _lazy(frame).select(nw.len().alias("records")).with_columns(nw.lit(0, nw.Int64).alias("key"))
-    cell, records = read_counts(alone)
-    there = records > 0
-    return Histogram.from_triplets(cell[there], cell[there], records[there], cells=1)
+
+    def histogram(found: tuple[Integers, Integers]) -> Histogram:
+        cell, records = (column[found[1] > 0] for column in found)
+        return Histogram.from_triplets(cell, cell, records, cells=1)
+
+    return asked_counts(alone).then(histogram)
 
 
 def _digits(
@@ -340,8 +353,8 @@ def _digits(
     return _computed_once(digits), level, named
 
 
-def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes | None) -> GridSums:
-    """Add up the monomials of a query, by cell, over a frame of the columns that `count` takes.
+def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes | None) -> Asked[GridSums]:
+    """Ask for the sums of the monomials of a query, by cell, over a frame of the columns that `count` takes.
 
     The engine is asked for sums of integers alone, and adds them up exactly (`adding.added_up`).
     """
@@ -433,30 +446,33 @@ def _shrunk(value: InBall, indices: list[nw.Expr]) -> nw.Expr:
     return nw.when(q >= 0).then(inside + value.reach).otherwise(value.reach - inside)
 
 
-def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) -> GridSums:
-    """Add up units of several rows, each by its totals t_0, …, and the number of its rows behind them."""
+def _add_up_units(rows: nw.LazyFrame[Any], query: SumsQuery, key: bytes | None) -> Asked[GridSums]:
+    """Ask for sums over units of several rows, each by its totals t_0, …, and the number of its rows behind them."""
     import narwhals.stable.v2 as nw
 
     inside = rows.filter(nw.col("known"), nw.col("level") >= 0)
     values = [f"index_{place}" for place in range(len(query.values))]
     alike = not (values or query.by)
-    kept = _within_limit(
-        inside.filter(nw.col("counts")).select(UNIT, "level", *values), query.unit, key or fresh_key(), alike=alike
-    )
+    kept = within_limit(inside.filter(nw.col("counts")).select(UNIT, "level", *values), query.unit, key, alike=alike)
     totals = [nw.col(name).sum().alias(f"sum_{place}") for place, name in enumerate(values)]
     units = kept.group_by(UNIT, "level").agg(*totals, nw.len().alias("rows"))
     counted = [nw.col(f"sum_{place}").cast(nw.Int64).alias(f"t_{place}") for place in range(len(values))]
     counted.append(nw.col("rows").cast(nw.Int64).alias(f"t_{len(values)}"))
     ones = [nw.lit(1, nw.Int64).alias(name) for name in ("one", *(f"there_{i}" for i in range(len(values) + 1)))]
-    found = added_up(units.select("level", *counted, *ones), query)
-    if query.missing is Missing.DECLARED_COMPLETE:
-        cells, records = _occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
-        found.missing[cells] = records
-    return found
+    asked = added_up(units.select("level", *counted, *ones), query)
+    if query.missing is not Missing.DECLARED_COMPLETE:
+        return asked
+
+    def with_missing(found: GridSums, gone: tuple[Integers, Integers]) -> GridSums:
+        found.missing[gone[0]] = gone[1]
+        return found
+
+    gone = _occurrences(inside.filter(~nw.col("counts")).select(nw.col("level").alias("key")))
+    return asked.beside(gone, with_missing)
 
 
-def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Histogram:
-    """Count units by cell and code of (rows, total), from columns ``unit``, ``known``, ``level`` and ``index``.
+def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Asked[Histogram]:
+    """Ask for counts of units by cell and code of (rows, total): of columns ``unit``, ``known``, ``level``, ``index``.
 
     What becomes of a row depends on the row; what becomes of a unit on its own rows and the key: nothing that a unit
     adds or leaves out changes what another one counts as.
@@ -471,44 +487,20 @@ def _count_units(rows: nw.LazyFrame[Any], query: Query, key: bytes | None) -> Hi
     # Before the limit: a row that counts nowhere must not displace one that does.
     alike = query.value is None and not query.by
     rows_there = inside.filter(index >= 0).select(UNIT, "level", "index")
-    kept = _within_limit(rows_there, query.unit, key or fresh_key(), alike=alike)
+    kept = within_limit(rows_there, query.unit, key, alike=alike)
     units = kept.group_by(UNIT, "level").agg(nw.len().alias("rows"), index.sum().alias("total"))
     code = (nw.col("rows").cast(nw.Int64) - 1) * query.totals + total.cast(nw.Int64)
-    places, units_there = _occurrences(units.select((level * query.size + code).alias("key")))
-    cells, codes = places // query.size, places % query.size
-    if query.missing is Missing.DECLARED_COMPLETE:
-        gone, records = _occurrences(inside.filter(index < 0).select(level.alias("key")))
-        cells, codes = np.concatenate([cells, gone]), np.concatenate([codes, np.full_like(gone, -1)])
-        units_there = np.concatenate([units_there, records])
-    return Histogram.from_triplets(cells, codes, units_there, cells=query.cells)
+    asked = _occurrences(units.select((level * query.size + code).alias("key")))
+    none = np.zeros(0, np.int64)
 
+    def histogram(found: tuple[Integers, Integers], gone: tuple[Integers, Integers] = (none, none)) -> Histogram:
+        cells = np.concatenate([found[0] // query.size, gone[0]])
+        codes = np.concatenate([found[0] % query.size, np.full_like(gone[0], -1)])
+        return Histogram.from_triplets(cells, codes, np.concatenate([found[1], gone[1]]), cells=query.cells)
 
-def _within_limit(rows: nw.LazyFrame[Any], unit: UnitLimit | None, key: bytes, *, alike: bool) -> nw.LazyFrame[Any]:
-    """Return at most L rows of each unit, chosen at random by the key."""
-    import narwhals.stable.v2 as nw
-
-    place, most = nw.col("place"), unit.max_rows if unit is not None else 1
-    if alike and most == 1:
-        return rows.unique(subset=[UNIT])  # all rows are alike, so there is nothing to choose
-    ranks: list[tuple[bool, Callable[[Any, bytes], Any]]] = [
-        (rows.implementation.is_duckdb(), places_in_sql),
-        (rows.implementation.is_spark_like(), places_in_spark),
-        (rows.implementation.is_ibis(), ibis_tables.placed),
-    ]
-    if rank := next((rank for here, rank in ranks if here), None):
-        frame: nw.LazyFrame[Any] = nw.from_native(rank(rows.to_native(), key))
-        return frame.filter(place <= most)
-    held = rows.collect()
-    numbers = nw.new_series("priority", priorities(key, len(held)), nw.Int64, backend=held.implementation)
-    ordered = held.with_columns(numbers).sort(UNIT, "priority").with_row_index("row")
-    # The first row of each unit, carried on by a running maximum: a window joined back would lose the order in Arrow,
-    # and a shifted column would be one of doubles in pandas.
-    row = nw.col("row").cast(nw.Int64)
-    began = nw.when(nw.col(UNIT).is_first_distinct()).then(row).otherwise(nw.lit(0, nw.Int64))
-    ranked = ordered.with_columns(began.alias("began")).with_columns(
-        (row - nw.col("began").cum_max() + 1).alias("place")
-    )
-    return ranked.filter(place <= most).lazy()
+    if query.missing is not Missing.DECLARED_COMPLETE:
+        return asked.then(histogram)
+    return asked.beside(_occurrences(inside.filter(index < 0).select(level.alias("key"))), histogram)
 
 
 def _placed(query: Query | SumsQuery, columns: dict[str, str], *, checked: bool) -> list[nw.Expr]:
@@ -593,8 +585,8 @@ def _code(role: str, radices: list[int]) -> nw.Expr:
     return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
 
 
-def _occurrences(keys: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
-    """Return each key and how often it occurs."""
+def _occurrences(keys: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
+    """Ask for each key and how often it occurs."""
     import narwhals.stable.v2 as nw
 
-    return read_counts(keys.group_by("key").agg(nw.len().alias("records")))
+    return asked_counts(keys.group_by("key").agg(nw.len().alias("records")))

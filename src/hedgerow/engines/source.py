@@ -48,7 +48,10 @@ class Source(Protocol):
 
 
 class ColumnSource(Source, Protocol):
-    """A source whose columns are counted by the values that occur in them, which are private."""
+    """A source whose columns are counted by the values that occur in them, which are private; it shows its queries."""
+
+    def statements(self, query: Query | SumsQuery) -> tuple[str, ...]:
+        """Return the SQL that `histogram` or `sums` sends, without sending it (HG213 where no text is sent)."""
 
     def check_column(self, query: ColumnQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210)."""
@@ -78,6 +81,11 @@ class OrderedSource(Source, InOrder, Protocol):
     """A file, whose records have an order."""
 
 
+def units_query(column: str) -> Query:
+    """Return the question how many units a column names."""
+    return Query(None, unit=UnitLimit(column, 1))
+
+
 def count_units(source: Source, column: str) -> int:
     """Return how many units a column names: n under replace-one. Rows that name none count nowhere.
 
@@ -85,7 +93,7 @@ def count_units(source: Source, column: str) -> int:
     >>> count_units(open_source(pyarrow.table({"person": [7, 7, None, 9]})), "person")
     2
     """
-    return source.histogram(Query(None, unit=UnitLimit(column, 1))).total()
+    return source.histogram(units_query(column)).total()
 
 
 def inferred_of(source: Source) -> str:

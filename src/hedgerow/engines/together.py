@@ -28,20 +28,27 @@ def sums_together(source: Source, queries: Iterable[SumsQuery]) -> dict[SumsQuer
     >>> [(int(found.sums[((0, 1),)][0]), found.missing.tolist()) for found in sums_together(people, alone).values()]
     [(111, [1]), (6, [1])]
     """
+    found: dict[SumsQuery, GridSums] = {}
+    for sent, asked in as_sent(queries).items():
+        whole = source.sums(sent)
+        found |= {asked[0]: whole} if len(asked) == 1 else {query: _part(query, whole, sent.values) for query in asked}
+    return found
+
+
+def as_sent(queries: Iterable[SumsQuery]) -> dict[SumsQuery, list[SumsQuery]]:
+    """Return the questions that are sent, in order, each with those that its answer answers."""
     groups: dict[SumsQuery, list[SumsQuery]] = {}
     for query in dict.fromkeys(queries):
         rest = replace(query, values=(), monomials=(), needed=frozenset()) if query.unit is None else query
         groups.setdefault(rest, []).append(query)
-    found: dict[SumsQuery, GridSums] = {}
-    for rest, asked in groups.items():
-        if len(asked) == 1:
-            found[asked[0]] = source.sums(asked[0])
-            continue
-        values = tuple(dict.fromkeys(value for query in asked for value in query.values))
-        named = [_among(query, monomial, values) for query in asked for monomial in ((), *query.monomials)]
-        whole = source.sums(replace(rest, values=values, monomials=tuple(dict.fromkeys(named))))
-        found |= {query: _part(query, whole, values) for query in asked}
-    return found
+    return {asked[0] if len(asked) == 1 else _whole(rest, asked): asked for rest, asked in groups.items()}
+
+
+def _whole(rest: SumsQuery, asked: list[SumsQuery]) -> SumsQuery:
+    """Return one question for several."""
+    values = tuple(dict.fromkeys(value for query in asked for value in query.values))
+    named = [_among(query, monomial, values) for query in asked for monomial in ((), *query.monomials)]
+    return replace(rest, values=values, monomials=tuple(dict.fromkeys(named)))
 
 
 def _among(query: SumsQuery, monomial: Monomial, values: Sequence[Value]) -> Monomial:

@@ -36,7 +36,8 @@ def relation(connection: Any, path: str, table: str | None) -> Any:
     ]
     if len(named) == 1:
         ((database,),) = connection.execute("SELECT current_database()").fetchall()
-        return connection.sql(f"SELECT * FROM {'.'.join(map(quoted_name, (database, *named[0])))}")
+        place = ".".join(map(quoted_name, (database, *named[0])))
+        return connection.sql(f"SELECT * FROM {place}", alias="records")
     known = ", ".join(f"{schema}.{name}" for schema, name, _ in found)
     raise DataError(
         "HG209",

@@ -75,13 +75,10 @@ def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> Estimates:
 
 def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answer]:
     """Ask each different question once, and all questions about sums together."""
-    queries = dict.fromkeys(item.design.query for item in plan.items if item.design is not None)
     answers: dict[Query | SumsQuery, Answer] = {}
-    for query in queries:
-        if query in answers:
-            continue
+    for query in (questions := plan.questions()):
         if isinstance(query, SumsQuery):
-            answers.update(sums_together(source, [one for one in queries if isinstance(one, SumsQuery)]).items())
+            answers.update(sums_together(source, questions[query]).items())
         else:
             answers[query] = source.histogram(query)
         check_unchanged(plan.facts, answers[query], source)

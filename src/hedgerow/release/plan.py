@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
-from hedgerow.engines.query import CellLabels
+from hedgerow.engines.query import CellLabels, Query, SumsQuery
+from hedgerow.engines.source import ColumnSource, units_query
+from hedgerow.engines.together import as_sent
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.declared import Facts, Protection
@@ -62,12 +64,15 @@ class Plan:
         Each statistic with its design and its mechanism.
     calibrated : Calibrated or None
         The least noise that meets the budget; None where nothing is to be paid.
+    source : ColumnSource or None
+        What a survey planned for, of which `query` is shown.
     """
 
     request: Request
     facts: PublicFacts
     items: tuple[PlannedStatistic, ...]
     calibrated: Calibrated[Mechanism] | None
+    source: ColumnSource | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         cells, count = self.cells, len(self.items)
@@ -145,6 +150,52 @@ class Plan:
         from hedgerow.release.forecast.forecast import forecast
 
         return forecast(self.items, self.facts, cells=self.cells, guess=guess, n=n, level=level)
+
+    def query(self) -> tuple[str, ...]:
+        """Return the SQL that `Survey.release` sends for this plan, statement by statement, without sending it.
+
+        The texts are those that run, word by word, but for two things that are not known before: a secret key that
+        is drawn for each question about units of several rows, in whose place ``<a secret key …>`` stands; and the
+        path of the pipe through which a packed CSV file is read, or one that is no plain UTF-8. They depend on the
+        request, the facts and the names and types of columns alone; no record is read and nothing is spent.
+
+        Raises
+        ------
+        ParameterError
+            HG213: the plan was made without a source, or the source is a frame of pandas, polars, Arrow or Spark,
+            which is sent no text.
+        DataError
+            HG207: the source could not be opened, or was changed.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> import hedgerow as hg
+        >>> people = duckdb.sql("SELECT 40.0 AS age FROM range(1000)")
+        >>> plan = hg.open(people, relation="replace-one").plan([hg.mean("age", bounds=(0, 100), step=1)], epsilon=1.0)
+        >>> [text.startswith("WITH") and "FROM range(1000)" in text for text in plan.query()]
+        [True]
+        """
+        if self.source is None:
+            raise ParameterError(
+                "HG213",
+                rule="A query is shown for a source: its columns and its engine decide the text.",
+                finding="This plan was made without one.",
+                remedy="Open the source: hg.open(…).plan(…).query().",
+                shell="Name the source, and leave out --n.",
+            )
+        sent: list[Query | SumsQuery] = []
+        for query, sums in self.questions().items():
+            sent += as_sent(sums) if sums else [query]
+            if self.facts.limit is not None and self.facts.n is not None:
+                sent.append(units_query(self.facts.limit.column))  # the check that n is what it was
+        return tuple(text for query in sent for text in self.source.statements(query))
+
+    def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
+        """Return each question once, in order: with the first about sums all those about sums, asked together."""
+        queries = dict.fromkeys(item.design.query for item in self.items if item.design is not None)
+        sums = [one for one in queries if isinstance(one, SumsQuery)]
+        return {one: sums if one in sums else [] for one in queries if not isinstance(one, SumsQuery) or one is sums[0]}
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data, all of it public; two requests are the same if this is the same."""

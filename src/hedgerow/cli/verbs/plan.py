@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,6 +77,9 @@ def plan(
         str | None,
         typer.Option(metavar="FILE", help="Ledger that says what was spent before. [default: the facts' ledger]"),
     ] = None,
+    show_query: Annotated[
+        bool, typer.Option("--show-query", help="Show the SQL that the release will send too, without sending it.")
+    ] = False,
     as_python: Annotated[bool, typer.Option("--as-python", help="Print the Python program of the release.")] = False,
     as_shell: Annotated[bool, typer.Option("--as-shell", help="Print the command of the release.")] = False,
     as_json: options.AsJson = False,
@@ -115,7 +118,8 @@ def plan(
         return
     kept = ledger if ledger is not None or declared is None else declared.ledger_path
     balance = _balance(made, steps, declared.budget if declared is not None else None, kept)
-    _tell(made, steps, balance, aimed=bool(targets), as_json=as_json)
+    queries = [found.query() for _, found, _ in made] if show_query else None
+    _tell(made, steps, balance, queries, aimed=bool(targets), as_json=as_json)
 
 
 def _show(
@@ -308,6 +312,7 @@ def _tell(
     made: list[tuple[Requested, Plan, Forecast]],
     steps: list[_Step],
     balance: _Balance | None,
+    queries: Sequence[tuple[str, ...]] | None,
     *,
     aimed: bool,
     as_json: bool,
@@ -315,7 +320,10 @@ def _tell(
     if as_json:
         finds = {"finds": [step.record() for step in steps]} if steps else {}
         budget = None if balance is None else balance.record()
-        say_json({**finds, "plans": [_record(*one, aimed) for one in made], "budget": budget})
+        plans = [_record(*one, aimed) for one in made]
+        for record, texts in zip(plans, queries or (), strict=False):
+            record["query"] = list(texts)
+        say_json({**finds, "plans": plans, "budget": budget})
         return
     for step in steps:
         say(step.sentence())
@@ -323,10 +331,20 @@ def _tell(
         head = ([""] if place or steps else []) + ([f"{one.name}:"] if one.name else [])
         head += [f"The target needs ε = {found.request.budget.epsilon:.6g}."] if aimed else []
         say("\n".join([*head, forecast_table(found, expected)]))
+        if queries is not None:
+            say(_query(queries[place]))
     if balance is not None:
         say(balance.sentence())
     elif steps and len(steps) + len(made) > 1:
         say(_together(made, steps))
+
+
+def _query(texts: tuple[str, ...]) -> str:
+    """Return statements as they are sent, each ended by a semicolon; a character that no terminal shows is escaped."""
+    from hedgerow.facts.printed import for_terminal
+
+    shown = ["\n".join(map(for_terminal, text.strip().split("\n"))) for text in texts]
+    return "\n\n".join(["", "The release will send (nothing was sent now):", *(f"{text};" for text in shown)])
 
 
 def _together(made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects.read_out import Asked
 from hedgerow.resampling.grid_sums import GridSums, Monomial
 from hedgerow.resampling.histogram import Integers
 
@@ -28,28 +29,40 @@ _LIMIT = 2**62
 _PIECE = 21  # bits: what Spark adds up in integers of 64 bits needs no decimals
 
 
-def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> GridSums:
-    """Return the sums by ``level`` of products of ``one``, ``t_0``, ``there_0``, …, all integers from 0 on."""
+def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> Asked[GridSums]:
+    """Return the question for the sums by ``level`` of products of ``one``, ``t_0``, …, all integers from 0 on."""
     monomials = list(dict.fromkeys([(), *query.monomials]))
     products = [_products(monomial, query) for monomial in monomials]
     engine = rows.implementation
+    asked: Asked[list[tuple[Any, ...]]]
     if engine.is_duckdb():
-        sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
-        if query.by:
-            found = rows.to_native().aggregate(f"level, count(*), {sums}", "level").fetchall()
-        else:
-            # The sums of no row are null.
-            whole = rows.to_native().aggregate(f"count(*), {sums}").fetchall()
-            found = [(0, *(total or 0 for total in row)) for row in whole]
+        asked = _summed_in_duckdb(rows.to_native(), products, by=bool(query.by))
     elif engine.is_ibis():
         small = [query.largest(monomial) <= _MASK for monomial in monomials]
-        found = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.Product, products, small)))
+        table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.Product, products, small)))
+        asked = Asked(((table, ibis_tables.rows_of),), totals)
     elif engine.is_spark_like():
         bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
-        found = _summed_in_spark(rows.to_native(), products, bits)
+        asked = _summed_in_spark(rows.to_native(), products, bits)
     else:
-        found = _summed_in_memory(rows, products, query.cells)
-    return GridSums.from_rows(found, monomials, cells=query.cells)
+        asked = Asked(((rows, lambda held: _summed_in_memory(held, products, query.cells)),), lambda found: found)
+    return asked.then(lambda found: GridSums.from_rows(found, monomials, cells=query.cells))
+
+
+def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], *, by: bool) -> Asked[list[tuple[Any, ...]]]:
+    sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
+    if by:
+        return Asked(((rows.aggregate(f"level, count(*), {sums}", "level"), _fetched),), lambda found: found)
+    # The sums of no row are null.
+    return Asked(
+        ((rows.aggregate(f"count(*), {sums}"), _fetched),),
+        lambda found: [(0, *(total or 0 for total in row)) for row in found],
+    )
+
+
+def _fetched(relation: Any) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = relation.fetchall()
+    return rows
 
 
 def _products(monomial: Monomial, query: SumsQuery) -> list[list[str]]:
@@ -108,8 +121,8 @@ def _by_level(parts: list[Integers], level: Integers, levels: int) -> NDArray[np
     return np.asarray(high.astype(object) * 2**_HALF + low)
 
 
-def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]) -> list[tuple[Any, ...]]:
-    """Return (level, records, sums of products of columns) of a Spark frame, exact: one job, its answer by Arrow.
+def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]) -> Asked[list[tuple[Any, ...]]]:
+    """Return the question for (level, records, sums of products), exact: one job, its answer by Arrow.
 
     A product below 2⁶² is added up in pieces of 21 bits, the last of which holds whatever lies above; a larger one in
     decimals of 38 digits.
@@ -128,8 +141,16 @@ def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]
     named = [f"piece_{place}" for place in range(len(terms))]
     made = [f"{term} AS {name}" for term, name in zip(terms, named, strict=True)]
     grouped = rows.selectExpr("level", "1L AS records", *made).groupBy("level").sum("records", *named)
-    level, records, *sums = [column.to_pylist() for column in grouped.toArrow().columns]
-    return [
-        (at, records[row], *(sum(int(sums[i][row]) << _PIECE * j for j, i in enumerate(places)) for places in pieces))
-        for row, at in enumerate(level)
-    ]
+
+    def totals(columns: list[list[Any]]) -> list[tuple[Any, ...]]:
+        level, records, *sums = columns
+        return [
+            (
+                at,
+                records[row],
+                *(sum(int(sums[i][row]) << _PIECE * j for j, i in enumerate(places)) for places in pieces),
+            )
+            for row, at in enumerate(level)
+        ]
+
+    return Asked(((grouped, lambda frame: [column.to_pylist() for column in frame.toArrow().columns]),), totals)

@@ -184,23 +184,23 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def summed(rows: Any, products: Sequence[Product]) -> list[tuple[Any, ...]]:
-    """Return (level, records, sums of products of columns) by ``level``, exact: as Python's integers."""
+def summed(rows: Any, products: Sequence[Product]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
+    """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact."""
     # PostgreSQL adds up integers of 64 bits in numbers without a limit.
     wide = engine_of(rows) == "postgres"
-    terms: list[Any] = []
-    shifts: list[list[int]] = []
-    for product in products:
-        found = _terms(rows, product, wide)
-        terms += [term for term, _ in found]
-        shifts.append([shift for _, shift in found])
+    found = [_terms(rows, product, wide) for product in products]
+    terms = [term for each in found for term, _ in each]
     named = {f"sum_{place}": term.sum() for place, term in enumerate(terms)}
-    answer = []
-    for level, records, *sums in rows_of(rows.group_by("level").aggregate(records=rows.count(), **named)):
-        rest = iter(sums)
-        totals = [sum(int(next(rest)) << shift for shift in each) for each in shifts]
-        answer.append((int(level), int(records), *totals))
-    return answer
+
+    def totals(answer: Sequence[Any]) -> list[tuple[Any, ...]]:
+        made = []
+        for level, records, *sums in answer:
+            rest = iter(sums)
+            each = [sum(int(next(rest)) << shift for _, shift in one) for one in found]
+            made.append((int(level), int(records), *each))
+        return made
+
+    return rows.group_by("level").aggregate(records=rows.count(), **named), totals
 
 
 def _terms(rows: Any, product: Product, wide: bool) -> list[tuple[Any, int]]:
@@ -229,6 +229,16 @@ def placed(rows: Any, key: bytes) -> Any:
     return hashed.mutate(place=rank + 1).drop("row_number", "priority")
 
 
+def mark_apart(texts: Sequence[str]) -> str:
+    """Return a character that none of the texts has: one text is parsed far faster than a list of thousands.
+
+    >>> mark_apart(["a", "b,c"]), mark_apart(["a", "b|c"])
+    ('|', ',')
+    """
+    used = {*"".join(texts), "'", "\\"}
+    return next(mark for mark in (",", "|", ";", *map(chr, range(1, 2**16))) if mark not in used)
+
+
 def table_of_values(rows: Any, values: Sequence[Comparable], key: str, level: str) -> Any | None:
     """Return a table of declared values and their places, of the engine of some rows; None where it knows no such."""
     import ibis
@@ -243,10 +253,8 @@ def table_of_values(rows: Any, values: Sequence[Comparable], key: str, level: st
         # ASCII alone: a text of JSON then holds no sign that is read in another way.
         query = f"SELECT value {names[0]}, key {names[1]} FROM json_each({quoted_text(json.dumps(listed))})"
     else:
-        # One text is parsed far faster than a list of thousands; it is split where no value has a character.
         texts = [one if isinstance(one, str) else repr(one) for one in listed]
-        used = set("".join(texts))
-        mark = next(chr(code) for code in range(1, 2**16) if chr(code) not in used and chr(code) not in "'\\")
+        mark = mark_apart(texts)
         value = "v" if text else "CAST(v AS DOUBLE PRECISION)"
         split = f"string_to_array({quoted_text(mark.join(texts))}, {quoted_text(mark)})"
         query = f"SELECT {value} {names[0]}, o - 1 {names[1]} FROM unnest({split}) WITH ORDINALITY AS u(v, o)"

@@ -146,14 +146,14 @@ def _table(rows: nw.LazyFrame[Any], values: Sequence[Comparable], key: str, leve
         made = {key: [one if isinstance(one, str) else one + 0.0 for one in values], level: list(range(len(values)))}
         return nw.from_dict(made, backend=rows.implementation).lazy()
     texts = [one if isinstance(one, str) else repr(one + 0.0) for one in values]
-    # One text is parsed far faster than a list of thousands; it is split where no value has a character.
-    used = set("".join(texts))
-    mark = next(chr(code) for code in range(1, 2**16) if chr(code) not in used)
+    mark = ibis_tables.mark_apart(texts)
     split = f"unnest(string_split({quoted_text(mark.join(texts))}, {quoted_text(mark)}))"
     cast = split if isinstance(values[0], str) else f"CAST({split} AS DOUBLE)"
-    # A relation of the same connection; it reads none of the rows.
-    listed = rows.to_native().query("people", f'SELECT {cast} AS "{key}", unnest(range({len(values)})) AS "{level}"')
-    table: nw.LazyFrame[Any] = nw.from_native(listed)
+    # A relation of the same connection, that reads none of the rows: a count of no row is one row.
+    single: Any = rows.to_native().limit(0).aggregate("count(*)")
+    table: nw.LazyFrame[Any] = nw.from_native(
+        single.project(f'{cast} AS "{key}", unnest(range({len(values)})) AS "{level}"')
+    )
     return table
 
 

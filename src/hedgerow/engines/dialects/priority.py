@@ -11,10 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hedgerow.engines.dialects import ibis_tables
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+    from hedgerow.facts.relation import UnitLimit
+
+UNIT = "unit"
+"""The column of units."""
 
 _BITS = 60
 """Of a number: two rows of one unit agree in it with a chance of 2⁻⁶⁰, and then the engine breaks the tie."""
@@ -49,3 +60,36 @@ def places_in_spark(rows: Any, key: bytes) -> Any:
     numbered = rows.selectExpr("*", "monotonically_increasing_id() AS row_number")
     hashed = numbered.selectExpr("*", f"sha2(concat('{key.hex()}', cast(row_number AS string)), 256) AS priority")
     return hashed.selectExpr("*", "row_number() OVER (PARTITION BY unit ORDER BY priority) AS place")
+
+
+def within_limit(
+    rows: nw.LazyFrame[Any], unit: UnitLimit | None, key: bytes | None, *, alike: bool
+) -> nw.LazyFrame[Any]:
+    """Return at most L rows of each unit, chosen at random by the key: a fresh one where none is given."""
+    import narwhals.stable.v2 as nw
+
+    key = key or fresh_key()
+    place, most = nw.col("place"), unit.max_rows if unit is not None else 1
+    if alike and most == 1:
+        # All rows of a unit are alike, so there is nothing to choose; `unique` would name a column at random.
+        columns = rows.collect_schema().names()
+        return rows.group_by(*columns).agg(nw.len().alias("rows")).select(*columns)
+    ranks: list[tuple[bool, Callable[[Any, bytes], Any]]] = [
+        (rows.implementation.is_duckdb(), places_in_sql),
+        (rows.implementation.is_spark_like(), places_in_spark),
+        (rows.implementation.is_ibis(), ibis_tables.placed),
+    ]
+    if rank := next((rank for here, rank in ranks if here), None):
+        frame: nw.LazyFrame[Any] = nw.from_native(rank(rows.to_native(), key))
+        return frame.filter(place <= most)
+    held = rows.collect()
+    numbers = nw.new_series("priority", priorities(key, len(held)), nw.Int64, backend=held.implementation)
+    ordered = held.with_columns(numbers).sort(UNIT, "priority").with_row_index("row")
+    # The first row of each unit, carried on by a running maximum: a window joined back would lose the order in Arrow,
+    # and a shifted column would be one of doubles in pandas.
+    row = nw.col("row").cast(nw.Int64)
+    began = nw.when(nw.col(UNIT).is_first_distinct()).then(row).otherwise(nw.lit(0, nw.Int64))
+    ranked = ordered.with_columns(began.alias("began")).with_columns(
+        (row - nw.col("began").cum_max() + 1).alias("place")
+    )
+    return ranked.filter(place <= most).lazy()

@@ -1,8 +1,13 @@
-"""What an engine grouped and counted, read out of it in its own way, so that no second frame library is needed."""
+"""A question as an engine is sent it, and its rows, read out in each engine's way: no second frame library is needed.
+
+Building and sending are two steps, so that what is sent can be shown, word by word, before it is.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -15,13 +20,69 @@ from hedgerow.resampling.histogram import Integers
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
-def read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
-    """Return the columns ``key`` and ``records`` of a counted frame, without the values that nobody can declare.
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[A]):
+    """A question that was built and not sent.
+
+    Attributes
+    ----------
+    sent : tuple of (frame, callable)
+        What the engine computes, in this order, and how the rows of each are read.
+    answer : callable
+        Makes the answer of all that was read.
+    """
+
+    sent: tuple[tuple[Any, Callable[[Any], Any]], ...]
+    answer: Callable[..., A]
+
+    def found(self) -> A:
+        """Send it, and return the answer."""
+        return self.answer(*(read(frame) for frame, read in self.sent))
+
+    def texts(self) -> list[str]:
+        """Return the SQL that is sent: by DuckDB, or for an Ibis table."""
+        return [_text(frame) for frame, _ in self.sent]
+
+    def then(self, made: Callable[[A], B]) -> Asked[B]:
+        """Return the question whose answer is made of this one's."""
+        return Asked(self.sent, lambda *read: made(self.answer(*read)))
+
+    def beside(self, other: Asked[B], made: Callable[[A, B], C]) -> Asked[C]:
+        """Return this question and, after it, another one, with one answer made of both."""
+        first = len(self.sent)
+        return Asked(
+            (*self.sent, *other.sent),
+            lambda *read: made(self.answer(*read[:first]), other.answer(*read[first:])),
+        )
+
+
+def _text(frame: Any) -> str:
+    native = frame.to_native() if hasattr(frame, "to_native") else frame
+    # DuckDB sends exactly this text since 2.0; before, it runs the tree that prints as this text.
+    return str(native.sql_query()) if hasattr(native, "sql_query") else ibis_tables.statement(native)
+
+
+def asked_values(counted: nw.LazyFrame[Any], kind: str) -> Asked[ValueCounts]:
+    """Return the question for the columns ``key`` and ``records``, without the values that nobody can declare.
 
     Memory grows with the number of different values. No number of them is too many: a refusal would tell of the last
     record.
     """
+    return Asked(((counted, lambda frame: _read_values(frame, kind)),), lambda found: found)
+
+
+def asked_counts(counted: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:
+    """Return the question for the columns ``key`` and ``records`` of a counted frame, both whole numbers."""
+    named = counted.select("key", "records") if counted.implementation.is_ibis() else counted
+    return Asked(((named, _read_counts),), lambda found: found)
+
+
+def _read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
     engine = counted.implementation
     if engine.is_duckdb() or engine.is_spark_like() or engine.is_ibis():
         native: Any = counted.select("key", "records").to_native()
@@ -38,8 +99,7 @@ def read_values(counted: nw.LazyFrame[Any], kind: str) -> ValueCounts:
     return ValueCounts([one for one in declared if one is not None], records[kept])
 
 
-def read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
-    """Return the columns ``key`` and ``records`` of a counted frame, both whole numbers."""
+def _read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
     if counted.implementation.is_duckdb():
         arrays = counted.to_native().fetchnumpy()
         return np.asarray(arrays["key"], np.int64), np.asarray(arrays["records"], np.int64)
@@ -47,7 +107,7 @@ def read_counts(counted: nw.LazyFrame[Any]) -> tuple[Integers, Integers]:
         key, records = (np.asarray(column, np.int64) for column in _by_arrow(counted.to_native()))
         return key, records
     if counted.implementation.is_ibis():
-        found = ibis_tables.rows_of(counted.select("key", "records").to_native())
+        found = ibis_tables.rows_of(counted.to_native())
         integers = np.array([[int(number) for number in row] for row in found], dtype=np.int64).reshape(len(found), 2)
         return integers[:, 0], integers[:, 1]
     collected = counted.collect()
