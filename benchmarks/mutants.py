@@ -326,10 +326,17 @@ MUTANTS = (
         f"tests/unit/cli/test_ledger.py {STORE}",
     ),
     Mutant(
+        "the last batch of records is left out of a bootstrap",
+        "resampling/streamed.py",
+        "range(0, max(len(keys), 1), BATCH)",
+        "range(0, max(len(keys) - BATCH, 1), BATCH)",
+        "tests/statistical/test_streamed.py",
+    ),
+    Mutant(
         "data that changed meanwhile are released",
         "release/execute.py",
-        "if n is not None and n != (histogram.total()",
-        "if False and n != (histogram.total()",
+        "if facts.n is not None and facts.n != found:",
+        "if False and facts.n != found:",
         "tests/unit/release/test_a_source_that_changes.py tests/unit/release/test_facts_in_release.py",
     ),
     Mutant(

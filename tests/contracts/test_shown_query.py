@@ -22,7 +22,8 @@ from hedgerow.engines import files
 from hedgerow.engines.answers import SECRET_KEY
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.release import plan as plans
-from hedgerow.release.execute import read_histograms
+from hedgerow.release.execute import draw_tables, read_histograms
+from hedgerow.testing.simulated import SimulatedNoise
 
 LEVELS = [f"job {place}" for place in range(40)]
 AGE = {"bounds": (0, 100), "step": 1}
@@ -178,6 +179,20 @@ def test_what_is_shown_is_what_is_sent(
     with sent_to(kind) as heard:
         read_histograms(plan, survey.source)
     assert [text.strip() for text in heard] != [text.strip() for text in plan.query()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_of_records_is_shown_too(kind: str, tmp_path: Path) -> None:
+    """A bootstrap of a fine grid reads record by record: its text counts nothing."""
+    survey = hg.open(file_of(kind, tmp_path), relation="replace-one")
+    assert survey.n == 300
+    fine = hg.mean("pay", bounds=(0, 1000), step=1e-4)
+    plan = survey.plan(fine, by={"sex": [0, 1]}, estimator="bootstrap", n_resamples=5, epsilon=1.0)
+    shown = [text.strip() for text in plan.query()]
+    with sent_to(kind) as heard:
+        draw_tables(plan, read_histograms(plan, survey.source), SimulatedNoise(1))
+    assert [text.strip() for text in heard] == shown != []
+    assert "GROUP BY" not in shown[-1].upper()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -203,6 +203,10 @@ QUANTILE = hg.quantile("x", 0.5, bounds=(0, 10), step=1)
 OWN = hg.bootstrap(
     lambda total: total["f"] / total["count"], columns={"x": (0, 10, 1)}, features={"f": (feature, (0, 20))}, name="q"
 )
+# Too many combinations to count each: records are read one batch at a time.
+FINE = hg.bootstrap(
+    lambda total: total["x"] / total["v"], columns={"x": (0, 10, 0.001), "v": (0, 10, 0.001)}, name="streamed"
+)
 V = hg.mean("v", bounds=(0, 10), step=1)
 PERSON = {"column": "x", "max_rows": 2}
 
@@ -229,6 +233,7 @@ ENTRIES = [
 MORE = [
     Entry("quantile", lambda s, _: s.release([QUANTILE], epsilon=1, n_resamples=3), ("number",)),
     Entry("own function", lambda s, _: s.release([OWN], epsilon=1, n_resamples=3), ("number",)),
+    Entry("own function, streamed", lambda s, _: s.release([FINE], epsilon=1, n_resamples=3), ("number",)),
     Entry("rest", lambda s, values: s.release([hg.count()], by={"x": values}, other=True, epsilon=1, delta=0)),
     Entry(
         "totals", lambda s, _: s.magnitude_table("x", bounds=(0, 10), step=1, by={"v": [1, 2]}, epsilon=1), ("number",)

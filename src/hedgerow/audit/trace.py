@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import Source
+from hedgerow.engines.streamed import Streams, Watch
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.streamed import StreamedReplicates, Tally
 from hedgerow.testing.simulated import SimulatedNoise
 
 _HOME = Path(hedgerow.__file__).parent
@@ -110,6 +112,9 @@ class _Certain:
     def poisson(self, lam: Any, size: Any) -> NDArray[np.int64]:
         return np.broadcast_to(np.rint(np.asarray(lam)).astype(np.int64), size).copy()
 
+    def integers(self, low: int, high: int, size: Any, dtype: Any) -> NDArray[Any]:
+        return np.asarray(low + np.arange(size) % (high - low), dtype)
+
     def multinomial(self, n: Any, pvals: Any, size: Any) -> NDArray[np.int64]:
         drawn = np.zeros((*size, len(pvals)), dtype=np.int64)
         drawn[..., round(float(pvals @ np.arange(len(pvals))))] = n
@@ -149,6 +154,14 @@ class RecordedSource:
         self.trace.steps.append(f"answer {answer.cells} {answer.count.dtype} {answer.missing.shape}")
         self.answers[query] = answer
         return answer
+
+    def stream(self, query: Query, asked: StreamedReplicates, watch: Watch) -> Tally:
+        """Note the question, and keep the answer as it would be counted; HG601 where the source cannot be streamed."""
+        self.trace.steps.append(f"stream {query!r}")
+        if not isinstance(self.source, Streams):
+            raise TypeError(f"{self.source.name} cannot be read one batch at a time")
+        self.answers[query] = self.source.histogram(query)
+        return self.source.stream(query, asked, watch)
 
     def sums(self, query: SumsQuery) -> GridSums:
         """Note the question and the shape of the answer."""

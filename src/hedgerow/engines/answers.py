@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hedgerow.engines import frames
+from hedgerow.engines import frames, streamed
 from hedgerow.engines.dialects.priority import fresh_key
 from hedgerow.engines.frames import A, Builds, Q
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
@@ -15,6 +15,7 @@ from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_values
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.streamed import StreamedReplicates, Tally
 
 SECRET_KEY = "<a secret key, drawn for this question alone>"
 """What stands in a text that is shown where the key of `dialects.priority` will stand in the one that is sent."""
@@ -46,9 +47,10 @@ class FrameAnswers(ABC):
         with self._roles(query, reading=True) as roles:
             return build(roles, query, self.columns, key).found()
 
-    def statements(self, query: Query | SumsQuery) -> tuple[str, ...]:
+    def statements(self, query: Query | SumsQuery, *, by_record: bool = False) -> tuple[str, ...]:
         """Return the SQL by which a question is answered, in order: what `histogram` or `sums` sends, word by word.
 
+        `by_record`: what `stream` sends instead.
         A question about units of several rows is sent with a secret key: `SECRET_KEY` stands in its place.
 
         Raises
@@ -66,7 +68,8 @@ class FrameAnswers(ABC):
             with self._roles(query, reading=False) as roles:
                 if isinstance(query, SumsQuery):
                     return [*loading, *frames.add_up(roles, query, self.columns, key).texts()]
-                return [*loading, *frames.count(roles, query, self.columns, key).texts()]
+                count = streamed.each(lambda _: None) if by_record else frames.count
+                return [*loading, *count(roles, query, self.columns, key).texts()]
 
         return tuple(text.replace(key.hex(), SECRET_KEY) for text in withheld(texts))
 
@@ -82,6 +85,11 @@ class FrameAnswers(ABC):
         """Return exact sums of monomials by cell (after `check`; HG207 where reading fails); see `histogram`."""
         self.check(query)
         return withheld(lambda: self._answer(frames.add_up, query, key))
+
+    def stream(self, query: Query, asked: StreamedReplicates, watch: streamed.Watch) -> Tally:
+        """Return replicates of the records, read one batch at a time (after `check`; HG207 where reading fails)."""
+        self.check(query)
+        return withheld(lambda: self._answer(streamed.each(streamed.reader(asked, watch)), query, None))
 
     def check_column(self, query: ColumnQuery) -> None:
         """Refuse, before any value is read, a question about a column that cannot be answered."""

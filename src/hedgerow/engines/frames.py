@@ -19,7 +19,7 @@ from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.adding import added_up
-from hedgerow.engines.dialects.levels import with_levels
+from hedgerow.engines.dialects.levels import code_of, with_levels
 from hedgerow.engines.dialects.priority import UNIT, within_limit
 from hedgerow.engines.dialects.read_out import Asked, asked_counts, asked_values
 from hedgerow.engines.query import (
@@ -50,6 +50,7 @@ from hedgerow.facts.columns import Missing, Selection
 from hedgerow.facts.expression import DerivedColumn, Junction
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram, Integers
+from hedgerow.resampling.streamed import Tally
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 _CHAIN = 8  # so many constants of a condition are compared one by one, which is fastest
 _ORDERED = {"<": lt, "<=": le, ">": gt, ">=": ge}
 Q = TypeVar("Q", Query, SumsQuery, ColumnQuery)
-A = TypeVar("A", Histogram, GridSums, ValueCounts)
+A = TypeVar("A", Histogram, GridSums, ValueCounts, Tally)
 B = TypeVar("B", Histogram, GridSums)
 Builds: TypeAlias = Callable[[object, Q, dict[str, str], bytes | None], Asked[A]]
 
@@ -278,19 +279,28 @@ def count(frame: object, query: Query, columns: dict[str, str], key: bytes | Non
     if not query.columns():
         return _count_records(frame)
     chosen = _selected(frame, query)
-    digits, level, named = _digits(chosen, query, columns)
-    index = _code("index", [part.size for part in query.parts] or [query.row_size])
     if query.unit is not None:
-        return _count_units(digits.select(index.alias("index"), level.alias("level"), *named), query, key)
-    # One integer for both: a GROUP BY of one key is the fastest that every engine has.
+        digits, level, named = _digits(chosen, query, columns)
+        return _count_units(digits.select(_index_of(query).alias("index"), level.alias("level"), *named), query, key)
     width = query.size + 1
-    codes = _occurrences(digits.select((level * width + index + 1 if query.by else index + 1).alias("key")))
+    codes = _occurrences(keys(chosen, query, columns))
 
     def histogram(found: tuple[Integers, Integers]) -> Histogram:
         places, records = found
         return Histogram.from_triplets(places // width, places % width - 1, records, cells=query.cells)
 
     return _with_others(codes.then(histogram), frame, chosen)
+
+
+def keys(frame: object, query: Query, columns: dict[str, str]) -> nw.LazyFrame[Any]:
+    """Return ``key``, cell·(size + 1) + index + 1: a GROUP BY of one integer is the fastest that every engine has."""
+    digits, level, _ = _digits(frame, query, columns)
+    index = _index_of(query) + 1
+    return digits.select((level * (query.size + 1) + index if query.by else index).alias("key"))
+
+
+def _index_of(query: Query) -> nw.Expr:
+    return code_of("index", [part.size for part in query.parts] or [query.row_size])
 
 
 def count_values(frame: object, query: ColumnQuery, columns: dict[str, str], key: bytes | None) -> Asked[ValueCounts]:
@@ -349,7 +359,7 @@ def _digits(
     named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
     placed = _computed_once(rows.select(*_placed(query, columns, checked=checked), *levels, *named))
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
-    level = _code("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
+    level = code_of("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
     return _computed_once(digits), level, named
 
 
@@ -568,21 +578,6 @@ def _indices(query: Query | SumsQuery) -> list[nw.Expr]:
         return nw.when(there).then(clamped).otherwise(absent).floor().cast(nw.Int64)
 
     return [on_grid(place, value).alias(f"index_{place}") for place, value in enumerate(query.read)]
-
-
-def _code(role: str, radices: list[int]) -> nw.Expr:
-    """Return the mixed-radix code of the digits ``role_0``, …, the last one fastest; −1 where any of them is −1.
-
-    `Query` holds the product of all radices below 2⁶², so nothing here overflows.
-    """
-    import narwhals.stable.v2 as nw
-
-    code = nw.col(f"{role}_0")
-    inside = code >= 0
-    for place, radix in enumerate(radices[1:], start=1):
-        digit = nw.col(f"{role}_{place}")
-        code, inside = code * radix + digit, inside & (digit >= 0)
-    return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
 
 
 def _occurrences(keys: nw.LazyFrame[Any]) -> Asked[tuple[Integers, Integers]]:

@@ -50,8 +50,8 @@ class Source(Protocol):
 class ColumnSource(Source, Protocol):
     """A source whose columns are counted by the values that occur in them, which are private; it shows its queries."""
 
-    def statements(self, query: Query | SumsQuery) -> tuple[str, ...]:
-        """Return the SQL that `histogram` or `sums` sends, without sending it (HG213 where no text is sent)."""
+    def statements(self, query: Query | SumsQuery, *, by_record: bool = False) -> tuple[str, ...]:
+        """Return the SQL that `histogram` or `sums` sends, or a stream of records (HG213 where no text is sent)."""
 
     def check_column(self, query: ColumnQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210)."""

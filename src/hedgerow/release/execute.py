@@ -12,6 +12,7 @@ from typing import Any
 
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import Source, count_units
+from hedgerow.engines.streamed import Rows, Streams
 from hedgerow.engines.together import sums_together
 from hedgerow.errors import SpentError
 from hedgerow.inference.cells import Estimates
@@ -26,7 +27,7 @@ from hedgerow.release.spend import whatever_fails_is_spent
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 
-Answer = Histogram | GridSums
+Answer = Histogram | GridSums | Rows
 
 
 def public_count(facts: PublicFacts) -> Estimate:
@@ -76,9 +77,13 @@ def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> Estimates:
 def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answer]:
     """Ask each different question once, and all questions about sums together."""
     answers: dict[Query | SumsQuery, Answer] = {}
+    streamed = plan.streamed()
     for query in (questions := plan.questions()):
         if isinstance(query, SumsQuery):
             answers.update(sums_together(source, questions[query]).items())
+        elif query in streamed and isinstance(source, Streams):
+            answers[query] = Rows(source, query)
+            continue
         else:
             answers[query] = source.histogram(query)
         check_unchanged(plan.facts, answers[query], source)
@@ -95,7 +100,10 @@ def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -
             continue
         name = id(drawn_of(item.design))
         if name not in drawn:
-            drawn[name] = item.design.table(answers[item.design.query], item.mechanism, noise)
+            answer = answers[item.design.query]
+            drawn[name] = item.design.table(answer, item.mechanism, noise)
+            if isinstance(answer, Rows):
+                check_rows(plan.facts, answer.total())
         tables.append(drawn[name])
     return tables
 
@@ -120,6 +128,12 @@ def changed() -> SpentError:
 
 def check_unchanged(facts: PublicFacts, histogram: Answer, source: Source) -> None:
     """Check that there are as many records as were public when the release was planned (HG603)."""
-    limit, n = facts.limit, facts.n
-    if n is not None and n != (histogram.total() if limit is None else count_units(source, limit.column)):
+    limit = facts.limit
+    if facts.n is not None:
+        check_rows(facts, histogram.total() if limit is None else count_units(source, limit.column))
+
+
+def check_rows(facts: PublicFacts, found: int) -> None:
+    """Check that the number of records, or units, that were read is the public one (HG603)."""
+    if facts.n is not None and facts.n != found:
         raise changed()

@@ -23,6 +23,7 @@ from hedgerow.mechanisms.mechanism import (
     ResampledSums,
     Single,
 )
+from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.choice import (
     choose_design,
     counts_join,
@@ -185,17 +186,24 @@ class Plan:
                 shell="Name the source, and leave out --n.",
             )
         sent: list[Query | SumsQuery] = []
+        streamed = self.streamed()
         for query, sums in self.questions().items():
             sent += as_sent(sums) if sums else [query]
             if self.facts.limit is not None and self.facts.n is not None:
                 sent.append(units_query(self.facts.limit.column))  # the check that n is what it was
-        return tuple(text for query in sent for text in self.source.statements(query))
+        return tuple(text for query in sent for text in self.source.statements(query, by_record=query in streamed))
 
     def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
         """Return each question once, in order: with the first about sums all those about sums, asked together."""
         queries = dict.fromkeys(item.design.query for item in self.items if item.design is not None)
         sums = [one for one in queries if isinstance(one, SumsQuery)]
         return {one: sums if one in sums else [] for one in queries if not isinstance(one, SumsQuery) or one is sums[0]}
+
+    def streamed(self) -> set[Query | SumsQuery]:
+        """Return the questions whose records are read one by one: those that bootstraps of fine grids alone ask."""
+        designs = [item.design for item in self.items if item.design is not None]
+        counted = {one.query for one in designs if not (isinstance(one, BootstrapDesign) and one.streams)}
+        return {one.query for one in designs} - counted
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data, all of it public; two requests are the same if this is the same."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -170,6 +170,22 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
     if backend.name != "duckdb" and hasattr(answer, "close"):  # DuckDB answers with the connection itself
         answer.close()
     return rows
+
+
+def pieces_of(table: Any, rows: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of a table, so many at once, where the engine lets them be read one after another."""
+    backend = table.get_backend()
+    if backend.name != "postgres":
+        backend._run_pre_execute_hooks(table)
+        cursor = backend.raw_sql(statement(table))
+    else:
+        # A cursor with a name stays on the server: any other one sends all rows at once.
+        cursor = backend.con.cursor("hedgerow")
+        cursor.execute(statement(table))
+    while piece := cursor.fetchmany(rows):
+        yield piece
+    if backend.name != "duckdb":  # DuckDB answers with the connection itself
+        cursor.close()
 
 
 def texts_of(counted: Any) -> list[tuple[Any, ...]]:

@@ -46,6 +46,21 @@ def with_levels(
     return rows, levels
 
 
+def code_of(role: str, radices: list[int]) -> nw.Expr:
+    """Return the mixed-radix code of the digits ``role_0``, …, the last one fastest; −1 where any of them is −1.
+
+    `Query` holds the product of all radices below 2⁶², so nothing here overflows.
+    """
+    import narwhals.stable.v2 as nw
+
+    code = nw.col(f"{role}_0")
+    inside = code >= 0
+    for place, radix in enumerate(radices[1:], start=1):
+        digit = nw.col(f"{role}_{place}")
+        code, inside = code * radix + digit, inside & (digit >= 0)
+    return nw.when(inside).then(code).otherwise(nw.lit(-1, nw.Int64)) if len(radices) > 1 else code
+
+
 def _compared(group: nw.Expr, category: Category, columns: dict[str, str]) -> nw.Expr | None:
     """Return the level as comparisons of the value; None where there are too many."""
     import narwhals.stable.v2 as nw

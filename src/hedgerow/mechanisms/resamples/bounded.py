@@ -106,6 +106,11 @@ class BoundedResampled(ResampledRows):
         """Return the Gaussian pair that dominates every mixture over the draws."""
         return (Gaussian(self.mu(relation)),)
 
+    @property
+    def copies(self) -> int:
+        """`most`."""
+        return self.most
+
     def weight_moments(self) -> tuple[float, float]:
         """Return mean and variance of how often a record is drawn."""
         return bounded_moments(self.rate, self.most)

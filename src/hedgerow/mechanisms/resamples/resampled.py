@@ -24,7 +24,7 @@ Units of several rows are priced by `hedgerow.accounting.units`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self
@@ -55,6 +55,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.replicates import poisson_replicates
+from hedgerow.resampling.streamed import StreamedReplicates
 
 _TABLE = 20_000
 _FAR = 9.0
@@ -104,6 +105,20 @@ class ResampledSums(Single):
         """Return the resampled integer sums (cells × features × replicates), without noise."""
         return poisson_replicates(histogram, features, n_resamples=self.n_resamples, rate=self.rate, generator=chance)
 
+    def streamed(
+        self, size: int, features: Callable[[NDArray[np.int64]], NDArray[np.int64]], source: NoiseSource
+    ) -> StreamedReplicates:
+        """Return what `resampled` adds up, of records that are read one batch at a time."""
+        reaches = tuple(coordinate.reach for coordinate in self.coordinates)
+        return StreamedReplicates(
+            self.cells, size, features, reaches, self.n_resamples, self.rate, source, most=self.copies
+        )
+
+    @property
+    def copies(self) -> int | None:
+        """How often a record is drawn at most; None for any number of times."""
+        return None
+
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`."""
         return self.spread
@@ -133,12 +148,18 @@ class ResampledSums(Single):
         clamped to the declared reach, which is what was priced.
         """
         reach = np.array([coordinate.reach for coordinate in self.coordinates])
-        bounded, k = np.clip(features, -reach, reach), self.n_resamples
-        sums = self.resampled(histogram, bounded, source.generator())
+        sums = self.resampled(histogram, np.clip(features, -reach, reach), source.generator())
+        return self.with_noise(sums, source, cells=cells, names=names)
+
+    def with_noise(
+        self, sums: NDArray[Any], source: NoiseSource, *, cells: Sequence[Mapping[str, Any]], names: Sequence[str]
+    ) -> AdditiveTable:
+        """Return the table of resampled sums, each plus a noise of its own."""
         values = np.empty(sums.shape, dtype=np.float64)
         for index, coordinate in enumerate(self.coordinates):
-            noise = source.discrete_gaussian(float(coordinate.noise.width), histogram.cells * k)
-            values[:, index] = on_lattice(sums[:, index], noise.reshape(histogram.cells, k), coordinate.noise.bits)
+            drawn = source.discrete_gaussian(float(coordinate.noise.width), len(sums) * self.n_resamples)
+            noise = drawn.reshape(len(sums), self.n_resamples)
+            values[:, index] = on_lattice(sums[:, index], noise, coordinate.noise.bits)
         return AdditiveTable(tuple(cells), tuple(names), values, self.spread, "gaussian")
 
 

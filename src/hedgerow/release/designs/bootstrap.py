@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query
+from hedgerow.engines.streamed import READ, Rows
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
@@ -32,6 +33,7 @@ from hedgerow.mechanisms.resamples.bounded import COPIES, bounded_moments
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.progress import working
 from hedgerow.release.designs.design import (
     HIDDEN,
     MIDPOINT,
@@ -42,7 +44,7 @@ from hedgerow.release.designs.design import (
     complete,
     covers,
 )
-from hedgerow.release.designs.resampled import ReadCell, Resampled
+from hedgerow.release.designs.resampled import ReadCell, Resampled, ResampledMean, ResampledSmooth
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -113,6 +115,8 @@ def bootstrap_estimate(
 
 
 RATE = 1.0
+MOST_COUNTED = 1 << 22
+"""Combinations of grid values and groups that are counted; where more are declared, records are read one by one."""
 Floats = NDArray[np.float64]
 
 
@@ -159,10 +163,18 @@ class BootstrapDesign:
         """Whether no record is drawn more than j times."""
         return self.method == "bounded-bootstrap"
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    @property
+    def streams(self) -> bool:
+        """Whether records are read one by one: their declared grids have too many combinations to count each."""
+        sums = isinstance(self.resampled, (ResampledMean, ResampledSmooth)) and self.resampled.shape != "one-of"
+        return sums and self.query.cells * (self.query.size + 1) > MOST_COUNTED
+
+    def table(self, histogram: Histogram | Rows, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Resample, add up integers, and add an integer to each sum of each replicate."""
         if not isinstance(mechanism, ResampledSums):
             raise TypeError(f"{mechanism.type} does not resample")
+        if isinstance(histogram, Rows):
+            return self._streamed(histogram, mechanism, source)
         if self.statistic.is_count:
             kept = histogram
         elif self.missing is Missing.MIDPOINT:
@@ -173,6 +185,23 @@ class BootstrapDesign:
         features = self.resampled.features(kept.index)
         cells = tuple(self.query.labels)
         return mechanism.noisy(kept, features, source, cells=cells, names=self.resampled.names)
+
+    def _streamed(self, rows: Rows, mechanism: ResampledSums, source: NoiseSource) -> AdditiveTable:
+        asked = mechanism.streamed(self.query.size, self.resampled.features, source)
+        if self.missing is Missing.MIDPOINT:
+            asked = replace(asked, filled=self.resampled.midpoint)
+        n = self.facts.n
+        with working("Resampling the records") as work:
+
+            def watch(records: int) -> None:
+                # How many there are may be shown where it is public: under replace-one.
+                if n:
+                    work.show(f"Resampling batch {-(-records // READ):,} of {-(-n // READ):,}", records / n)
+
+            tally = rows.replicates(asked, watch)
+        complete(tally, self.missing)
+        sums = tally.sums.value()
+        return mechanism.with_noise(sums, source, cells=tuple(self.query.labels), names=self.resampled.names)
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
         """Return one estimate per cell."""

@@ -21,6 +21,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.streamed import Tally
 from hedgerow.statistics.statistic import Statistic
 
 NoiseLaw = Literal["gaussian", "geometric", "averaged-laplace"]
@@ -100,7 +101,7 @@ class PlannedStatistic:
     mechanism: Single | None
 
 
-def complete(histogram: Histogram | GridSums, missing: Missing) -> None:
+def complete(histogram: Histogram | GridSums | Tally, missing: Missing) -> None:
     """Refuse a missing value in a column that was declared complete.
 
     The declaration is a public fact, so among the data sets it admits this branch is never taken.
