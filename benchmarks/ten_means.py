@@ -87,8 +87,8 @@ def query_log() -> Iterator[QueryLog]:
     """Yield the log of what hedgerow asks DuckDB about files meanwhile."""
     log, connected = QueryLog(), files._connected
 
-    def logged() -> _Logged:
-        connection = connected()
+    def logged(folder: str = "") -> _Logged:
+        connection = connected(folder)
         connection.execute("CALL enable_logging('QueryLog')")
         return _Logged(connection, log)
 

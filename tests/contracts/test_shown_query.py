@@ -127,8 +127,8 @@ def sent_to(kind: str) -> Iterator[list[str]]:
     else:
         connected = files._connected
 
-        def logged() -> Any:
-            connection = connected()
+        def logged(folder: str = "") -> Any:
+            connection = connected(folder)
             connection.execute("CALL enable_logging('QueryLog')")
             return _Logged(connection, heard)
 

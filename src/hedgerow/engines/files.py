@@ -1,13 +1,16 @@
 """Files, read through DuckDB: a connection is locked before the first value is read. The only door to DuckDB.
 
-A connection sees one file and no network, keeps everything in memory and cannot be reconfigured. Names of columns and
-tables are looked up, then quoted; no text of a request becomes SQL.
+A connection sees one file and no network, and cannot be reconfigured. It keeps everything in memory; what takes more
+than four fifths of it goes to a folder that only we may read. Names of columns and tables are looked up, then quoted;
+no text of a request becomes SQL.
 """
 
 from __future__ import annotations
 
 import csv
 import os
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -34,18 +37,15 @@ MAX_BYTES = 2**20
 MAX_COLUMNS = 10_000
 # A line of more bytes than this counts as a record in which everything is missing.
 MAX_LINE = 32 * 2**20
-# No copy of the data on a disk, and no network.
-_IN_MEMORY: dict[str, Any] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "temp_directory": "",
-}
+# No network; DuckDB's own limit of memory stands.
+_SETTINGS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 _LOCKED: dict[str, Any] = {"enable_external_access": False, "lock_configuration": True}
 
-# One thread reads: the parallel reader cannot fill up short lines where a cell holds a line break.
+# The parallel reader cannot fill up short lines where a cell may hold a line break: there one thread reads.
 _DIALECT = (
     "auto_detect = false, header = false, skip = 1, quote = '\"', escape = '\"', nullstr = '', comment = '', "
-    "compression = 'none', hive_partitioning = false, parallel = false, null_padding = true, strict_mode = false, "
+    "compression = 'none', hive_partitioning = false, parallel = getvariable('in_parallel'), null_padding = true, "
+    "strict_mode = false, "
     "store_rejects = true, rejects_limit = 0"
 )
 
@@ -128,7 +128,7 @@ def _columns(relation: duckdb.DuckDBPyRelation, count: int) -> list[Any]:
 @contextmanager
 def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
     """Yield the records of a file, in a connection that sees this file alone and dies with the relation."""
-    with closing(_connected()) as connection:
+    with _spilling() as folder, closing(_connected(folder)) as connection:
         known = formats()[file.format]
         # One path, or those of a folder of Parquet files.
         where: Any = [part.path for part in file.parts] or file.path
@@ -140,14 +140,30 @@ def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRe
         yield known.relation(connection, where, table)
 
 
-def _connected() -> duckdb.DuckDBPyConnection:
+@contextmanager
+def _spilling() -> Iterator[str]:
+    """Yield a folder that only we may read, gone afterwards; an empty text, for none, where no folder can be made."""
+    try:
+        folder = tempfile.mkdtemp(prefix="hedgerow-")
+    except OSError:
+        yield ""
+        return
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connected(folder: str = "") -> duckdb.DuckDBPyConnection:
     """Return a connection that shows no progress: how far it is depends on the data, and it goes to standard output.
+
+    What does not fit in memory goes to `folder`; without one, such a question fails (HG207).
 
     In a notebook without ipywidgets DuckDB can draw no bar, and refuses to be told so.
     """
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=_IN_MEMORY)
+    connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     return connection
@@ -280,7 +296,7 @@ class CsvSource(FrameAnswers):
         return withheld(lambda: self._cells(list(columns)))
 
     def _cells(self, columns: list[str]) -> list[Any]:
-        with closing(_loaded(self.file, self.header, list(dict.fromkeys(columns)))) as connection:
+        with _loaded(self.file, self.header, list(dict.fromkeys(columns))) as connection:
             texts = ", ".join(_trimmed(self.header, name) for name in columns)
             return _columns(connection.sql(f"SELECT {texts} FROM cells ORDER BY rowid"), len(columns))
 
@@ -296,7 +312,7 @@ class CsvSource(FrameAnswers):
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
         if reading:
-            with closing(_loaded(self.file, self.header, query.columns())) as connection:
+            with _loaded(self.file, self.header, query.columns()) as connection:
                 yield self._of_cells(connection, query)
         else:
             with closing(_connected()) as connection:
@@ -320,24 +336,29 @@ class CsvSource(FrameAnswers):
         return frames.roles_of_texts(relation, query, self.columns, named)
 
 
-def _loaded(file: SourceFile, header: Header, columns: list[str]) -> duckdb.DuckDBPyConnection:
-    """Return a locked connection whose table ``cells`` holds the needed columns as text.
+@contextmanager
+def _loaded(file: SourceFile, header: Header, columns: list[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a locked connection whose table ``cells`` holds the needed columns as text.
 
     The cast to numbers is made over this table, not over the file: there DuckDB 2.0's TRY_CAST may raise an error that
     quotes the cell (duckdb issue 23818).
     """
-    connection = _connected()
-    with plain_csv(file.path, file.packing) as path:
-        first, *others = _loading(header, columns, path)
-        connection.execute(first)
-    for statement in others:
-        connection.execute(statement)
-    _lock(connection)
-    return connection
+    with _spilling() as folder, closing(_connected(folder)) as connection:
+        with plain_csv(file.path, file.packing) as (path, in_parallel):
+            connection.execute(f"SET VARIABLE in_parallel = {str(in_parallel).lower()}")
+            first, *others = _loading(header, columns, path)
+            connection.execute(first)
+        for statement in others:
+            connection.execute(statement)
+        _lock(connection)
+        yield connection
 
 
 def _loading(header: Header, columns: list[str], path: str) -> list[str]:
-    """Return the statements that load the needed columns from a path: the file's own, or that of a pipe."""
+    """Return the statements that load the needed columns from a path: the file's own, or that of a pipe.
+
+    The variable ``in_parallel`` says whether several threads may read; it is set once the file has been looked through.
+    """
     needed = _cells(header, columns)
     declared = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(header.names)))
     return [

@@ -83,14 +83,14 @@ def test_what_is_not_plain_comes_through_a_pipe(tmp_path: Path, devices: bool, m
     content = b"age,x\r\n" + b"41,\xff\r\n42,b\r" * 5_000
     place.write_bytes(content)
     expected = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\xff", "\uf7ff".encode())
-    with plain_csv(str(place)) as path:
+    with plain_csv(str(place)) as (path, _):
         assert path != str(place)
         assert Path(path).read_bytes().replace(b"\r\n", b"\n") == expected
-    with pytest.raises(ZeroDivisionError), plain_csv(str(place)) as path:  # a reader that stops before the end
+    with pytest.raises(ZeroDivisionError), plain_csv(str(place)) as (path, _):  # a reader that stops before the end
         1 / 0  # noqa: B018  # an error of any kind
     assert ages(tmp_path, content) == ({41: 5_000, 42: 5_000}, 0)
     place.write_bytes(content[:30])
-    with plain_csv(str(place)) as path:
+    with plain_csv(str(place)) as (path, _):
         time.sleep(0.05)  # so few bytes are written, and the writer is gone, before the reader comes
         assert len(Path(path).read_bytes()) > 0
     assert [one.name for one in tmp_path.iterdir()] == ["people.csv"]
@@ -106,12 +106,12 @@ def test_a_file_that_cannot_be_read_to_its_end_is_refused(tmp_path: Path, monkey
         raise OSError("the disk is gone")
 
     monkeypatch.setattr(encoding, "_chunks", broken)
-    with pytest.raises(OSError, match="disk"), plain_csv(str(place)) as path:
+    with pytest.raises(OSError, match="disk"), plain_csv(str(place)) as (path, _):
         Path(path).read_bytes()
 
 
 def test_a_plain_file_is_read_where_it_is(tmp_path: Path) -> None:
     place = tmp_path / "people.csv"
     place.write_bytes("age,x\r\n41,ö\n42,b".encode())
-    with plain_csv(str(place)) as path:
+    with plain_csv(str(place)) as (path, _):
         assert path == str(place)

@@ -215,16 +215,16 @@ class TestCells:
 
         source = open_source(written(tmp_path, f"v,w,g\n1,{CANARY},a\n"))
         assert isinstance(source, files.CsvSource)
-        connection = files._loaded(source.file, source.header, ["v", "g"])
-        assert connection.execute("SELECT * FROM cells").fetchall() == [("1", "a")]
-        for statement in (
-            "SELECT * FROM read_text('/etc/hostname')",
-            f"COPY cells TO '{tmp_path}/copy.csv'",
-            "SET enable_external_access = true",
-            f"ATTACH '{tmp_path}/new.db'",
-        ):
-            with pytest.raises(duckdb.Error):
-                connection.execute(statement)
+        with files._loaded(source.file, source.header, ["v", "g"]) as connection:
+            assert connection.execute("SELECT * FROM cells").fetchall() == [("1", "a")]
+            for statement in (
+                "SELECT * FROM read_text('/etc/hostname')",
+                f"COPY cells TO '{tmp_path}/copy.csv'",
+                "SET enable_external_access = true",
+                f"ATTACH '{tmp_path}/new.db'",
+            ):
+                with pytest.raises(duckdb.Error):
+                    connection.execute(statement)
 
     def test_a_cell_is_never_quoted(self, tmp_path: Path) -> None:
         source = open_source(written(tmp_path, f'v,w\n{CANARY},"{CANARY}\n1{CANARY},2\n"{CANARY}"{CANARY}",1\n'))
