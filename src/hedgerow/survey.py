@@ -10,7 +10,7 @@ from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Literal, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
@@ -21,8 +21,6 @@ from hedgerow.facts.declared import Allowance, Facts, Protection, protection_of
 from hedgerow.facts.facts_nearby import naming_facts_nearby
 from hedgerow.facts.given import real
 from hedgerow.facts.relation import Relation, Target, UnitLimit
-from hedgerow.find.found import Bounds, Categories
-from hedgerow.find.search import BoundsSearch, CategoriesSearch, Place, release_found
 from hedgerow.formats import is_url, public_name
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
@@ -31,9 +29,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.progress import working
 from hedgerow.regression.asked import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
-from hedgerow.release.bootstrap_dp.plan import AskedOfRows
 from hedgerow.release.bootstrap_dp.reach import check_guarantee
-from hedgerow.release.bootstrap_dp.release import BootstrapRelease, bootstrap_release
 from hedgerow.release.execute import certificate_of, run_reserved
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (
@@ -54,8 +50,12 @@ from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
 from hedgerow.statistics.statistic import Asked, AskedFor
 from hedgerow.statistics.sum import sum
-from hedgerow.tables.protected import ProtectedTable
-from hedgerow.tables.release import release_table
+
+if TYPE_CHECKING:
+    from hedgerow.find.found import Bounds, Categories
+    from hedgerow.release.bootstrap_dp.plan import AskedOfRows
+    from hedgerow.release.bootstrap_dp.release import BootstrapRelease
+    from hedgerow.tables.protected import ProtectedTable
 
 # The id of an object is unique within one process only, and a release may be sent to another process.
 _PROCESS = token_hex(8)
@@ -346,6 +346,8 @@ class Survey(AsksRegressions):
         (2, True)
         """
         if check_guarantee(guarantee) == "bootstrap-dp":
+            from hedgerow.release.bootstrap_dp.release import bootstrap_release
+
             further = {"ask": ask or None, "totals": totals, **options}
             return bootstrap_release(statistics, self._opened(), request_id=request_id, **further)
         plan = self.plan(statistics, **options)
@@ -494,6 +496,8 @@ class Survey(AsksRegressions):
         >>> survey.mean("age", bounds=found.bounds, epsilon=1.0)[0].statistic
         'mean'
         """
+        from hedgerow.find.search import BoundsSearch, Place, release_found
+
         place = Place.of(column, where, self.facts)
         made = release_found(
             self._opened(),
@@ -541,6 +545,8 @@ class Survey(AsksRegressions):
         >>> found.values, len(survey.count(by={"job": found.values}, epsilon=1.0))
         (('clerk', 'nurse'), 2)
         """
+        from hedgerow.find.search import CategoriesSearch, Place, release_found
+
         given, place = usual_delta(self.facts) if delta is None else delta, Place.of(column, where, self.facts)
         made = release_found(
             self._opened(),
@@ -555,6 +561,8 @@ class Survey(AsksRegressions):
 
     @working("Planning, reading and releasing")
     def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:
+        from hedgerow.tables.release import release_table
+
         opened = self._opened()
         if guarantee == "dp":
             delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])

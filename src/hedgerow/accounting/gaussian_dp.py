@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,17 @@ def least_mu(terms: Sequence[Term], curve: Profile) -> float:
 
 def _pure_mu(epsilon: float) -> float:
     """Return 2Φ⁻¹(e^ε/(1 + e^ε)), without the loss of digits of a number near 1."""
+    if epsilon <= _LARGEST:
+        return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(epsilon)))
     from scipy.special import ndtri_exp
 
     return -2.0 * float(ndtri_exp(-np.logaddexp(0.0, epsilon)))
+
+
+def _quantiles(chances: Array) -> Array:
+    """Return Φ⁻¹ of numbers below 1; to import SciPy would take longer than any of the work here."""
+    inverse = NormalDist().inv_cdf
+    return np.array([inverse(one) if one > 0.0 else -math.inf for one in chances.tolist()], dtype=np.float64)
 
 
 def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
@@ -103,8 +112,6 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
 
     The first is rounded up, infinite where a is 1 but for rounding; the second is rounded down.
     """
-    from scipy.special import ndtri
-
     if end > _LARGEST:
         return np.array([math.inf]), np.zeros(1)
     # Denser near 0, where curves bend.
@@ -121,9 +128,9 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
     rest = rest - np.where(corner == 0, error, error * np.abs(x[corner]) + 4.0 * _UNIT)
     a = (y[corner] + b * x[corner]) * (1.0 + 4.0 * _UNIT) + error * np.abs(x[corner])
     kept = b > error
-    near_one = np.where(rest > 0.0, -ndtri(np.where(rest > 0.0, rest, 0.5)), math.inf)
-    first = np.where(a < 0.5, ndtri(np.clip(a, 0.0, 0.5)), near_one)
-    return first[kept], np.asarray(ndtri((b - error)[kept]))
+    near_one = np.where(rest > 0.0, -_quantiles(np.where(rest > 0.0, rest, 0.5)), math.inf)
+    first = np.where(a < 0.5, _quantiles(np.clip(a, 0.0, 0.5)), near_one)
+    return first[kept], _quantiles((b - error)[kept])
 
 
 def _largest(first: Array, second: Array) -> float:

@@ -9,12 +9,16 @@ Exit codes: 0 done · 2 input or usage · 3 over budget · 4 refused · 5 verifi
 budget was reserved · 130 and 143 ended by Ctrl-C or SIGTERM, before or after that, as the message says. Results go to
 standard output, everything else to standard error; under --json both are JSON, the latter an object a line: an
 "error", a "warning" or a "note".
-Each verb imports what it needs when it runs, so that help is quick.
+Each verb imports what it needs when it runs, so that help is quick, and a command builds the verb that it names alone.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -22,25 +26,6 @@ from typer.core import TyperGroup
 
 from hedgerow.cli.refusal import exit_code_of
 from hedgerow.cli.terminal import say
-from hedgerow.cli.verbs.apply import apply
-from hedgerow.cli.verbs.ask import ask
-from hedgerow.cli.verbs.audit import audit
-from hedgerow.cli.verbs.demo import demo
-from hedgerow.cli.verbs.explain import explain
-from hedgerow.cli.verbs.find import find
-from hedgerow.cli.verbs.init import init
-from hedgerow.cli.verbs.ledger import ledger
-from hedgerow.cli.verbs.multicalibrate import multicalibrate
-from hedgerow.cli.verbs.plan import plan
-from hedgerow.cli.verbs.price import price
-from hedgerow.cli.verbs.publish import publish
-from hedgerow.cli.verbs.regressions.logit import logit
-from hedgerow.cli.verbs.regressions.ols import ols
-from hedgerow.cli.verbs.release import release
-from hedgerow.cli.verbs.schema import schema
-from hedgerow.cli.verbs.table import table
-from hedgerow.cli.verbs.testsets.testset import testset
-from hedgerow.cli.verbs.verify import verify
 from hedgerow.facts.given import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
 
@@ -64,33 +49,50 @@ class _Verbs(TyperGroup):
         raise SystemExit(exit_code_of(checked))
 
 
-app = typer.Typer(
-    name="hedgerow",
-    cls=_Verbs,
-    # Plain help: it reads the same in a pipe, in a log and to a screen reader.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(init)
-app.command()(plan)
-app.command()(release)
-app.command()(ask)
-app.command()(table)
-app.command()(ols)
-app.command()(logit)
-app.add_typer(find, name="find")
-app.command()(price)
-app.command()(audit)
-app.command()(verify)
-app.command()(publish)
-app.command()(multicalibrate)
-app.command()(apply)
-app.add_typer(ledger, name="ledger")
-app.add_typer(testset, name="testset")
-app.command()(demo)
-app.command()(schema)
-app.command()(explain)
+# In the order of the help. A group of verbs is a file of its own app.
+_VERBS = {
+    name: f"hedgerow.cli.verbs.{folder}{name}"
+    for folder, names in (
+        ("", "init plan release ask table"),
+        ("regressions.", "ols logit"),
+        ("", "find price audit verify publish multicalibrate apply ledger"),
+        ("testsets.", "testset"),
+        ("", "demo schema explain"),
+    )
+    for name in names.split()
+}
+
+
+def app_of(names: Iterable[str]) -> typer.Typer:
+    """Return the command line with these verbs alone.
+
+    >>> [one.name for one in app_of(["plan", "ledger"]).registered_groups]
+    ['ledger']
+    """
+    made = typer.Typer(
+        name="hedgerow",
+        cls=_Verbs,
+        # Plain help: it reads the same in a pipe, in a log and to a screen reader.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(invoke_without_command=True)(_overview)
+    for name in names:
+        verb = getattr(import_module(_VERBS[name]), name)
+        if isinstance(verb, typer.Typer):
+            made.add_typer(verb, name=name)
+        else:
+            made.command()(verb)
+    return made
+
+
+@cache
+def __getattr__(name: str) -> typer.Typer:
+    """Return ``app``, the command line with all verbs."""
+    if name != "app":
+        raise AttributeError(name)
+    return app_of(_VERBS)
 
 
 def _version(asked: bool) -> None:
@@ -101,7 +103,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _overview(
     context: typer.Context,
     version: Annotated[
@@ -116,4 +117,5 @@ def _overview(
 def main() -> None:
     """Run the command line on the arguments of this process; a signal ends it as `hedgerow.interrupts` says."""
     end_on_signals()
-    app(prog_name="hedgerow")
+    named = sys.argv[1:2] if "_HEDGEROW_COMPLETE" not in os.environ else []
+    app_of(named if named and named[0] in _VERBS else _VERBS)(prog_name="hedgerow")

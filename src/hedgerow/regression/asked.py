@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.facts_nearby import naming_facts_nearby
 from hedgerow.keywords import takes
 from hedgerow.progress import working
-from hedgerow.regression.design import RegressionPlan
-from hedgerow.regression.logit.logit_regression import LogitRegression
-from hedgerow.regression.logit.release_logit import LogitPlan, planned_logit, release_logit
-from hedgerow.regression.regression import Regression, RegressionByCell
-from hedgerow.regression.release_regression import planned_regression, release_regression
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import LogitOptions, RegressionOptions
+
+if TYPE_CHECKING:
+    from hedgerow.regression.design import RegressionPlan
+    from hedgerow.regression.logit.logit_regression import LogitRegression
+    from hedgerow.regression.logit.release_logit import LogitPlan
+    from hedgerow.regression.regression import Regression, RegressionByCell
 
 
 class AsksRegressions:
@@ -85,6 +86,8 @@ class AsksRegressions:
         >>> 1.5 < fit.params["age"] < 2.5, fit.certificate.epsilon <= 1.0
         (True, True)
         """
+        from hedgerow.regression.release_regression import release_regression
+
         with self._asking() as opened:
             return release_regression(formula, regressors, opened, **options)
 
@@ -94,6 +97,8 @@ class AsksRegressions:
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
     ) -> RegressionPlan:
         """Return the plan and the price of `ols` with the same arguments, without reading any value."""
+        from hedgerow.regression.release_regression import planned_regression
+
         options.pop("request_id", None)
         with self._asking() as opened:
             return planned_regression(formula, regressors, opened, **options)
@@ -144,6 +149,8 @@ class AsksRegressions:
         >>> fit.reliable, 0.02 < fit.params["age"] < 0.12, fit.certificate.epsilon <= 2.0
         (True, True, True)
         """
+        from hedgerow.regression.logit.release_logit import release_logit
+
         with self._asking() as opened:
             return release_logit(formula, regressors, opened, **options)
 
@@ -153,6 +160,8 @@ class AsksRegressions:
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
     ) -> LogitPlan:
         """Return the plan and the price of `logit` with the same arguments, without reading any value."""
+        from hedgerow.regression.logit.release_logit import planned_logit
+
         options.pop("request_id", None)
         with self._asking() as opened:
             return planned_logit(formula, regressors, opened, **options)
