@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
 from hedgerow.engines.answers import FrameAnswers
-from hedgerow.engines.dialects.ibis_tables import engine_of
+from hedgerow.engines.dialects.ibis_tables import check_listed, engine_of
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
@@ -71,6 +71,8 @@ class FrameSource(FrameAnswers):
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG210, HG211)."""
         self._check_process()
         check_query(query, self.columns)
+        if self.frame.implementation.is_ibis():
+            check_listed(self.frame.to_native(), max((category.levels for category in query.by), default=0))
 
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:

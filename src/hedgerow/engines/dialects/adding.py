@@ -1,7 +1,7 @@
 """Exact sums of products of integers, by cell, each engine in its own way: no total wraps around, and none is rounded.
 
-DuckDB adds up in integers of 128 bits; Spark in pieces of 21 bits, whose sums in 64 bits hold 2⁴² records; a database
-in halves of 31 bits. Rows in memory are added up in chunks, in such halves, and the chunks' sums as Python's integers.
+DuckDB adds up in integers of 128 bits; Spark in pieces of 21 bits, whose sums in 64 bits hold 2⁴² records; databases
+as `ibis_tables` says. Rows in memory are added up in chunks, in such halves, and the chunks' sums as Python's integers.
 A product of 2⁶² or more is made of two that are smaller.
 """
 
@@ -33,16 +33,15 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> Asked[GridSums]:
     """Return the question for the sums by ``level`` of products of ``one``, ``t_0``, …, all integers from 0 on."""
     monomials = list(dict.fromkeys([(), *query.monomials]))
     products = [_products(monomial, query) for monomial in monomials]
+    bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
     engine = rows.implementation
     asked: Asked[list[tuple[Any, ...]]]
     if engine.is_duckdb():
         asked = _summed_in_duckdb(rows.to_native(), products, by=bool(query.by))
     elif engine.is_ibis():
-        small = [query.largest(monomial) <= _MASK for monomial in monomials]
-        table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.Product, products, small)))
+        table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.Product, products, bits)))
         asked = Asked(((table, ibis_tables.rows_of),), totals)
     elif engine.is_spark_like():
-        bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
         asked = _summed_in_spark(rows.to_native(), products, bits)
     else:
         asked = Asked(((rows, lambda held: _summed_in_memory(held, products, query.cells)),), lambda found: found)

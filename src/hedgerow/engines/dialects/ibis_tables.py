@@ -1,8 +1,9 @@
 """Ibis tables: what a database needs beyond a frame, and the SQL that is sent to it. The only door to Ibis.
 
 Databases differ from frames in four ways. Texts may be compared by a collation, so they get a binary one. SQLite keeps
-any value in a column of any type, so each cell is looked at. Whole numbers in SQL may have 32 bits, so constants become
-integers of 64 bits. No engine promises more than 64 bits for a sum, so sums are taken of halves of 31 bits.
+any value in a column of any type, so each cell is looked at. Whole numbers in SQL may have 32 bits, and 1.5 may be a
+decimal, so constants become integers of 64 bits, and doubles. Where a sum may have 64 bits only, sums are taken of
+pieces: an engine that does not say so when a sum wraps around must never come near.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cache, reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hedgerow.errors import DataError
+from hedgerow.errors import DataError, ParameterError
 from hedgerow.formats import quoted_name, quoted_text
 
 if TYPE_CHECKING:
@@ -23,19 +24,24 @@ if TYPE_CHECKING:
 KNOWN = ("bigquery", "databricks", "duckdb", "postgres", "snowflake", "sqlite")
 """The engines whose comparisons, casts and sums were looked at; docs/how_to/databases.md says which were run."""
 
-_HALF = 31  # 2³² such halves add up within 63 bits
-_MASK = 2**_HALF - 1
+# Bits of what is added up: 2³² pieces of 31 bits, or 2⁴² of 21, have a sum within 63 bits. Warehouses may have more
+# than 2³² records, and Databricks may wrap around without a word.
+_PIECES = {"bigquery": 21, "databricks": 21}
+_HALF = 31
+_WIDE = ("postgres", "snowflake")  # a sum of integers has no limit, or 38 digits
 # What no engine has under one name, replaced in the tree of a statement.
 _BINARY, _DIGEST = "hedgerow_binary", "hedgerow_digest"
 _SHORT_INTEGERS = ("postgres", "databricks")  # an integer that is written out has 32 bits there
+_DECIMALS = ("snowflake", "databricks")  # a number with a point is a decimal there, and 1.0 / 3.0 has six digits
 _TABLES_OF_VALUES = ("duckdb", "postgres", "sqlite")
+_LISTED = 1000  # categories that are written out where there is no such table: a query may have a megabyte
 
 
 class Product(NamedTuple):
-    """A product of columns: one or two lists of them, each with a product below 2⁶², and whether all is below 2³¹."""
+    """A product of columns: one or two lists of them, each with a product below 2⁶², and the bits that one may have."""
 
     parts: list[list[str]]
-    small: bool
+    bits: int
 
 
 def engine_of(table: Any) -> str:
@@ -49,6 +55,18 @@ def engine_of(table: Any) -> str:
             remedy="Export the columns that are needed to a Parquet file, and open that.",
         )
     return name
+
+
+def check_listed(table: Any, categories: int) -> None:
+    """Refuse more categories of one column than the engine's query has room for (HG107)."""
+    engine, others = engine_of(table), ", ".join(name for name in KNOWN if name not in _TABLES_OF_VALUES)
+    if engine not in _TABLES_OF_VALUES and categories > _LISTED:
+        raise ParameterError(
+            "HG107",
+            rule=f"In {others} a column has at most {_LISTED:,} categories.",
+            finding=f"Found {categories:,} in {engine}: its query may be too long to be sent.",
+            remedy="Declare fewer, or export the columns that are needed to a Parquet file, and open that.",
+        )
 
 
 def table_of(connection: Any, engine: str, name: str, schema: str | None, columns: dict[str, str]) -> Any:
@@ -101,14 +119,14 @@ def fenced(table: Any) -> Any:
     return table.limit(2**62) if engine_of(table) in ("postgres", "sqlite") else table
 
 
-def statement(table: Any, dialect: str | None = None, *, pretty: bool = False) -> str:
-    """Return the SQL that is sent for an Ibis table: of its engine, or of another dialect."""
+def statement(table: Any, dialect: str | None = None) -> str:
+    """Return the SQL that is sent for an Ibis table, in lines: of its engine, or of another dialect."""
     import ibis.backends.sql.compilers as compilers
 
     engine = dialect or engine_of(table)
     compiler = getattr(compilers, engine).compiler
     tree = compiler.to_sqlglot(table if dialect is None else table.unbind())
-    return str(tree.transform(_mended(engine)).sql(dialect=compiler.dialect, pretty=pretty))
+    return str(tree.transform(_mended(engine)).sql(dialect=compiler.dialect, pretty=True))
 
 
 def _mended(engine: str) -> Callable[[Any], Any]:
@@ -117,6 +135,7 @@ def _mended(engine: str) -> Callable[[Any], Any]:
 
     # Not those of `GROUP BY 1`, `LIMIT 1` and `DECIMAL(38, 0)`.
     computed = (sql.If, sql.Case, sql.Neg, sql.Binary, sql.Paren, sql.Alias)
+    shifts = (sql.BitwiseRightShift, sql.BitwiseLeftShift)  # by an integer of 32 bits
 
     unknown = type(sql.func(_DIGEST))  # a call of a function that is written as it stands
 
@@ -128,6 +147,12 @@ def _mended(engine: str) -> Callable[[Any], Any]:
             # A fixed-length text is padded, and compared without its blanks, until it is a text.
             plain = sql.Cast(this=text, to=sql.DataType.build("text"))
             return sql.Collate(this=plain, expression=sql.to_identifier("C", quoted=True))
+        if engine in ("bigquery", "databricks"):
+            # A text that was made of octets has no collation.
+            octets = sql.Cast(this=text, to=sql.DataType.build("binary"))
+            return sql.Cast(this=octets, to=sql.DataType.build("text"))
+        if engine == "snowflake":
+            return call("COLLATE", text, sql.Literal.string("utf8"))
         return sql.Collate(this=text, expression=sql.Var(this="BINARY")) if engine == "sqlite" else text
 
     def digest(text: Any) -> Any:
@@ -151,8 +176,18 @@ def _mended(engine: str) -> Callable[[Any], Any]:
             and node.is_int
             and engine in _SHORT_INTEGERS
             and isinstance(node.parent, computed)
+            and not isinstance(node.parent, shifts)
         ):
             return sql.Cast(this=node.copy(), to=sql.DataType.build("bigint"))
+        if isinstance(node, sql.Literal) and not node.is_string and not node.is_int and engine in _DECIMALS:
+            return sql.Cast(this=node.copy(), to=sql.DataType.build("double"))
+        if isinstance(node, sql.Window) and engine == "snowflake" and not node.args.get("order"):
+            # Rows are not numbered there without an order, which may be that of a constant.
+            return sql.Window(
+                this=node.this.transform(mended),
+                partition_by=node.args.get("partition_by"),
+                order=sql.Order(expressions=[sql.null()]),
+            )
         return node
 
     return mended
@@ -202,9 +237,8 @@ def _digest(text: str) -> str:
 
 def summed(rows: Any, products: Sequence[Product]) -> tuple[Any, Callable[[Sequence[Any]], list[tuple[Any, ...]]]]:
     """Return the table of what is added up by ``level``, and what makes of its rows (level, records, sums), exact."""
-    # PostgreSQL adds up integers of 64 bits in numbers without a limit.
-    wide = engine_of(rows) == "postgres"
-    found = [_terms(rows, product, wide) for product in products]
+    engine = engine_of(rows)
+    found = [_terms(rows, product, engine) for product in products]
     terms = [term for each in found for term, _ in each]
     named = {f"sum_{place}": term.sum() for place, term in enumerate(terms)}
 
@@ -219,19 +253,27 @@ def summed(rows: Any, products: Sequence[Product]) -> tuple[Any, Callable[[Seque
     return rows.group_by("level").aggregate(records=rows.count(), **named), totals
 
 
-def _terms(rows: Any, product: Product, wide: bool) -> list[tuple[Any, int]]:
-    """Return columns of integers of at most 62 bits, or 31 bits, and by how much to shift the sum of each."""
+def _terms(rows: Any, product: Product, engine: str) -> list[tuple[Any, int]]:
+    """Return columns of integers whose sums the engine has room for, and by how much to shift the sum of each."""
     factors = [reduce(mul, [rows[name] for name in part]) for part in product.parts]
-    if wide and len(factors) == 2:
-        return [(factors[0].cast("decimal(38, 0)") * factors[1], 0)]
+    if engine in _WIDE:
+        return [(factors[0] if len(factors) == 1 else factors[0].cast("decimal(38, 0)") * factors[1], 0)]
+    size = _PIECES.get(engine, _HALF)
     if len(factors) == 1:
-        return [(factors[0], 0)] if wide or product.small else _halves(factors[0])
-    pairs = [(a * b, i + j) for a, i in _halves(factors[0]) for b, j in _halves(factors[1])]
-    return [(half, shift + more) for pair, shift in pairs for half, more in _halves(pair)]
+        return _pieces(factors[0], product.bits, size)
+    first, second = (_pieces(factor, 62, size) for factor in factors)
+    pairs = [(a * b, i + j) for a, i in first for b, j in second]
+    return [(piece, shift + more) for pair, shift in pairs for piece, more in _pieces(pair, 2 * size, size)]
 
 
-def _halves(number: Any) -> list[tuple[Any, int]]:
-    return [(number & _MASK, 0), (number >> _HALF, _HALF)]
+def _pieces(number: Any, bits: int, size: int) -> list[tuple[Any, int]]:
+    """Return the pieces of a number from 0 on, and where each begins; the last holds whatever lies above."""
+    starts = range(0, max(bits, 1), size)
+    shifted = [number >> start if start else number for start in starts]
+    return [
+        *((one & (2**size - 1), start) for one, start in zip(shifted[:-1], starts, strict=False)),
+        (shifted[-1], starts[-1]),
+    ]
 
 
 def placed(rows: Any, key: bytes) -> Any:
