@@ -426,8 +426,8 @@ MUTANTS = (
     Mutant(
         "Poisson weights have a rate 2 % too low",
         "resampling/replicates.py",
-        "    means = rate * count\n",
-        "    means = 0.98 * rate * count\n",
+        "= Fraction(rate) * units\n",
+        "= Fraction(rate) * units * Fraction(98, 100)\n",
         "tests/statistical/test_resampling.py tests/unit/resampling",
     ),
     Mutant(

@@ -1,14 +1,25 @@
 """Histogram resampling against row-by-row resampling: the same law, with sabotages that are caught (n as stated)."""
 
+import tracemalloc
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from hedgerow.noise import poisson
 from hedgerow.noise.secure import SecureNoise
+from hedgerow.resampling import replicates
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.replicates import multinomial_weights, poisson_replicates, poisson_weights, replicate_sums
+from hedgerow.resampling.replicates import (
+    capped_weights,
+    multinomial_weights,
+    poisson_replicates,
+    poisson_weights,
+    replicate_sums,
+)
 
 ACCEPT, REJECT = 1e-6, 1e-12
 RNG = np.random.default_rng(20261120)
@@ -28,6 +39,78 @@ def test_weights_of_single_records_are_poisson(rate: float) -> None:
 
     assert p_value(rate) > ACCEPT
     assert p_value(rate * 1.05) < REJECT
+
+
+@given(
+    count=st.lists(st.integers(0, 2**24), max_size=30),
+    rate=st.floats(0.1, 5.0),
+    k=st.sampled_from([1, 30, 1000, 10**6]),
+)
+@settings(max_examples=60, deadline=None)
+def test_means_of_a_row_add_up_to_its_count(count: list[int], rate: float, k: int) -> None:
+    """However counts are split, by what there is to draw, and none is beyond what can be drawn."""
+    found = np.zeros(len(count), dtype=np.int64)
+    for units, rows in replicates._means(np.array(count, dtype=np.int64), rate, k):
+        assert 0 < rate * units <= poisson.LARGEST_MEAN and (np.diff(rows) > 0).all()
+        found[rows] += units
+    assert found.tolist() == count
+
+
+@pytest.mark.parametrize(("spread", "k"), [(40, 40_000), (40, 400)])
+def test_weights_of_many_records_are_poisson_and_each_row_has_its_own(spread: int, k: int) -> None:
+    """Counts about 1,500, in one draw or by their digits: squares and products of standardised weights, by χ².
+
+    A weight 5 % off, one weight for two rows of one count, and a digit that is left out are rejected.
+    """
+    rng = np.random.default_rng(5)
+    count = np.concatenate([rng.integers(1500, 1500 + spread, 60), [1510, 1510], [0, 5_000_000]])
+    weights = poisson_weights(count, rate=1.0, n_resamples=k, generator=SecureNoise().generator())
+    assert weights.shape == (k, 64) and (weights[:, 62] == 0).all()
+
+    def p_value(drawn: np.ndarray) -> float:
+        some = np.delete(drawn, 62, axis=1)
+        z = (some - np.delete(count, 62)) / np.sqrt(np.delete(count, 62))
+        products = [z[:, i] * z[:, i + 1] for i in range(62)]
+        n = len(drawn)
+        tests = [np.sum(z.sum(axis=0) ** 2) / n, *[p.sum() ** 2 / n for p in products]]
+        spread = (z**2).sum(axis=0)
+        worst = min(2 * min(stats.chi2.sf(one, n), stats.chi2.cdf(one, n)) for one in spread)
+        return 63 * float(min(worst, stats.chi2.sf(tests[0], 63), stats.chi2.sf(max(tests[1:]), 1)))
+
+    assert p_value(weights) > ACCEPT
+    fewer, shared, low = weights.copy(), weights.copy(), weights.copy()
+    fewer[:, :60] = np.rint(0.95 * weights[:, :60])
+    shared[:, 61] = shared[:, 60]
+    low[:, :60] -= count[:60] & 7
+    assert max(p_value(fewer), p_value(shared), p_value(low)) < REJECT
+
+
+def test_a_row_of_as_many_records_as_there_are_anywhere() -> None:
+    """10⁹ records of one value and 7 of another; the sums pass 2⁵³ and stay whole."""
+    histogram = Histogram.from_triplets(np.zeros(2), np.array([0, 1]), np.array([10**9, 7]), cells=1)
+    features, rng = np.array([[1], [2**30 + 1]]), np.random.default_rng(6)
+    drawn = poisson_replicates(histogram, np.array([[1], [0]]), n_resamples=400, rate=1.0, generator=rng)[0, 0]
+    z = (drawn - 1e9) / np.sqrt(1e9)
+    assert abs(z.mean()) < 6 / 20 and 0.7 < z.std() < 1.3
+    wide = poisson_replicates(histogram, (2**23) * features, n_resamples=20, rate=1.0, generator=rng)[0, 0]
+    assert all(int(one) % 2**23 == 0 and abs(int(one) - 2**53) < 2**60 for one in wide)
+
+
+def test_memory_does_not_grow_with_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million weights of 20,000 rows, and of 10⁶ records of few copies, with 2¹⁴ in hand."""
+    monkeypatch.setattr(replicates, "_BATCH", 1 << 14)
+    rng = np.random.default_rng(7)
+    histogram = Histogram.from_triplets(np.zeros(20_000), np.arange(20_000), rng.integers(1, 90, 20_000), cells=1)
+    tracemalloc.start()
+    poisson_replicates(histogram, np.ones((20_000, 1), np.int64), n_resamples=50, rate=1.0, generator=rng)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4e6
+    tracemalloc.start()
+    capped_weights(np.array([10**7]), chances=np.array([0.5, 0.5]), n_resamples=50, generator=rng)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1e6
 
 
 def row_by_row(values: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -107,11 +190,18 @@ def test_sums_equal_brute_force_in_exact_integers(cell: list[int], reach: int, k
                 assert int(sums[c, f, b]) == sum(w * y for w, y in terms)
 
 
-def test_batches_do_not_change_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same generator, the same numbers, however many replicates are in hand at once."""
-    histogram = Histogram.from_triplets(np.zeros(40), np.arange(40), np.full(40, 7), cells=1)
-    features = np.arange(40)[:, None]
-    whole = poisson_replicates(histogram, features, n_resamples=30, rate=1.0, generator=np.random.default_rng(3))
-    monkeypatch.setattr("hedgerow.resampling.replicates._BATCH", 80)
-    parts = poisson_replicates(histogram, features, n_resamples=30, rate=1.0, generator=np.random.default_rng(3))
-    assert np.array_equal(whole, parts)
+def test_every_row_counts_once_in_every_replicate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few weights are in hand at once, and in any cell: weights as expected give the sums of the data."""
+
+    class Expected(np.random.Generator):
+        def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+            return np.full(size, round(lam), dtype=np.int64)
+
+    rng = np.random.default_rng(3)
+    histogram = Histogram.from_triplets(rng.integers(0, 5, 40), np.arange(40), rng.integers(1, 4000, 40), cells=6)
+    features = rng.integers(-9, 9, (40, 2))
+    expected = [[int((histogram.count * (histogram.cell == c)) @ f) for f in features.T] for c in range(6)]
+    for batch in (1 << 22, 80, 1):
+        monkeypatch.setattr(replicates, "_BATCH", batch)
+        sums = poisson_replicates(histogram, features, n_resamples=30, rate=1.0, generator=Expected(np.random.PCG64()))
+        assert (sums == np.array(expected)[:, :, None]).all()

@@ -119,12 +119,12 @@ class Inversion:
 
     def _place(self, known: int, bits: int) -> int | None:
         """Return j with T_{j−1} ≤ U < T_j for all U that begin with these bits; None where they do not decide it."""
-        context = _context(bits)
+        context = context_of(bits)
         weights, least = list[Decimal](), Decimal((0, (1,), -context.prec))
         while not weights or weights[-1] > least:
             weights.append(_exp(self.exponent(self.step * len(weights)), context))
-        sums, slack = list(accumulate(weights, context.add)), _slack(context)
-        low, high = _ends(known, bits, context)
+        sums, slack = list(accumulate(weights, context.add)), slack_of(context)
+        low, high = bits_between(known, bits, context)
         for place, left in enumerate(sums):
             end = context.divide(left, sums[-1])
             if high <= context.subtract(end, slack):
@@ -159,19 +159,20 @@ def below_exp(exponent: Fraction, known: int, bits: int) -> bool | None:
     """Return whether U < e^−x for all U that begin with these bits; None where they do not decide it."""
     if exponent == 0:
         return True
-    context = _context(bits)
-    chance, slack = _exp(exponent, context), _slack(context)
-    low, high = _ends(known, bits, context)
+    context = context_of(bits)
+    chance, slack = _exp(exponent, context), slack_of(context)
+    low, high = bits_between(known, bits, context)
     if high <= context.subtract(chance, slack):
         return True
     return False if low >= context.add(chance, slack) else None
 
 
-def _context(bits: int) -> Context:
+def context_of(bits: int) -> Context:
+    """Return decimal arithmetic in which numbers known to so many bits are compared."""
     return Context(prec=math.ceil(bits * 0.302) + 24, Emin=-(10**9), Emax=10**9)
 
 
-def _slack(context: Context) -> Decimal:
+def slack_of(context: Context) -> Decimal:
     """Return more than what roundings of a few thousand numbers in this context may add up to."""
     return Decimal((0, (1,), 14 - context.prec))
 
@@ -180,6 +181,7 @@ def _exp(exponent: Fraction, context: Context) -> Decimal:
     return context.exp(context.divide(Decimal(-exponent.numerator), Decimal(exponent.denominator)))
 
 
-def _ends(known: int, bits: int, context: Context) -> tuple[Decimal, Decimal]:
+def bits_between(known: int, bits: int, context: Context) -> tuple[Decimal, Decimal]:
+    """Return between which numbers all those lie that begin with these bits."""
     whole = Decimal(1 << bits)
     return context.divide(Decimal(known), whole), context.divide(Decimal(known + 1), whole)

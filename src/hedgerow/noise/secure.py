@@ -6,13 +6,16 @@ prelude, which drags in data-frame libraries where they are installed.
 Up to `MANY` numbers are drawn by ``make_gaussian`` and ``make_laplace`` on 64-bit integers, both ``contrib``
 constructors of OpenDP (not all of their proofs are vetted). They draw from OpenSSL's generator, which mixes in the
 process id, so a forked child does not repeat its parent; a test holds that. More numbers, of the same law, are drawn by
-`hedgerow.noise.inversion` from the operating system: OpenDP takes 5 to 9 µs for each, that .1 µs.
+`hedgerow.noise.inversion` from the operating system: OpenDP takes 5 to 9 µs for each, that .1 µs. Weights of a
+bootstrap come from `hedgerow.noise.poisson`.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow.noise.inversion import Inversion
 from hedgerow.noise.lattice import require_drawable
+from hedgerow.noise.poisson import Poisson
 
 MANY = 1 << 9
 
@@ -46,7 +50,7 @@ class SecureNoise:
         return Inversion(1, float(scale)).draw(size) if size > MANY else _drawn(_geometric(float(scale)), size)
 
     def generator(self) -> np.random.Generator:
-        """Return a generator keyed by the operating system's entropy (AES in counter mode).
+        """Return a generator keyed by the operating system's entropy (AES in counter mode), its Poisson law exact.
 
         Keyed afresh at each call, so no state outlives a release and a forked child cannot share one.
         """
@@ -54,7 +58,17 @@ class SecureNoise:
 
         key = int.from_bytes(os.urandom(16), "little")
         counter = int.from_bytes(os.urandom(16), "little")
-        return np.random.Generator(AESCounter(key=key, counter=counter))
+        return SecureGenerator(AESCounter(key=key, counter=counter))
+
+
+class SecureGenerator(np.random.Generator):
+    """NumPy's generator, but for its Poisson numbers: those are sampled exactly, of one mean a call."""
+
+    def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+        """Return independent integers, P(Z = z) = e^−lam · lam^z / z!, exactly (HG406 beyond a mean of 2²²)."""
+        shape = () if size is None else size
+        drawn = Poisson(Fraction(lam)).draw(math.prod(np.atleast_1d(shape).tolist()), self.bit_generator.random_raw)
+        return drawn.reshape(shape)
 
 
 _Sampler = Callable[[NDArray[np.int64]], list[int]]

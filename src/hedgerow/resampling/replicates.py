@@ -7,25 +7,32 @@ such price: they are for studies and reproductions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.resampling.histogram import Histogram
+from hedgerow.resampling.histogram import Histogram, Integers
 
-LARGEST_MEAN = 1e4
+DrawWeights = Callable[[Integers, int], Integers]
+
+# Weights in hand at once: 4 million of 8 bytes. A batch more costs one call; memory stays bounded whatever k is.
+_BATCH = 1 << 22
+_EXACT, _WIDE = 2**53, 2**62
+_PART = 10**4  # records of which NumPy's multinomial numbers are exact to 3e-11
+LARGEST_MEAN = 2**22  # of a Poisson number, as the secure source draws them
+_TABLE_COSTS = 1 << 14  # weights that are drawn in the time in which the table of one mean is made
+_DIGITS = 11, 8
 
 
-def poisson_weights(
-    count: NDArray[np.int64], *, rate: float, n_resamples: int, generator: np.random.Generator
-) -> NDArray[np.int64]:
+def poisson_weights(count: Integers, *, rate: float, n_resamples: int, generator: np.random.Generator) -> Integers:
     """Return, for each of k replicates and each histogram row, how many times its records were drawn.
 
-    A sum of c independent Poisson(λ) counts is Poisson(λc), so a row of c records needs one draw. NumPy's sampler
-    rejects by a log-probability in doubles, whose relative error grows with the mean: 3e-11 at 10⁴, 4e-7 at 10⁸. So a
-    row of many records is drawn in parts of at most `LARGEST_MEAN` each and added up, which keeps the law exact to
-    about 3e-11 a draw whatever n is.
+    A sum of c independent Poisson(λ) counts is Poisson(λc), so a row of c records needs one draw, whatever c is.
 
     Returns
     -------
@@ -37,14 +44,59 @@ def poisson_weights(
     >>> poisson_weights(np.array([1000, 0]), rate=1.0, n_resamples=2, generator=rng).shape
     (2, 2)
     """
-    means = rate * count
-    if means.max(initial=0.0) <= LARGEST_MEAN:
-        return generator.poisson(means, size=(n_resamples, len(count)))
-    parts = np.maximum(np.ceil(means / LARGEST_MEAN).astype(np.int64), 1)
-    pieces = np.repeat(means / parts, parts)
-    starts = np.concatenate([[0], np.cumsum(parts)[:-1]])
-    # One replicate at a time: the pieces of a row are as many as its records over 10⁴, never as many as its records.
-    return np.stack([np.add.reduceat(generator.poisson(pieces), starts) for _ in range(n_resamples)])
+    weights = np.zeros((n_resamples, len(count)), dtype=np.int64)
+    for rows, drawn in _drawn(count, rate, n_resamples, generator):
+        weights[:, rows] += drawn
+    return weights
+
+
+def _drawn(
+    count: Integers, rate: float, n_resamples: int, generator: np.random.Generator
+) -> Iterator[tuple[Integers, Integers]]:
+    """Yield rows with weights of them, (n_resamples, rows), that add up to those of all their records."""
+    for units, rows in _means(count, rate, n_resamples):
+        mean: Any = Fraction(rate) * units
+        mean = float(mean) if float(mean) == mean else mean
+        size = max(1, _BATCH // max(n_resamples, 1))
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            yield some, generator.poisson(mean, (n_resamples, len(some)))
+
+
+def _means(count: Integers, rate: float, n_resamples: int) -> Iterator[tuple[int, Integers]]:
+    """Yield numbers of records and the rows that have so many more, so that those of a row add up to its count.
+
+    Rows of one count have one mean, and one table serves them all; different counts of n records are √(2n) at most.
+    Where they are many and weights few, c = a·2¹¹ + b, say, and Poisson(λc) = Poisson(λ·a·2¹¹) + Poisson(λb): then a
+    few thousand tables serve all counts.
+    """
+    # What is above the largest mean that can be drawn is drawn in parts of that size.
+    whole = min(62, math.floor(math.log2(LARGEST_MEAN / rate)))
+    above = count >> whole
+    for part in range(int(above.max(initial=0))):
+        yield 1 << whole, np.flatnonzero(above > part)
+    rest = count & ((1 << whole) - 1)
+
+    def cost(digits: list[Integers]) -> int:
+        tables, draws = sum(len(np.unique(one)) for one in digits), sum(np.count_nonzero(one) for one in digits)
+        return tables * _TABLE_COSTS + int(draws) * n_resamples
+
+    for digit in min((_digits(rest, bits) for bits in (whole, *_DIGITS)), key=cost):
+        order = np.argsort(digit, kind="stable")
+        units, starts = np.unique(digit[order], return_index=True)
+        ends = [*starts.tolist(), len(order)]
+        for unit, start, stop in zip(units.tolist(), ends[:-1], ends[1:], strict=True):
+            if unit:
+                yield unit, order[start:stop]
+
+
+def _digits(numbers: Integers, bits: int) -> list[Integers]:
+    """Return numbers that add up to these: what is below 2^bits, multiples of that below its square, and so on."""
+    digits, left, shift = list[Integers](), numbers, 0
+    while not digits or left.any():
+        digits.append((left & ((1 << bits) - 1)) << shift)
+        left, shift = left >> bits, shift + bits
+    return digits
 
 
 def capped_law(rate: float, most: int) -> NDArray[np.float64]:
@@ -75,13 +127,13 @@ def capped_weights(
     >>> capped_weights(np.array([9, 0]), chances=np.array([0.0, 1.0]), n_resamples=2, generator=rng).tolist()
     [[9, 0], [9, 0]]
     """
-    # As many at once as `poisson_weights` draws, and for the same reason.
-    parts = count // int(LARGEST_MEAN) + 1
-    pieces = np.full(int(parts.sum()), int(LARGEST_MEAN))
-    ends = np.cumsum(parts)
-    pieces[ends - 1] = count % int(LARGEST_MEAN)
-    drawn = generator.multinomial(pieces, chances, size=(n_resamples, len(pieces))) @ np.arange(len(chances))
-    return np.add.reduceat(drawn, ends - parts, axis=1) if len(count) else drawn
+    drawn, times = np.zeros((n_resamples, len(count)), dtype=np.int64), np.arange(len(chances))
+    # The larger NumPy's numbers are, the less exact, so many records are drawn in parts.
+    for part in range(int(count.max(initial=-1)) // _PART + 1):
+        pieces = np.clip(count - part * _PART, 0, _PART)
+        rows = np.flatnonzero(pieces)
+        drawn[:, rows] += generator.multinomial(pieces[rows], chances, size=(n_resamples, len(rows))) @ times
+    return drawn
 
 
 def multinomial_weights(
@@ -97,14 +149,6 @@ def multinomial_weights(
     if n == 0:
         return np.zeros((n_resamples, len(count)), dtype=np.int64)
     return generator.multinomial(n, count / n, size=n_resamples).astype(np.int64)
-
-
-Integers = NDArray[np.int64]
-DrawWeights = Callable[[Integers, int], Integers]
-
-# Weights in hand at once: 4 million of 8 bytes. A batch more costs one call; memory stays bounded whatever k is.
-_BATCH = 1 << 22
-_EXACT = 2**53
 
 
 def poisson_replicates(
@@ -139,46 +183,43 @@ def poisson_replicates(
     >>> sums.shape
     (1, 1, 3)
     """
-
-    def draw(count: Integers, size: int) -> Integers:
-        return poisson_weights(count, rate=rate, n_resamples=size, generator=generator)
-
-    return replicate_sums(histogram, features, n_resamples=n_resamples, draw=draw)
+    sums = _Sums(histogram, features, n_resamples)
+    for rows, weights in _drawn(histogram.count, rate, n_resamples, generator):
+        sums.add(rows, weights, slice(None))
+    return sums.value
 
 
 def replicate_sums(histogram: Histogram, features: Integers, *, n_resamples: int, draw: DrawWeights) -> Integers:
     """Return weighted sums of integer features in batches of replicates, given how weights of the rows are drawn."""
-    rows, width = features.shape
-    batch = max(1, _BATCH // max(rows, 1))
-    parts = []
+    rows, sums = np.arange(len(features)), _Sums(histogram, features, n_resamples)
+    batch = max(1, _BATCH // max(len(rows), 1))
     for start in range(0, n_resamples, batch):
-        weights = draw(histogram.count, min(batch, n_resamples - start))
-        parts.append(_weighted(weights, histogram, features))
-    if not parts or rows == 0:
-        return np.zeros((histogram.cells, width, n_resamples), dtype=np.int64)
-    return np.concatenate(parts, axis=2)
+        size = min(batch, n_resamples - start)
+        sums.add(rows, draw(histogram.count, size), slice(start, start + size))
+    return sums.value
 
 
-def _weighted(weights: Integers, histogram: Histogram, features: Integers) -> Integers:
-    """Return (cells, features, replicates) sums of one batch, exact."""
-    largest = int(np.abs(features).max(initial=0)) * int(weights.sum(axis=1).max(initial=0))
-    cells, width = histogram.cells, features.shape[1]
-    if largest < _EXACT:
-        # Every partial sum is an integer below 2^53, so floating-point products in any order are exact, and fast.
-        return _exact_products(weights.astype(np.float64), histogram, features.astype(np.float64))
-    wide = np.zeros((cells, width, len(weights)), dtype=object)
-    for column in range(width):
-        products = weights.astype(object) * features[:, column].astype(object)
-        for row, cell in enumerate(histogram.cell):
-            wide[cell, column] += products[:, row]
-    return wide
+class _Sums:
+    """Exact sums (cells, features, replicates), to which weighted rows are added."""
 
+    def __init__(self, histogram: Histogram, features: Integers, n_resamples: int) -> None:
+        self._cell, self._features = histogram.cell, features
+        self.value: NDArray[Any] = np.zeros((histogram.cells, features.shape[1], n_resamples), dtype=np.int64)
+        self._most = 0  # no sum is beyond it
 
-def _exact_products(weights: NDArray[np.float64], histogram: Histogram, features: NDArray[np.float64]) -> Integers:
-    sums = np.zeros((histogram.cells, features.shape[1], len(weights)))
-    # Rows are sorted by cell, so each cell is one block of columns.
-    bounds = np.searchsorted(histogram.cell, np.arange(histogram.cells + 1))
-    for cell in np.flatnonzero(np.diff(bounds)):
-        block = slice(bounds[cell], bounds[cell + 1])
-        sums[cell] = (weights[:, block] @ features[block]).T
-    return np.rint(sums).astype(np.int64)
+    def add(self, rows: Integers, weights: Integers, replicates: slice) -> None:
+        """Add some rows, in order, with their weights in some replicates."""
+        features, cells = self._features[rows], self._cell[rows]
+        most = int(np.abs(features).max(initial=0)) * int(weights.sum(axis=1).max(initial=0))
+        self._most += most
+        if self._most >= _WIDE and self.value.dtype != object:
+            self.value = self.value.astype(object)
+        # Where every partial sum is an integer below 2^53, products of doubles in any order are exact, and fast.
+        exact = most < _EXACT
+        features, weights = (part.astype(np.float64 if exact else object) for part in (features, weights))
+        # Rows are sorted by cell, so each cell is one block of columns.
+        ends = [*np.flatnonzero(np.diff(cells, prepend=-1)).tolist(), len(cells)]
+        for start, stop in pairwise(ends):
+            added = (weights[:, start:stop] @ features[start:stop]).T
+            added = np.rint(added).astype(np.int64) if exact else added.astype(self.value.dtype)
+            self.value[cells[start], :, replicates] += added

@@ -383,13 +383,3 @@ def test_quantiles_cover(n: int, probability: float) -> None:
         half += abs(probability - estimate.estimate) <= (interval.high - interval.low) / 4
     assert stats.binom.cdf(covered, 200, 0.94) > 1e-6
     assert stats.binom.cdf(half, 200, 0.94) < 1e-6
-
-
-def test_large_counts_are_drawn_in_parts_of_the_same_law() -> None:
-    """A row of a million records: 2,000 replicates, mean and spread of Poisson(10⁶), and whole rows left whole."""
-    from hedgerow.resampling.replicates import LARGEST_MEAN, poisson_weights
-
-    weights = poisson_weights(np.array([10**6, 3, 0]), rate=1.0, n_resamples=2000, generator=np.random.default_rng(1))
-    big = weights[:, 0]
-    assert LARGEST_MEAN == 1e4 and abs(big.mean() - 1e6) < 6 * 1000 / math.sqrt(2000)
-    assert 0.8 < big.var() / 1e6 < 1.2 and weights[:, 2].max() == 0 and abs(weights[:, 1].mean() - 3) < 0.3
