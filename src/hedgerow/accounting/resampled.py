@@ -55,10 +55,12 @@ from hedgerow.facts.given import shown
 _TAIL = 2e-20  # P-mass that all replicates together may leave out, five orders under the least δ of a budget
 _LEAST, _MOST_STEPS = 1e-30, 8000  # of a lower bound: mass that it leaves out; steps of loss on either side of 0
 _SHAKE = 2.0  # width, in lattice steps, of the randomised rounding that turns a continuous release into a lattice one
-_TOLERANCE, _COUNT_TOLERANCE = (
-    4e-5,
-    4e-4,
-)  # of ε, in sd of the loss, spent on the grid; with a count the plane of outcomes is larger
+# Of ε, in sd of the loss, spent on the grid; rough with a count, where the plane of outcomes is larger, and for a pair
+# whose μ is far below the largest.
+_TOLERANCE, _ROUGH_TOLERANCE = 4e-5, 4e-4
+NEAR = 0.9
+"""Of the largest μ of the pairs of a release: a pair below it is bounded roughly, and no lower bound looks at it."""
+_FEW = 40  # values of the count
 
 PRICED_NOISE = (0.02, 1e9)
 """σ/bound that is priced at all: below, every loss exceeds the cap; above, rounding exceeds the loss."""
@@ -297,19 +299,22 @@ def release_curve(pairs: Sequence[Pair], *, n_resamples: int) -> Curve:
             "HG101", rule="`n_resamples` must be a positive integer.", finding=f"Found {shown(n_resamples)}.",
             remedy="Try n_resamples=20.",
         )  # fmt: skip
-    return highest([_pair_curve(pair, int(n_resamples)) for pair in pairs])
+    near = [nearly_mu(pair, int(n_resamples)) for pair in pairs]
+    fine = [mu >= NEAR * max(near) and not pair.count_weight for mu, pair in zip(near, pairs, strict=True)]
+    tolerances = [_TOLERANCE if one else _ROUGH_TOLERANCE for one in fine]
+    return highest([_pair_curve(pair, int(n_resamples), at) for pair, at in zip(pairs, tolerances, strict=True)])
 
 
 @lru_cache(maxsize=16)
-def _pair_curve(pair: Pair, times: int) -> Curve:
+def _pair_curve(pair: Pair, times: int, tolerance: float = _TOLERANCE) -> Curve:
     law = _law(pair, times)
-    rough = _grids(law, None)
+    # To choose a step, some values of the count tell enough.
+    rough = _grids(replace(law, weights=law.weights[:, :: max(1, law.weights.shape[1] // _FEW)]), None)
     variances = [times * grid.variance() for grid in rough]
     sd = math.sqrt(sum(variances) if pair.kind is PairKind.ACROSS else max(variances))
     largest = max(float(np.abs(grid.losses()).max()) for grid in rough)
     if sd > 0.0 and largest > 0.0:
         # Spreading adds about h²/6 to a replicate's variance and half of it to its mean: h²k(1 + 7/sd)/12 in ε.
-        tolerance = _COUNT_TOLERANCE if pair.count_weight else _TOLERANCE
         step = min(math.sqrt(12.0 * tolerance * sd / (times * (1.0 + 7.0 / sd))), sd / 20.0, 0.25)
         step = max(step, 60.0 * sd / 2**20, largest / 2**18)
     else:

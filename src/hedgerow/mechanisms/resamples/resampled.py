@@ -36,6 +36,7 @@ from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.lower import Attained, ExactPair
 from hedgerow.accounting.profile import Profile
 from hedgerow.accounting.resampled import (
+    NEAR,
     Pair,
     PairKind,
     exact_pairs,
@@ -316,7 +317,9 @@ class ResampledGaussian(ResampledRows):
             for pair in resampled_pairs(self, relation)
         ]
         narrow = "A count beside the values is priced with a little less noise than it has."
-        exact = tuple(exact for pair in pairs for exact in exact_pairs(pair, self.n_resamples))
+        near = [nearly_mu(pair, self.n_resamples) for pair in pairs]
+        worst = [pair for mu, pair in zip(near, pairs, strict=True) if mu >= NEAR * max(near)]
+        exact = tuple(exact for pair in worst for exact in exact_pairs(pair, self.n_resamples))
         return Attained(exact, narrow if self.shape == "value-and-count" else "")
 
     def repeated(self, times: int, relation: Relation) -> Profile:
