@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.columns import Category, Grid, Missing, Scalar, Selection
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar, Selection
 from hedgerow.facts.expression import sources_of
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.resampling.grid_sums import Monomial
@@ -557,35 +557,6 @@ class ValueCounts:
 
     values: list[Scalar]
     counts: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class CellLabels(Sequence[dict[str, Scalar]]):
-    """The cells of a query as {column: value}, in its order; nothing is kept of a million of them.
-
-    >>> labels = CellLabels((Category.declared("sex", [0, 1]), Category.declared("region", ["n", "s", "w"])))
-    >>> len(labels), labels[4], labels[-1]
-    (6, {'sex': 1, 'region': 's'}, {'sex': 1, 'region': 'w'})
-    """
-
-    by: tuple[Category, ...]
-
-    def __len__(self) -> int:
-        return math.prod(category.levels for category in self.by)
-
-    @overload
-    def __getitem__(self, index: int) -> dict[str, Scalar]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[dict[str, Scalar]]: ...
-    def __getitem__(self, index: int | slice) -> dict[str, Scalar] | Sequence[dict[str, Scalar]]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        rest, found = range(len(self))[index], []
-        for category in reversed(self.by):
-            rest, level = divmod(rest, category.levels)
-            if category.shown:
-                found.append((category.column, category.label(level)))
-        return dict(reversed(found))
 
 
 def _check_places(places: int, most: int = _PLACES) -> None:

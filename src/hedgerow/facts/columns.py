@@ -10,12 +10,12 @@ L)/step, q = 2t − m in units of h = step/2 about c = (L + U)/2: exact, symmetr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any, ClassVar
+from itertools import pairwise, product
+from typing import Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
@@ -394,6 +394,43 @@ class Selection(Category):
     def columns(self) -> tuple[str, ...]:
         """The columns that are compared."""
         return tuple(one.column for one in self.comparisons)
+
+
+@dataclass(frozen=True, slots=True)
+class CellLabels(Sequence[dict[str, Scalar]]):
+    """The cells of a query as {column: value}, in its order; nothing is kept of a million of them.
+
+    >>> labels = CellLabels((Category.declared("sex", [0, 1]), Category.declared("region", ["n", "s", "w"])))
+    >>> len(labels), labels[4], labels[-1]
+    (6, {'sex': 1, 'region': 's'}, {'sex': 1, 'region': 'w'})
+    >>> list(labels) == [labels[place] for place in range(6)]
+    True
+    """
+
+    by: tuple[Category, ...]
+
+    def __len__(self) -> int:
+        return math.prod(category.levels for category in self.by)
+
+    def __iter__(self) -> Iterator[dict[str, Scalar]]:
+        levels = (
+            [(one.column, one.label(level)) if one.shown else None for level in range(one.levels)] for one in self.by
+        )
+        return (dict(filter(None, pairs)) for pairs in product(*levels))
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Scalar]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[dict[str, Scalar]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Scalar] | Sequence[dict[str, Scalar]]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        rest, found = range(len(self))[index], []
+        for category in reversed(self.by):
+            rest, level = divmod(rest, category.levels)
+            if category.shown:
+                found.append((category.column, category.label(level)))
+        return dict(reversed(found))
 
 
 def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tuple[str, ...]:

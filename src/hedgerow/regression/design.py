@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
-from hedgerow.engines.query import CellLabels, SumsQuery, WeightOnGrid
+from hedgerow.engines.query import SumsQuery, WeightOnGrid
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Category, Grid, Missing, Scalar
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import real, shown
 from hedgerow.facts.relation import Target, UnitLimit

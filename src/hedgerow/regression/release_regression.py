@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from hedgerow.clock import today
-from hedgerow.engines.query import CellLabels
 from hedgerow.engines.source import Source
 from hedgerow.engines.together import sums_together
 from hedgerow.facts.budget import warn_about_delta
+from hedgerow.facts.columns import CellLabels
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource

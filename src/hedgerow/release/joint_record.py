@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.engines.query import CellLabels
+from hedgerow.facts.columns import CellLabels
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.counted import CountedCells, CountedValue, counted_cells, table_of

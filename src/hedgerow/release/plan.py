@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hedgerow.accounting.calibrate import Calibrated, least_noise
-from hedgerow.engines.query import CellLabels, Query, SumsQuery
+from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import ColumnSource, units_query
 from hedgerow.engines.together import as_sent
 from hedgerow.errors import ParameterError
-from hedgerow.facts.columns import Missing
+from hedgerow.facts.columns import CellLabels, Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.mechanisms.mechanism import (

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.query import CellLabels, Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
+from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, Weighted, WeightOnGrid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.weights import Weights
 from hedgerow.inference.cells import Cells, Subject
