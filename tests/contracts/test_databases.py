@@ -15,13 +15,17 @@ from tests.contracts.postgres_server import Postgres
 from typer.testing import CliRunner
 
 import hedgerow as hg
+from hedgerow.audit.trace import SilentNoise
 from hedgerow.cli.main import app
+from hedgerow.engines import streamed
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.engines.source import open_source
+from hedgerow.errors import SpentError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Grid
 from hedgerow.ledger.store import Ledger
+from hedgerow.release.execute import draw_tables, read_histograms
 
 ibis = pytest.importorskip("ibis", reason="ibis is not installed: databases are not tested here")
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: PostgreSQL is not tested here")
@@ -96,3 +100,36 @@ def test_a_constant_has_64_bits() -> None:
     people = ibis.table({"x": "float64", "c": "int64"}, name="people")
     sent = ibis_tables.statement(people.select(code=people.c * 3 + 1), "postgres")
     assert "CAST(3 AS BIGINT)" in sent and "CAST(1 AS BIGINT)" in sent
+
+
+def test_records_of_a_bootstrap_come_through_a_cursor_on_the_server(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record once, so many at a time; the exact table is that of records in memory. A piece lost is another."""
+    numbers = {name: [place * step % 100 / 1.0 for place in range(700)] for name, step in (("x", 7), ("y", 11))}
+    table = pa.table(numbers | {"z": [None, *range(699)], "group": [place % 3 for place in range(700)]})
+    into_postgres(table, postgres)
+    monkeypatch.setattr(streamed, "READ", 64)
+    rate = hg.bootstrap(
+        lambda t: t["x"] / (t["y"] + t["z"]), columns={name: (0, 700, 0.01) for name in "xyz"}, name="rate"
+    )
+
+    def exact(survey: Any) -> Any:
+        plan = survey.plan(rate, by={"group": [0, 1]}, where="x > 3", missing="drop", n_resamples=3, epsilon=1.0)
+        assert plan.items[0].design.streams
+        return draw_tables(plan, read_histograms(plan, survey.source), SilentNoise())[0].values.tolist()
+
+    there = hg.open(postgres.url, table="people", relation="replace-one")
+    assert exact(there) == exact(hg.open(table, relation="replace-one"))
+    assert len(there.release(rate, missing="drop", n_resamples=3, epsilon=1.0)) == 1
+    pieces, sizes = ibis_tables.pieces_of, []
+
+    def shorter(frame: Any, rows: int) -> Any:
+        found = list(pieces(frame, rows))
+        sizes.extend(map(len, found))
+        return found[:-1]
+
+    monkeypatch.setattr(ibis_tables, "pieces_of", shorter)
+    with pytest.raises(SpentError, match="HG603"):
+        exact(there)
+    assert sizes == [64] * 10 + [60]
