@@ -26,6 +26,7 @@ from hedgerow.errors import SpentError
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.progress import Work
 from hedgerow.release.designs import bootstrap
+from hedgerow.release.designs.resampled import ResampledSmooth
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.resampling import streamed as resampled
 from hedgerow.resampling.histogram import Histogram
@@ -313,3 +314,22 @@ def test_a_column_declared_complete_must_be() -> None:
         hg.open(people(), relation="replace-one").release(
             RATE, epsilon=1.0, n_resamples=5, missing="error-if-declared-complete"
         )
+
+
+def test_products_of_ours_are_made_at_once_and_of_a_user_s_functions_record_by_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same integers both ways; a function that looks across records is never given more than one."""
+    index = np.random.default_rng(2).integers(0, 1025**2, 300)
+    bounds = {name: (0, 100) for name in "xy"}
+    own = hg.bootstrap(
+        lambda t: t["f"], columns=bounds, features={"f": (lambda c: c["x"] - c["x"].mean(), (-100, 100))}, name="own"
+    )
+    asked = [hg.covariance("x", "y", bounds=bounds), hg.correlation("x", "y", bounds=bounds)]
+    ours = [ResampledSmooth(one).features(index).tolist() for one in asked]  # type: ignore[arg-type]
+    assert not ResampledSmooth(own).features(index)[:, 0].any()
+    monkeypatch.setattr("hedgerow.release.designs.resampled.of_each_alone", lambda function: False)
+    assert [ResampledSmooth(one).features(index).tolist() for one in asked] == ours  # type: ignore[arg-type]
+    # The sabotage: all functions are taken for ours.
+    monkeypatch.setattr("hedgerow.release.designs.resampled.of_each_alone", lambda function: True)
+    assert ResampledSmooth(own).features(index)[:, 0].any()

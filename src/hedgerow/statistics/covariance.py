@@ -100,6 +100,17 @@ class _Product:
         return made
 
 
+def of_each_alone(function: object) -> bool:
+    """Return whether a function is one of ours that gives a record the same number wherever it stands in an array.
+
+    Differences, quotients, products and squares are rounded correctly; other powers may depend on the place.
+
+    >>> of_each_alone(_Product((("x", 0.0, 1.0),), (2,))), of_each_alone(abs)
+    (True, False)
+    """
+    return type(function) is _Product and max(function.power) <= 2
+
+
 @dataclass(frozen=True, slots=True)
 class _Covariance:
     half: float

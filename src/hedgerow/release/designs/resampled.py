@@ -28,6 +28,7 @@ from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.inference.linearised import linearise
 from hedgerow.mechanisms.mechanism import Presence, Shape
 from hedgerow.release.designs.design import PublicFacts
+from hedgerow.statistics.covariance import of_each_alone
 from hedgerow.statistics.statistic import COUNT, Feature, Smooth, Statistic
 from hedgerow.user_code import quietly, silence
 
@@ -358,6 +359,8 @@ class ResampledSmooth(Resampled):
             return exact[feature.name]
         if len(self.statistic.grids) == 1:
             return self._on_public_grid(feature)[index]
+        if of_each_alone(feature.function):
+            return _in_steps(feature, np.asarray(_quietly(feature, dict(columns)), dtype=np.float64))
         names = list(columns)
         rows = np.stack([columns[name] for name in names], axis=1) if len(index) else np.empty((0, len(names)))
         with silence():
