@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from hedgerow.facts.given import real
 
 _EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18, "correlation": {"income": 0.3}}, "employed": {"share": 0.6}}.'
 _RECORDS = 4096
-_PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], dtype=np.float64)
 _MOST = 0.99999
 Correlations = Mapping[tuple[str, str], float]
 
@@ -170,7 +170,7 @@ def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told:
     from scipy.special import ndtr, ndtri
 
     names = [column for column, *_ in laws]
-    even = np.modf(np.arange(1, _RECORDS + 1)[:, None] * np.modf(np.sqrt(_PRIMES[: len(names)]))[0])[0]
+    even = np.modf(np.arange(1, _RECORDS + 1)[:, None] * np.modf(np.sqrt(_primes(len(names))))[0])[0]
     indices = [law_on_grid(grid, *moments, most=1025) for _, grid, moments in laws]
 
     def column(place: int, level: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -194,6 +194,13 @@ def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told:
     if (matrix != np.eye(len(names))).any():
         even = ndtr(normal @ np.linalg.cholesky(matrix).T)
     return np.stack([column(place, even[:, place]) for place in range(len(names))], axis=1)
+
+
+def _primes(count: int) -> NDArray[np.float64]:
+    """Return the first primes; the n-th is below 2n·log₂(n + 2)."""
+    most = int(2.0 * count * math.log2(count + 2.0)) + 2
+    found = (one for one in range(2, most) if all(one % smaller for smaller in range(2, math.isqrt(one) + 1)))
+    return np.array(list(islice(found, count)), dtype=np.float64)
 
 
 def _correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
