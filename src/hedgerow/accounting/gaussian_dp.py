@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.compose import compose, pure_total
-from hedgerow.accounting.loss_grid import Array, lower_hull
-from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.loss_grid import Array, Curve, lower_hull
+from hedgerow.accounting.profile import CappedProfile, Profile
 from hedgerow.accounting.terms import Discrete, Gaussian, Resampled, Revealed, Term
 
 _ROUND_UP = 1.0 + 1e-9
@@ -116,8 +116,8 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
         return np.array([math.inf]), np.zeros(1)
     # Denser near 0, where curves bend.
     epsilon = end * (np.arange(_POINTS + 1) / _POINTS) ** 1.5
-    delta = [curve.delta_upper(float(one)) for one in epsilon[:-1]]
-    delta.append(0.0 if ended else curve.delta_upper(end))
+    delta = _deltas(curve, epsilon)
+    delta[-1] = 0.0 if ended else curve.delta_upper(end)
     # All chords of symmetric curves at ε = 0 pass through e^ε = −1, δ = 1.
     x, y = np.array([-1.0, *np.exp(epsilon)]), np.array([1.0, *delta])
     hull, slopes = lower_hull(x.tolist(), y.tolist())
@@ -131,6 +131,15 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
     near_one = np.where(rest > 0.0, -_quantiles(np.where(rest > 0.0, rest, 0.5)), math.inf)
     first = np.where(a < 0.5, _quantiles(np.clip(a, 0.0, 0.5)), near_one)
     return first[kept], _quantiles((b - error)[kept])
+
+
+def _deltas(curve: Profile, epsilon: Array) -> Array:
+    """Return δ(ε), rounded up, at many ε: of a curve on a grid all at once."""
+    if isinstance(curve, Curve):
+        return curve.delta_upper(epsilon)
+    if isinstance(curve, CappedProfile):
+        return np.where(epsilon >= curve.pure, 0.0, _deltas(curve.profile, epsilon))
+    return np.array([curve.delta_upper(one) for one in epsilon.tolist()])
 
 
 def _largest(first: Array, second: Array) -> float:

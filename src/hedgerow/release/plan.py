@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hedgerow.accounting.calibrate import Calibrated, least_noise
+from hedgerow.accounting.calibrate import Calibrated, least_noise, surely_over
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import ColumnSource, units_query
 from hedgerow.engines.together import as_sent
@@ -297,8 +297,14 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     if joins and request.estimator == "moments":
         return together()
     joint: dict[int, Design] = {**joint_designs(request, facts), **tables}
-    plans = [_priced(request, facts, law, joint) for law in laws_of_counts(request, facts)]
-    apart = max(plans, key=lambda plan: plan.calibrated.precision if plan.calibrated else 0.0)
+    first, *others = laws_of_counts(request, facts)
+    apart = _priced(request, facts, first, joint)
+    for law in others:
+        # A law that exceeds the budget with as little noise as the first needs is not worth a price of its own.
+        _, build = _parts(request, facts, law, joint)
+        terms = [term for part in build(_precision(apart)).values() for term in part.terms(facts.relation)]
+        if not surely_over(terms, request.budget):
+            apart = max(apart, _priced(request, facts, law, joint), key=_precision)
     if not joins:
         return apart
     whole = together()
@@ -319,7 +325,14 @@ def _expected_error(plan: Plan) -> float:
     return math.fsum(math.log(error) for error in errors if error > 0.0)
 
 
-def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]) -> Plan:
+def _precision(plan: Plan) -> float:
+    return plan.calibrated.precision if plan.calibrated else 0.0
+
+
+def _parts(
+    request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]
+) -> tuple[list[Design | None], Callable[[float], dict[int, Single]]]:
+    """Return the design of each statistic, and the mechanisms by what draws them at a precision in all."""
     each = zip(request.statistics, request.shares, request.policies, strict=True)
     designs: list[Design | None] = [
         joint[place]
@@ -341,6 +354,12 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
             name: design.mechanism(precision * (share / total) ** 0.5) for name, (design, share) in released.items()
         }
 
+    return designs, build_parts if released else lambda precision: {}
+
+
+def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]) -> Plan:
+    designs, build_parts = _parts(request, facts, law, joint)
+
     def build(precision: float) -> Mechanism:
         parts = tuple(build_parts(precision).values())
         return parts[0] if len(parts) == 1 else Composition(parts)
@@ -352,7 +371,7 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
             finding="A statistic of this release is bootstrapped: a record may be drawn many times, which no μ bounds.",
             remedy="Give epsilon in place of rho or mu, or take the bounded bootstrap.",
         )
-    calibrated = least_noise(build, facts.relation, request.budget) if released else None
+    calibrated = least_noise(build, facts.relation, request.budget) if build_parts(1.0) else None
     mechanisms = build_parts(calibrated.precision) if calibrated else {}
     items = tuple(
         PlannedStatistic(statistic, design, None if design is None else mechanisms[id(drawn_of(design))])
