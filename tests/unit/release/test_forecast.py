@@ -175,6 +175,14 @@ def test_the_law_of_a_guess_has_its_mean_and_spread() -> None:
     assert set(index.tolist()) == {30}
 
 
+def test_typical_records_may_have_more_columns_than_twenty() -> None:
+    records = typical_records([(str(place), Grid.from_bounds("x", (0, 1), 1), (0.5, 0.5)) for place in range(24)], {})
+    assert records.shape[1] == 24
+    assert records.mean(axis=0) == pytest.approx(0.5, abs=0.01)
+    # Sabotage: one sequence for two columns would make them equal.
+    assert np.abs(np.corrcoef(records.T) - np.eye(24)).max() < 0.1
+
+
 def test_typical_records_have_the_guessed_laws_and_correlations() -> None:
     laws = [
         ("x", Grid.from_bounds("x", (0, 100)), (20.0, 15.0)),
