@@ -90,9 +90,19 @@ def test_the_steps_that_are_proposed_divide() -> None:
 
 
 def test_a_misspelt_column_spelt_as_in_the_header_works() -> None:
-    with pytest.raises(hg.DataError, match="HG203"):
-        survey().mean("Age", bounds=(0, 100), epsilon=1.0)
+    for spelt in ("Age", "aeg"):
+        with pytest.raises(hg.DataError, match=r"HG203.*Did you mean 'age'\?"):
+            survey().mean(spelt, bounds=(0, 100), epsilon=1.0)
     survey().mean("age", bounds=(0, 100), epsilon=1.0)
+
+
+@pytest.mark.parametrize("record", ["smith,41", "smith,two words", "smith,x-y"])
+def test_a_record_in_place_of_a_header_is_no_near_name(record: str, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text(f"{record}\njones,30\n")
+    with pytest.raises(hg.DataError, match="HG203") as refused:
+        hg.open(file, relation="replace-one").proportion("smit", value="a", epsilon=1.0)
+    assert "smith" not in str(refused.value) and "Did you mean" not in str(refused.value)
 
 
 def test_over_budget_says_how_much_is_left_and_that_much_is_granted(tmp_path: Path) -> None:

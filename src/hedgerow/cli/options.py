@@ -88,7 +88,7 @@ Level = Annotated[float, typer.Option(metavar="L", help="Confidence level of the
 Target = Annotated[
     str | None, typer.Option(metavar="T", help="What intervals must cover: population, or file (a census).")
 ]
-Table = Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")]
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a database or a DuckDB file.")]
 FactsPath = Annotated[str | None, typer.Option(metavar="TOML", help="File of the public facts; options override it.")]
 Unit = Annotated[
     str | None,

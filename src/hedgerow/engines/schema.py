@@ -6,6 +6,7 @@ Nothing here sees data: a refusal made by this file depends on the schema and th
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -268,8 +269,19 @@ def _check_present(column: str, columns: Mapping[str, str]) -> None:
             "HG203",
             rule="A column must be in the source, spelt as in its header.",
             finding=f"{column!r} is not; the source has {len(columns)} columns.",
-            remedy="Compare the spelling, upper and lower case included.",
+            remedy=_near(column, columns) + "Compare the spelling, upper and lower case included.",
         )
+
+
+def _near(column: str, columns: Mapping[str, str]) -> str:
+    """Ask whether a near name was meant; nothing where a name is no single word, as in a record without a header."""
+    from difflib import get_close_matches
+
+    if not all(re.fullmatch(r"[^\W\d]\w*", name) for name in columns):
+        return ""
+    folded = {name.casefold(): name for name in columns}
+    nearest = get_close_matches(column.casefold(), folded, n=1)
+    return f"Did you mean {folded[nearest[0]]!r}? " if nearest else ""
 
 
 def _check_numeric(column: str, kind: str) -> None:

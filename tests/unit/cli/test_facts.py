@@ -108,6 +108,7 @@ def test_init_with_answers_plans_at_once(folder: Path) -> None:
 def test_init_refuses_an_answer_that_cannot_be(folder: Path, given: list[str], code: str) -> None:
     result = run("init", "survey.csv", "--out", "new.toml", *given)
     assert result.exit_code == 2 and result.stderr.startswith(code), result.stderr
+    assert ("Did you mean 'age'?" in result.stderr) == (code == "HG203")
     assert not (folder / "new.toml").exists()
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -151,7 +151,9 @@ class Answers:
 def init(
     source: Annotated[str, typer.Argument(metavar="FILE", help=f"A {listed()} file.")],
     out: Annotated[str, typer.Option(metavar="TOML", help="Where to write.")] = "hedgerow.toml",
-    table: Annotated[str | None, typer.Option(metavar="NAME", help="Which table of a DuckDB file.")] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which table of a database or a DuckDB file.")
+    ] = None,
     relation: options.Relation = None,
     target: options.Target = None,
     unit: options.Unit = None,
@@ -171,7 +173,7 @@ def init(
     """
     from hedgerow.engines.source import open_source
 
-    columns = list(open_source(source, table=table).columns)
+    columns = open_source(source, table=table).columns
     file = Path(out)
     if file.exists():
         raise _kept(f"{out!r} is there already.")
@@ -187,7 +189,9 @@ def init(
     say(f"Then: hedgerow plan --facts {file}")
 
 
-def _columns(names: list[str], bounds: list[str], categories: list[str]) -> dict[str, dict[str, Any]]:
+def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str]) -> dict[str, dict[str, Any]]:
+    from hedgerow.engines.schema import check_present
+
     found: dict[str, dict[str, Any]] = {}
     for text in bounds:
         column, ends, step = parse_on_grid("--bounds", text)
@@ -196,18 +200,11 @@ def _columns(names: list[str], bounds: list[str], categories: list[str]) -> dict
     for column, values in (parse_by(categories) or {}).items():
         if values is not None:
             found.setdefault(column, {})["categories"] = values
-    for column in found:
-        if column not in names:
-            raise ParameterError(
-                "HG203",
-                rule="A column must be in the source, spelt as in its header.",
-                finding=f"{column!r} is not.",
-                remedy="Compare the spelling.",
-            )
+    check_present(list(found), names)
     return found
 
 
-def _asked(columns: list[str]) -> Answers:
+def _asked(columns: Iterable[str]) -> Answers:
     """Ask in the terminal; an empty answer leaves a blank, and one that cannot be is asked for again."""
     say("Answer from a codebook, a law or a decision, never from the data. Enter leaves a blank.")
     protected = {"1": "replace-one", "2": "add-remove"}
@@ -241,7 +238,7 @@ def _asked(columns: list[str]) -> Answers:
 def _facts_of(column: str, text: str) -> dict[str, Any]:
     """Return what an answer says of a column, checked as a facts file is."""
     number = re.fullmatch(r"[^,]*:[^,]*", text)
-    (facts,) = _columns(["x"], [f"x:{text}"] if number else [], [] if number else [f"x={text}"]).values()
+    (facts,) = _columns({"x": ""}, [f"x:{text}"] if number else [], [] if number else [f"x={text}"]).values()
     Facts(columns={column: ColumnFacts(**facts)})
     return facts
 

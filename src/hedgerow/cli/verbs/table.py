@@ -74,7 +74,7 @@ def table(
     level: options.Level = 0.95,
     target: options.Target = None,
     table_name: Annotated[
-        str | None, typer.Option("--table", metavar="NAME", help="Which table of a DuckDB file.")
+        str | None, typer.Option("--table", metavar="NAME", help="Which table of a database or a DuckDB file.")
     ] = None,
     unit: options.Unit = None,
     facts: options.FactsPath = None,
