@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import plural
@@ -152,6 +152,14 @@ class Release(Result):
 
     def __iter__(self) -> Iterator[Estimate]:
         return iter(self.estimates)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            # Only for a name that is not there: those of one estimate are asked of the release first by many.
+            meant = {"value": "estimate", "interval": "confidence_interval()"}.get(name, name)
+            near = f"; its first estimate has: release[0].{meant}" if hasattr(Estimate, meant.rstrip("()")) else ""
+            raise AttributeError(f"A release has no {name!r}{near}.", name=name)
 
     def estimate(self, statistic: str, *about: object, **cell: object) -> Estimate:
         """Return one estimate: by its statistic, what it is of, and its cell.

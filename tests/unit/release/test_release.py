@@ -99,6 +99,17 @@ def test_categories_that_are_not_declared_are_left_out_or_put_together() -> None
     assert sum(e.estimate for e in wide) == pytest.approx(N, abs=5)
 
 
+def test_a_release_asked_for_what_an_estimate_has_says_where_it_is() -> None:
+    release = opened().mean("age", bounds=(0, 100), step=1, epsilon=1.0)
+    for name, meant in (("value", "estimate"), ("standard_error",) * 2, ("interval", "confidence_interval()")):
+        with pytest.raises(AttributeError, match=re.escape(f"release[0].{meant}.")):
+            getattr(release, name)
+        eval(f"release[0].{meant}")
+    with pytest.raises(AttributeError, match=r"A release has no 'nosuch'\.$"):
+        release.nosuch  # type: ignore[attr-defined]  # noqa: B018
+    assert hasattr(release, "_repr_html_") and not hasattr(release, "__array__")
+
+
 def test_an_empty_cell_is_released_like_any_other() -> None:
     release = opened().release([hg.count(), AGE], by={"region": ["north", "atlantis"]}, epsilon=1.0)
     empty = next(e for e in release if e.statistic == "mean" and e.cell["region"] == "atlantis")
