@@ -247,6 +247,13 @@ MUTANTS = (
         "tests/contracts/test_unit_engines.py",
     ),
     Mutant(
+        "of questions that are asked together the query that is shown has the first alone",
+        "release/plan.py",
+        "sent += as_sent(sums) if sums else [query]",
+        "sent += sums[:1] if sums else [query]",
+        "tests/contracts/test_shown_query.py",
+    ),
+    Mutant(
         "the largest of the Gaussian costs in a ledger counts, not their sum",
         "ledger/total.py",
         "_squares=_added(self._squares, *(_square(term) or 0.0 for term in terms if isinstance(term, Gaussian))),",

@@ -280,6 +280,8 @@ def test_the_command_shows_it_and_says_that_nothing_was_sent(tmp_path: Path) -> 
     assert all(line in ran.output for text in plan.query() for line in text.strip().split("\n"))
     ran = CliRunner().invoke(app, [*asked, "--show-query", "--json"])
     assert json.loads(ran.output)["plans"][0]["query"] == list(plan.query())
+    free = [*asked[:4], "--count", "--epsilon", "1", "--show-query"]
+    assert "will send no query" in CliRunner().invoke(app, free).output
     assert "query" not in json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)["plans"][0]
     ran = CliRunner().invoke(app, ["plan", "--n", "300", *asked[2:], "--show-query"])
     assert ran.exit_code == 2 and "HG213" in ran.stderr

@@ -343,8 +343,10 @@ def _query(texts: tuple[str, ...]) -> str:
     """Return statements as they are sent, each ended by a semicolon; a character that no terminal shows is escaped."""
     from hedgerow.facts.printed import for_terminal
 
+    if not texts:
+        return "\nThe release will send no query: what it tells is public."
     shown = ["\n".join(map(for_terminal, text.strip().split("\n"))) for text in texts]
-    return "\n\n".join(["", "The release will send (nothing was sent now):", *(f"{text};" for text in shown)])
+    return "\n" + "\n\n".join(["The release will send (nothing was sent now):", *(f"{text};" for text in shown)])
 
 
 def _together(made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step]) -> str:
