@@ -3,8 +3,8 @@
 Mechanisms are given as a function of one number, the precision M: all noise widths are proportional to 1/M, so the
 price rises with M. The search keeps a precision whose price is at most the budget, and raises it until the price lies
 within the tolerance of it. A mechanism that takes long to price says which Gaussian release costs about as much. Then
-the search begins there, and reads each price as the μ of such a release, which is nearly proportional to M: two prices
-do, in place of a dozen.
+the search begins there, and reads each price as the μ of such a release, which is nearly proportional to M: one or two
+prices do, in place of a dozen.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget)
     limit, cost = budget.epsilon, None if budget.mu is None else _mu_under(relation)
     if budget.mu is not None:
         limit, tolerance = budget.mu, _MU_TOLERANCE * budget.mu
-    start = _start(build, relation, budget) if budget.mu is None else None
+    start = _start(build, relation, budget.delta, limit - 0.5 * tolerance) if budget.mu is None else None
     try:
         return most_precise(
             build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost, start
@@ -143,11 +143,11 @@ def most_precise(
         raise unmet from (refusals[0] if refusals else None)
 
 
-def _start(build: Callable[[float], M], relation: Relation, budget: Budget) -> float | None:
-    """Return the precision at which the mechanism is about as precise as the Gaussian release of this budget."""
-    if budget.delta == 0.0:
+def _start(build: Callable[[float], M], relation: Relation, delta: float, epsilon: float) -> float | None:
+    """Return the precision at which the mechanism is about as precise as the Gaussian release of this price."""
+    if delta == 0.0:
         return None
-    precision, wanted = budget.epsilon / 4.0, gaussian_mu_at(budget.epsilon, budget.delta)
+    precision, wanted = epsilon / 4.0, gaussian_mu_at(epsilon, delta)
     try:
         for _ in range(3):
             built: object = build(precision)
