@@ -243,6 +243,11 @@ class Survey(AsksRegressions):
         for item in plan.items:
             if item.design is not None:
                 self.source.check(item.design.query)
+        if plan.streamed():
+            from hedgerow.engines.frame_source import FrameSource
+
+            if isinstance(self.source, FrameSource):
+                self.source.check_stream()
         return replace(plan, source=self.source)
 
     @overload

@@ -14,6 +14,7 @@ from tests.contracts.test_spark import classic, clustered
 
 import hedgerow as hg
 from hedgerow.audit.trace import SilentNoise
+from hedgerow.engines import streamed
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import draw_tables, read_histograms
 
@@ -98,15 +99,29 @@ def test_a_release_runs_with_its_price(in_spark: Any, rows: pd.DataFrame) -> Non
     assert len(found) == 3 and found[0].n_resamples == 40
 
 
+def test_executors_without_this_hedgerow_are_refused_before_anything_is_spent(
+    in_spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = hg.open(in_spark, relation="add-remove")
+    monkeypatch.setattr(streamed, "__version__", "0.0.0")
+    with pytest.raises(hg.DataError, match=r"HG214: .*another version"):
+        survey.release(RATE, **OPTIONS)
+    monkeypatch.setattr(streamed, "batch_of_version", lambda batch: __import__("hedgerow.nowhere"))
+    with pytest.raises(hg.DataError, match=r"HG214: .*could not import"):
+        survey.release(RATE, **OPTIONS)
+    coarse = hg.mean("x", bounds=(0, 100), step=1)
+    assert len(survey.release(coarse, epsilon=1.0, estimator="bootstrap", n_resamples=5)) == 1
+
+
 @classic
 def test_one_draw_is_one_job(spark: Any, in_spark: Any) -> None:
     survey = hg.open(in_spark, relation="replace-one")
-    assert survey.n == ROWS
+    plan = survey.plan(RATE, **OPTIONS)
     context, adaptive = spark.sparkContext, spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # it starts a job for each shuffle, of any query
     try:
         context.setJobGroup("streamed", "streamed")
-        survey.release(RATE, **OPTIONS)
+        assert draw_tables(plan, read_histograms(plan, survey.source), SecureNoise())[0] is not None
         assert len(context.statusTracker().getJobIdsForGroup("streamed")) == 1
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", adaptive)

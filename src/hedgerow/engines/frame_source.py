@@ -15,7 +15,7 @@ from hedgerow.engines.dialects.ibis_tables import check_listed, engine_of
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery
 from hedgerow.engines.reading import withheld
 from hedgerow.engines.schema import check_names, check_query, listed_names
-from hedgerow.engines.streamed import READ, Watch, each, reader
+from hedgerow.engines.streamed import READ, Watch, check_executors, each, reader
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.resampling.streamed import StreamedReplicates, Tally
 
@@ -92,6 +92,11 @@ class FrameSource(FrameAnswers):
     def _takes_sql(self) -> bool:
         engine = self.frame.implementation
         return bool(engine.is_duckdb() or engine.is_ibis())
+
+    def check_stream(self) -> None:
+        """Refuse a Spark frame whose executors could not resample their records (HG214)."""
+        if self.frame.implementation.is_spark_like():
+            check_executors(self.frame.to_native())
 
     def stream(self, query: Query, asked: StreamedReplicates, watch: Watch) -> Tally:
         """Return replicates of the records; a frame that is held in memory is read by slices."""

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from hedgerow.engines import frames
-from hedgerow.engines.dialects import ibis_tables
-from hedgerow.engines.dialects.read_out import Asked
 from hedgerow.engines.query import Query
+from hedgerow.errors import DataError
 from hedgerow.resampling.histogram import Integers
 from hedgerow.resampling.streamed import BATCH, StreamedReplicates, Tally
+from hedgerow.version import __version__
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+    from hedgerow.engines.dialects.read_out import Asked
 
 READ = 4 * BATCH
 """Records that an engine hands over at once."""
@@ -66,6 +67,10 @@ class Rows:
 
 def each(read: Callable[[Any], A]) -> Callable[[object, Query, dict[str, str], bytes | None], Asked[A]]:
     """Return what asks for each record's key, as `frames.count` asks how many there are of each."""
+    # Not at the top: a release is planned without what reads frames.
+    from hedgerow.engines import frames
+    from hedgerow.engines.dialects.read_out import Asked
+
     return lambda frame, query, columns, _: Asked(((frames.keys(frame, query, columns), read),), lambda found: found)
 
 
@@ -88,6 +93,8 @@ def reader(asked: StreamedReplicates, watch: Watch) -> Callable[[nw.LazyFrame[An
 
 def _batches(keyed: nw.LazyFrame[Any]) -> Iterable[Integers]:
     """Return the column ``key`` piece by piece, each record in one piece."""
+    from hedgerow.engines.dialects import ibis_tables
+
     engine, native = keyed.implementation, keyed.to_native()
     if engine.is_duckdb():
         return (np.asarray(batch.column(0), np.int64) for batch in native.to_arrow_reader(READ))
@@ -107,11 +114,40 @@ def _take_in_spark(frame: Any, asked: StreamedReplicates, tally: Tally) -> None:
         return partition_sums(asked, batches)
 
     numbered = frame.selectExpr("key", "spark_partition_id() AS part")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyspark warns of releases of pandas that it does not know, and uses none here
-        found = numbered.mapInArrow(added_up, _SCHEMA).toArrow()
+    found = _mapped(numbered, added_up, _SCHEMA)
     for row in found.to_pylist():
         tally.absorb(*(np.array(row[name], dtype=np.int64) for name in ("high", "low", "others")))
+
+
+def check_executors(frame: Any) -> None:
+    """Check, by a job that reads no record, that an executor has this version of hedgerow and Arrow (HG214)."""
+
+    def versions(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield batch_of_version(batch)
+
+    try:
+        found = _mapped(frame.sparkSession.range(1), versions, "version string")["version"].to_pylist()
+    except Exception:  # Spark has errors of its own for each way in which a worker fails
+        found = []
+    if found != [__version__]:
+        raise DataError(
+            "HG214",
+            rule="Spark's executors have the hedgerow of the driver where they resample records.",
+            finding="One of them has another version." if found else "One of them could not import it.",
+            remedy="Install hedgerow[spark] there, or declare coarser steps.",
+        )
+
+
+def batch_of_version(batch: Any) -> Any:
+    """Return the version of hedgerow as a batch; this runs on the executor."""
+    return type(batch).from_pydict({"version": [__version__]})
+
+
+def _mapped(frame: Any, made: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark warns of releases of pandas that it does not know, and uses none here
+        return frame.mapInArrow(made, schema).toArrow()
 
 
 def partition_sums(asked: StreamedReplicates, batches: Iterable[Any]) -> Iterator[Any]:
