@@ -187,7 +187,7 @@ class BinomialPair:
 
     def cells(self, step: float) -> tuple[Array, Array]:
         """Return one cell a number, but for those that are too far out."""
-        from scipy.special import gammaln, xlogy
+        from hedgerow.special import gammaln, xlogy
 
         ends = [(side, chance) for side in (-1.0, 1.0) for chance in (self.first, self.second)]
         far = [self.draws * c + side * (_REACH * math.sqrt(self.draws * c) + 40.0) for side, c in ends]
@@ -202,7 +202,7 @@ class BinomialPair:
 
 def _normal(edges: Array) -> Array:
     """Return the normal masses between edges, each from the nearer tail."""
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     side = np.where(edges[1:] > 0.0, -1.0, 1.0)
     return np.abs(np.asarray(ndtr(side * edges[1:]) - ndtr(side * edges[:-1]), dtype=np.float64))

@@ -96,7 +96,7 @@ def _pure_mu(epsilon: float) -> float:
     """Return 2Φ⁻¹(e^ε/(1 + e^ε)), without the loss of digits of a number near 1."""
     if epsilon <= _LARGEST:
         return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(epsilon)))
-    from scipy.special import ndtri_exp
+    from hedgerow.special import ndtri_exp
 
     return -2.0 * float(ndtri_exp(-np.logaddexp(0.0, epsilon)))
 
@@ -148,7 +148,7 @@ def _largest(first: Array, second: Array) -> float:
 
 def _beyond(mu: float, pure: float, x: Array) -> Array:
     """Return the μ that e^pure·Φ(μ₀ + x) needs at x = Φ⁻¹(b), and less at every smaller b."""
-    from scipy.special import log_ndtr, ndtri_exp
+    from hedgerow.special import log_ndtr, ndtri_exp
 
     log_a = pure + np.asarray(log_ndtr(mu + x))
     return np.where(log_a < 0.0, np.asarray(ndtri_exp(np.minimum(log_a, 0.0))) - x, math.inf)
@@ -157,7 +157,7 @@ def _beyond(mu: float, pure: float, x: Array) -> Array:
 @lru_cache(maxsize=256)
 def _discrete_mu(sd: float) -> float:
     """Return the least μ of a discrete Gaussian number of this sd that is moved by 1."""
-    from scipy.special import ndtri_exp
+    from hedgerow.special import ndtri_exp
 
     last = max(_FAR, math.ceil(_FAR * sd))
     z = np.arange(-min(last, math.ceil(60.0 * sd) + 2), last + 41.0)

@@ -68,7 +68,7 @@ class ResampledLaw:
         cls, *, sd: float, bound: float, rate: float, count_weight: float = 0.0, symmetric: bool, left_out: float
     ) -> Self:
         """Truncate r, x and y so that what is left out has mass at most `left_out` in all."""
-        from scipy.special import gammaln, ndtri, pdtrc
+        from hedgerow.special import gammaln, ndtri, pdtrc
 
         tail = left_out / 8.0
         most = math.ceil(rate)
@@ -92,7 +92,7 @@ class ResampledLaw:
 
     def with_count_cells(self, count_weight: float) -> Self:
         """Return the law with a count κr + N(0, σ²) beside the value that tells only which cell of .1σ it lies in."""
-        from scipy.special import ndtr
+        from hedgerow.special import ndtr
 
         r = np.arange(self.weights.shape[0])
         shift = r * (count_weight / self.sd)
@@ -180,7 +180,7 @@ class ResampledLaw:
 
 def _upper_end(p: Array, shifts: Array, tail: float) -> float:
     """Return t, in sd, with Σ p_r Φ(shift_r − t) ≤ `tail`."""
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     low, high = 0.0, float(shifts[-1]) + 40.0
     for _ in range(60):

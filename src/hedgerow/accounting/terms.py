@@ -157,7 +157,7 @@ def _edges(low: float, high: float, step: float) -> NDArray[np.float64]:
 
 def _gaussian(mu: float, step: float) -> LossGrid:
     """N(μ, 1) against N(0, 1): the loss is μx − μ²/2, cut into the cells of the grid."""
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     edges = _edges(mu * mu / 2 - _REACH * mu, mu * mu / 2 + _REACH * mu, step)
     x = edges / mu + mu / 2

@@ -149,7 +149,7 @@ def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, floa
     >>> low, round(high, 4)
     (0.0, 0.0295)
     """
-    from scipy.special import betaincinv
+    from hedgerow.special import betaincinv
 
     if not (0 <= hits <= runs and runs > 0 and 0 < alpha < 1):
         raise ParameterError(

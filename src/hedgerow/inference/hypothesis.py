@@ -91,7 +91,8 @@ def least_alpha(outside: Callable[[float], float]) -> float:
     (0.0314, 1.0)
     """
     from scipy.optimize import brentq
-    from scipy.special import ndtr, ndtri
+
+    from hedgerow.special import ndtr, ndtri
 
     def at(z: float) -> float:
         return min(max(outside(2.0 * float(ndtr(-z))), -_FAR), _FAR)

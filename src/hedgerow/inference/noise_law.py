@@ -62,7 +62,7 @@ def noise_quantiles(level: float, sampling_sd: Floats, noise_sd: Floats) -> Floa
     >>> noise_quantiles(0.95, np.array([0.0, 1.0]), np.array([2**0.5, 0.0])).round(3).tolist()
     [2.996, 1.96]
     """
-    from scipy.special import ndtri
+    from hedgerow.special import ndtri
 
     tail = (1.0 - level) / 2
     normal = -float(ndtri(tail))
@@ -84,7 +84,7 @@ def _newton(tail: float, normal: float, sampling: Floats, scale: Floats) -> Floa
 
 def laplace_tail(h: Floats, sampling: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Return P(G + L > h) and the density at h ≥ 0. The scaled functions keep the digits where w is large."""
-    from scipy.special import erfcx, ndtr
+    from hedgerow.special import erfcx, ndtr
 
     g, w = h / sampling, sampling / scale
     bell = 0.25 * np.exp(-0.5 * g**2)
@@ -115,7 +115,7 @@ def quantiles_of(noise_law: str, level: float, sampling_sd: Floats, noise_sd: Fl
     >>> quantiles_of("averaged-laplace-10", 0.95, np.array([0.0, 1.0]), np.array([1.0, 0.0])).round(3).tolist()
     [1.981, 1.96]
     """
-    from scipy.special import ndtri
+    from hedgerow.special import ndtri
 
     draws = draws_of(noise_law)
     if draws == 1:
@@ -130,7 +130,7 @@ def quantiles_of(noise_law: str, level: float, sampling_sd: Floats, noise_sd: Fl
 @lru_cache(maxsize=32)
 def _curve(draws: int, level: float) -> tuple[Floats, Floats]:
     """Return angles from no noise to nothing else, and the quantile over the sd of the sum at each, by bisection."""
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     tail = (1.0 - level) / 2
     share, weights = _mixing(draws)
@@ -148,7 +148,7 @@ def _curve(draws: int, level: float) -> tuple[Floats, Floats]:
 
 def _mixing(draws: int) -> tuple[Floats, Floats]:
     """Return nodes of Γ/k, Γ a gamma number of shape k, and their weights: at least 1 in all."""
-    from scipy.special import gammaln
+    from hedgerow.special import gammaln
 
     below = 36.0 / draws + 9.0 / np.sqrt(draws)
     above = np.log1p(40.0 / draws + 9.0 / np.sqrt(draws))

@@ -202,7 +202,7 @@ class ScoreArrays:
 
     def _critical_values(self, level: float) -> tuple[Floats, Floats]:
         """Return the factor on the sampling variance for its freedom, and the critical value z of the whole."""
-        from scipy.special import ndtri, stdtrit
+        from hedgerow.special import ndtri, stdtrit
 
         z = np.full_like(self.a, ndtri(0.5 + level / 2))
         known = np.isfinite(self.freedom)

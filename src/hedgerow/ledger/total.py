@@ -194,7 +194,7 @@ def _short(terms: tuple[Term, ...]) -> tuple[Term, ...] | None:
 
 def _delta_upper(fold: LossGrid, mu: float, epsilon: float) -> float:
     """δ(ε) of the fold and a Gaussian together."""
-    from scipy.special import log_ndtr
+    from hedgerow.special import log_ndtr
 
     x = epsilon - fold.losses()
     if mu > 0.0:

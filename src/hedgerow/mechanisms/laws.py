@@ -389,7 +389,7 @@ def gaussian_half_width(sd: float, *, cells: int = 1, gamma: float = 0.05) -> fl
     >>> round(gaussian_half_width(1.0, cells=1, gamma=0.05), 3)
     1.96
     """
-    from scipy.special import ndtri
+    from hedgerow.special import ndtri
 
     require_accuracy(sd=sd, cells=cells, gamma=gamma)
     beyond = -math.expm1(math.log1p(-gamma) / cells)

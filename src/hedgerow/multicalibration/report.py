@@ -282,7 +282,7 @@ def floor_of(residuals: Residuals) -> tuple[float, float]:
     if not len(sd):
         return 0.0, 0.0
     mean = _MEAN_SIZE * float(sd.sum()) / max(float(residuals.count.sum()), 1.0)
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     t = np.linspace(0.0, 8.0 * float(sd.max()), 1025)
     below = np.exp(np.log(np.maximum(2.0 * ndtr(t[:, None] / sd) - 1.0, 1e-300)).sum(axis=1))

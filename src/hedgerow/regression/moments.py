@@ -297,7 +297,7 @@ class Fit:
     @staticmethod
     def _longer(noise: Floats, sampling: float, unsure: float, level: float) -> float:
         """Return by how much Student's quantile is longer, where the variance is noisy itself (Satterthwaite)."""
-        from scipy.special import ndtri, stdtrit
+        from hedgerow.special import ndtri, stdtrit
 
         if unsure <= 0.0:
             return 1.0
@@ -307,7 +307,7 @@ class Fit:
 
     def _quantile(self, noise: Floats, sampling: float, level: float) -> float:
         """Return the quantile of the sum of both errors over its standard deviation."""
-        from scipy.special import ndtri, stdtrit
+        from hedgerow.special import ndtri, stdtrit
 
         squares = float(noise @ noise)
         total = math.sqrt(squares + sampling)

@@ -105,7 +105,7 @@ def capped_law(rate: float, most: int) -> NDArray[np.float64]:
     >>> capped_law(1.0, 1).round(3).tolist()
     [0.368, 0.632]
     """
-    from scipy.special import gammaincc
+    from hedgerow.special import gammaincc
 
     # P(r ≤ i) is the regularised upper incomplete gamma function.
     below = gammaincc(np.arange(1.0, most + 1.0), rate)

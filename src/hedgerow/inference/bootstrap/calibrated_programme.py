@@ -121,7 +121,7 @@ def coverage(
     curve: CriticalCurve, nuisance: Floats, *, n_resamples: int, rate: float = 1.0, nodes: int = 2001
 ) -> Floats:
     """Return the coverage C(ν) of m* ± h(S) at each ν of `nuisance`, under the model in this module's docstring."""
-    from scipy.special import erf
+    from hedgerow.special import erf
 
     value, weight = _chi_square_nodes(n_resamples - 1, nodes)
     error = np.sqrt(rate * nuisance + (1 + nuisance) / n_resamples)
@@ -141,7 +141,7 @@ class _Programme:
     level: float
 
     def slack(self, heights: Floats) -> Floats:
-        from scipy.special import erf
+        from hedgerow.special import erf
 
         return np.concatenate([erf(self.basis @ heights) @ self.weight - self.level, self.rise @ heights - self.floor])
 
@@ -163,7 +163,7 @@ class _Programme:
 def _assemble(
     places: Floats, ceiling: float, nuisance: Floats, *, n_resamples: int, level: float, rate: float
 ) -> _Programme:
-    from scipy.special import erfinv
+    from hedgerow.special import erfinv
 
     value, weight = _chi_square_nodes(n_resamples - 1, 241)
     root = np.sqrt(np.minimum((1 + nuisance)[:, None] * value, ceiling))
@@ -206,7 +206,7 @@ def solve(n_resamples: int, *, level: float, cap: float = math.inf, rate: float 
     The curve is checked at the end on a grid four times as dense in ν and eight times in S; where it falls short (by
     less than 10⁻⁴ in practice), all of it is widened until it does not.
     """
-    from scipy.special import stdtrit
+    from hedgerow.special import stdtrit
 
     student = float(stdtrit(n_resamples - 1, (1 + level) / 2)) * math.sqrt(rate + 1 / n_resamples)
     if n_resamples < 5:

@@ -95,7 +95,7 @@ def file_interval(replicates: Replicates, *, level: float) -> tuple[float, float
     >>> round(low, 3), round(high, 3)
     (6.818, 13.182)
     """
-    from scipy.special import stdtrit
+    from hedgerow.special import stdtrit
 
     student = float(stdtrit(replicates.n_resamples - 1, (1 + parse_level(level)) / 2))
     half = student * math.sqrt(replicates.spread / replicates.n_resamples)

@@ -242,7 +242,7 @@ def chi_square_share(n_resamples: int, *, alpha: float) -> float:
     >>> round(chi_square_share(50, alpha=0.05), 4)
     0.6925
     """
-    from scipy.special import gammaincinv
+    from hedgerow.special import gammaincinv
 
     return 2.0 * float(gammaincinv((n_resamples - 1) / 2, alpha)) / (n_resamples - 1)
 

@@ -119,7 +119,7 @@ def _solved(law: ErrorLaw, least: float, most: float, level: float) -> tuple[Flo
 
 def _tails(h: Floats, normal: Floats, laplace: Floats) -> Floats:
     """Return P(Z > h), Z normal plus Laplace of these variances; both arrays broadcast."""
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     total = normal + laplace
     if not total.max() > 0.0:

@@ -177,7 +177,7 @@ def _of_curves(distribution: Distribution, function: Callable[[Floats, Floats], 
 
 def _with_errors(value: float, of: Callable[[Floats], Floats], drawn: Curves, level: float) -> Read:
     """Return a number in [0, 1] ± z·sd, its errors the spread of what is read of drawn curves."""
-    from scipy.special import ndtri
+    from hedgerow.special import ndtri
 
     total, alone = _sd(of(drawn.sampling + drawn.noise)), _sd(of(drawn.sampling))
     reach = float(ndtri(0.5 + level / 2)) * total

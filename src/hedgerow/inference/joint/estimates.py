@@ -487,7 +487,7 @@ def _fieller(
 
 def radii(tangent: Tangent, level: float) -> tuple[Floats, Floats]:
     """Return how many standard errors the interval reaches below and above, in each row."""
-    from scipy.special import stdtrit
+    from hedgerow.special import stdtrit
 
     z, tiny = normal_quantile(level), np.finfo(float).tiny
     student = stdtrit(np.maximum(tangent.freedom, 1.0), 0.5 + level / 2.0)

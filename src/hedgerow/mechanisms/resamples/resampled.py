@@ -204,7 +204,7 @@ class ResampledRows(ResampledSums):
 
     def log_chances(self) -> tuple[float, ...]:
         """Return the logarithm of the chance that a record is drawn r times, r = 0, 1, …; of a Poisson law here."""
-        from scipy.special import gammaln
+        from hedgerow.special import gammaln
 
         r = np.arange(np.ceil(self.rate + 12.0 * np.sqrt(self.rate) + 12.0))
         return tuple((r * np.log(self.rate) - self.rate - gammaln(r + 1.0)).tolist())

@@ -181,7 +181,7 @@ def _steps(
 
 def _discoveries(z: Floats, there: NDArray[np.bool_], level: float) -> NDArray[np.bool_]:
     """Return which cells pass Benjamini and Hochberg's rule; cells that hold too few count as tests too."""
-    from scipy.special import ndtr
+    from hedgerow.special import ndtr
 
     p = np.where(there, 2.0 * ndtr(-z), 1.0)
     rising = np.sort(p)

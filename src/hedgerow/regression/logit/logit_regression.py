@@ -82,7 +82,7 @@ class LogitFit:
 
     def interval(self, weights: Floats, level: float) -> tuple[float, float]:
         """Return the interval of w'β at a level: (−∞, ∞) where the fit is not reliable."""
-        from scipy.special import ndtri
+        from hedgerow.special import ndtri
 
         reach = float(ndtri(0.5 + level / 2.0)) * math.hypot(*self.errors(weights))
         middle = float(weights @ self.params)

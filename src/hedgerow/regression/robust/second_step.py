@@ -256,7 +256,7 @@ def _relative_noise(
 
 def _length(step: SecondStep, fit: Fit, relative: Floats) -> float:
     """Return the mean logarithm of the squared lengths of intervals, up to a constant."""
-    from scipy.special import stdtrit
+    from hedgerow.special import stdtrit
 
     plain = replace(fit, moments=replace(fit.moments, noise=np.zeros((1, *fit.moments.second.shape))))
     first, second = step.precisions(1.0)

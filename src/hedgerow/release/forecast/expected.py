@@ -245,7 +245,7 @@ def _contrasts(rows: int, k: int) -> Floats:
 
 def _over_spread(design: BootstrapDesign, read: ReadCell, level: float) -> Reading:
     """Average over the law of the spread of k replicates, χ²_{k−1}/(k−1) times its mean."""
-    from scipy.special import gammaincinv
+    from hedgerow.special import gammaincinv
 
     if not read.defined:
         return Reading(None, None, None, read.high - read.low, False)
@@ -288,7 +288,7 @@ def _noisy_tables(totals: dict[str, float], spread: Floats, law: str) -> Iterato
 
 def _places(law: str, count: int) -> list[float]:
     """Return equally likely values of a law of mean 0, scaled to variance 1."""
-    from scipy.special import ndtri
+    from hedgerow.special import ndtri
 
     levels = (np.arange(count) + 0.5) / count
     if law == "gaussian":

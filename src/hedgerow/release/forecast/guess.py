@@ -167,7 +167,7 @@ def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told:
     ParameterError
         HG707: columns of these laws cannot have these correlations.
     """
-    from scipy.special import ndtr, ndtri
+    from hedgerow.special import ndtr, ndtri
 
     names = [column for column, *_ in laws]
     even = np.modf(np.arange(1, _RECORDS + 1)[:, None] * np.modf(np.sqrt(_primes(len(names))))[0])[0]
@@ -228,7 +228,7 @@ def law_on_grid(grid: Grid, mean: float, sd: float, *, most: int) -> tuple[NDArr
     >>> len(index), round(float(probability @ index) / 1024, 6)
     (33, 0.5)
     """
-    from scipy.special import betainc
+    from hedgerow.special import betainc
 
     index = np.unique(np.rint(np.linspace(0, grid.steps, min(most, grid.steps + 1))).astype(np.int64))
     low, high = grid.as_bounds()
