@@ -204,6 +204,7 @@ OTHERS = [
         (60, "value", 1, "private", 2, 16.0),
         (5, "count", 1, "private", 2, 2.5),
         (5, "value-and-count", 2, "private", 1, 5.0),
+        (1000, "value-and-count", 2, "private", 1, 90.0),
     )
 ]
 

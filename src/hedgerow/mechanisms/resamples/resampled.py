@@ -60,6 +60,7 @@ from hedgerow.resampling.streamed import StreamedReplicates
 
 _TABLE = 20_000
 _FAR = 9.0
+_MANY = 100  # replicates of which a lower bound leaves a count aside
 
 
 Shape = Literal["value", "value-and-count", "count", "vector", "one-of"]
@@ -312,8 +313,10 @@ class ResampledGaussian(ResampledRows):
         if relation is Relation.REPLACE_ONE and self.shape in ("vector", "one-of"):
             return Attained((), "A bootstrap of vectors is priced by a bound that need not be reached.")
         narrower = min(_on_lattice(coordinate) for coordinate in self.coordinates)
+        # To forget the count is post-processing. Of many replicates it tells less than the cells of a plane lose.
+        counted = narrower if self.n_resamples < _MANY else 0.0
         pairs = [
-            replace(pair, bound=pair.bound * narrower, count_weight=pair.count_weight * narrower)
+            replace(pair, bound=pair.bound * narrower, count_weight=pair.count_weight * counted)
             for pair in resampled_pairs(self, relation)
         ]
         narrow = "A count beside the values is priced with a little less noise than it has."
