@@ -24,9 +24,13 @@ from tests.contracts.database_tables import IN_DATABASES, opened_in
 from hedgerow.engines import frames
 from hedgerow.engines.dialects import adding
 from hedgerow.engines.query import (
+    SHARES,
+    ClippedSquare,
     ColumnQuery,
+    InBall,
     Indicator,
     JointGrid,
+    Product,
     Query,
     SumsQuery,
     Value,
@@ -380,6 +384,14 @@ def index_of(value: Value, columns: Columns, row: int, missing: Missing) -> int:
         most_weight, most = value.weight.grid.steps, value.value.size - 1
         # In halves: the product of the weight's index and the distance of the value from the middle of its grid.
         return -1 if own < 0 else int(2 * weight * (Fraction(own) - Fraction(most, 2)) + most_weight * most)
+    if isinstance(value, (ClippedSquare, InBall, Product)):
+        own_parts = value.values if isinstance(value, ClippedSquare) else value.parts
+        found_parts = [index_of(part, columns, row, missing) for part in own_parts]
+        if min(found_parts) < 0:
+            return -1
+        if isinstance(value, ClippedSquare):
+            return squared(value, found_parts, value.weight and index_of(value.weight, columns, row, missing))
+        return value.index(found_parts) if isinstance(value, Product) else value.shrunk_index(found_parts)
     held = columns[value.column][row]
     if isinstance(value, Indicator):
         found = -1 if held is None else int(held == value.value)
@@ -388,6 +400,16 @@ def index_of(value: Value, columns: Columns, row: int, missing: Missing) -> int:
     if isinstance(value, WeightOnGrid):
         return max(found, 0)
     return (value.size - 1) // 2 if found < 0 and missing is Missing.MIDPOINT else found
+
+
+def squared(value: ClippedSquare, indices: list[int], weight: int | None) -> int:
+    """The rounded square of a clipped combination, in fractions: 512 parts of the clip, a half is rounded up."""
+    terms = zip(value.factors, indices, value.values, strict=True)
+    combined = value.constant + sum(factor * (2 * index - one.size + 1) for factor, index, one in terms)
+    part = min(Fraction(abs(combined), 2**value.bits), Fraction(1))
+    if value.weight is not None and weight is not None:
+        part *= Fraction(weight, value.weight.grid.steps)
+    return math.floor(512 * part + Fraction(1, 2)) ** 2
 
 
 def brute_sums(columns: Columns, query: SumsQuery) -> tuple[dict[Any, list[int]], list[int], int]:
@@ -438,6 +460,37 @@ def test_random_records_add_up_alike(engine: str, tmp_path: Path, rows: Any, gri
     x, y = (ValueOnGrid(n, Grid.from_bounds(n, g[:2], g[2])) for n, g in zip("xy", grids, strict=True))
     query = SumsQuery((x, y, IS_TWO), MONOMIALS, (BY_TEXT,), frozenset({1} if needed else ()))
     check_sums(open_source(MAKERS[engine](columns, tmp_path)), columns, query)
+
+
+# Grid values of whole numbers: many combinations lie half way between two of the 512 parts of the clip.
+WHOLE = tuple(ValueOnGrid(name, Grid.from_bounds(name, (0, 64), 1)) for name in "xy")
+CLIPPED = (
+    ClippedSquare(WHOLE, (20, -60), 2, 11),
+    ClippedSquare((*FINE, IS_TWO), (2**28, -(2**27), 2**46), 2**45 + 1, 47),
+    ClippedSquare((Product(((WHOLE[0], 2),)), WHOLE[1]), (3, -40), -777, 13),
+    ClippedSquare(WHOLE, (20, -50), 3, 10, WeightOnGrid("y", Grid.from_bounds("y", (0, 10), 0.25))),
+    ClippedSquare(tuple(InBall(FINE, place, 2**19) for place in (0, 1)), (2**26, -(2**25)), 2**44, 44),
+)
+SOME: Columns = {name: cells[:40:2] + cells[40:-40:23] + cells[-40:] for name, cells in AWKWARD.items()}
+
+
+def test_clipped_squares_add_up_as_fractions_do(opened: Callable[[Columns], Source]) -> None:
+    source, sums = opened(SOME), (((0, 1),), ((0, 2),), ((0, 1), (1, 1)))
+    for value in CLIPPED:
+        check_sums(source, SOME, SumsQuery((value, WHOLE[0]), sums, (BY_TEXT,), frozenset({0})))
+        found = {index_of(value, SOME, row, Missing.DROP) for row in range(len(SOME["x"]))}
+        assert min(found) == -1 and max(found) == SHARES and len(found) > 20
+    check_sums(source, SOME, SumsQuery((*CLIPPED[:2], WHOLE[0]), sums, (), frozenset(), None, Missing.MIDPOINT))
+
+
+@pytest.mark.parametrize("engine", ["parquet", "pandas"])
+def test_sabotage_a_clip_of_another_size(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the 512 parts of the clip is a little smaller: the sum is another."""
+    query = SumsQuery(CLIPPED[:1], (((0, 1),),))
+    check_sums(open_source(MAKERS[engine](SOME, tmp_path)), SOME, query)
+    monkeypatch.setattr(ClippedSquare, "step", property(lambda value: 2 ** (value.bits - 9) - 1))
+    with pytest.raises(AssertionError):
+        check_sums(open_source(MAKERS[engine](SOME, tmp_path)), SOME, query)
 
 
 def test_totals_beyond_64_bits_are_exact(opened: Callable[[Columns], Source]) -> None:

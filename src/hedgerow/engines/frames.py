@@ -401,16 +401,22 @@ def _with_products(rows: nw.LazyFrame[Any], query: SumsQuery, named: list[nw.Exp
 
     if query.read == query.values:
         return rows
-    of = {part: nw.col(f"index_{place}") for place, part in enumerate(query.read)}
+    of: dict[Value, nw.Expr] = {part: nw.col(f"index_{place}") for place, part in enumerate(query.read)}
+    # A step of their own: written out within a square, which names them many times, they exceed SQLite's statements.
+    squares = [value for value in query.values if isinstance(value, ClippedSquare)]
+    inner = {one: _index(one, of) for value in squares for one in value.values if one not in of}
+    if inner:
+        rows = rows.with_columns(*[made.alias(f"inner_{place}") for place, made in enumerate(inner.values())])
+        of |= {one: nw.col(f"inner_{place}") for place, one in enumerate(inner)}
     indices = [_index(value, of).alias(f"index_{place}") for place, value in enumerate(query.values)]
     return rows.select(*indices, "level", *named)
 
 
-def _index(value: Value, of: dict[ValueOnGrid | Indicator, nw.Expr]) -> nw.Expr:
-    """Return the index of a value, −1 where a part of it is missing, from those of what is read."""
+def _index(value: Value, of: dict[Value, nw.Expr]) -> nw.Expr:
+    """Return the index of a value, −1 where a part of it is missing, from those of what is read or made before."""
     import narwhals.stable.v2 as nw
 
-    if isinstance(value, (ValueOnGrid, Indicator)):
+    if value in of or isinstance(value, (ValueOnGrid, Indicator)):
         return of[value]
     if isinstance(value, Weighted):
         there, index = of[value.value] >= 0, value.index(of[value.weight], of[value.value])
@@ -425,7 +431,7 @@ def _index(value: Value, of: dict[ValueOnGrid | Indicator, nw.Expr]) -> nw.Expr:
     return nw.when(there).then(index).otherwise(nw.lit(-1, nw.Int64))
 
 
-def _share(value: ClippedSquare, of: dict[ValueOnGrid | Indicator, nw.Expr]) -> nw.Expr:
+def _share(value: ClippedSquare, of: dict[Value, nw.Expr]) -> nw.Expr:
     """Return `ClippedSquare.share`: quotients of numbers below 2⁵² round to no other integer in doubles."""
     import narwhals.stable.v2 as nw
 
