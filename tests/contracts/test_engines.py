@@ -222,7 +222,7 @@ def test_a_record_keeps_its_values_together(opened: Callable[[Columns], Source])
 
 @pytest.mark.parametrize("engine", ["csv", "parquet", "duckdb relation", "pandas", "polars"])
 def test_sabotage_a_missing_part_ignored(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = frames._code
+    code = frames.code_of
 
     def first_part_decides(role: str, radices: list[int]) -> Any:
         import narwhals.stable.v2 as nw
@@ -234,7 +234,7 @@ def test_sabotage_a_missing_part_ignored(engine: str, tmp_path: Path, monkeypatc
 
     source, expected = open_source(MAKERS[engine](AWKWARD, tmp_path)), brute_force(AWKWARD, Query(X_Y))
     assert counted(source, Query(X_Y)) == expected
-    monkeypatch.setattr(frames, "_code", first_part_decides)
+    monkeypatch.setattr(frames, "code_of", first_part_decides)
     found = counted(source, Query(X_Y))
     assert found != expected and found[0, -1] < expected[0, -1]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add, and_, ge, gt, le, lt, or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -19,6 +19,7 @@ from hedgerow.engines.cells import as_texts
 from hedgerow.engines.checked import Steps, distance, within_doubles
 from hedgerow.engines.dialects import ibis_tables
 from hedgerow.engines.dialects.adding import added_up
+from hedgerow.engines.dialects.held import is_held, read_as_values, terms_of
 from hedgerow.engines.dialects.levels import code_of, with_levels
 from hedgerow.engines.dialects.priority import UNIT, within_limit
 from hedgerow.engines.dialects.read_out import Asked, asked_counts, asked_values
@@ -359,8 +360,7 @@ def _digits(
     named = [nw.col(name) for name in (UNIT, "known")] if query.unit is not None else []
     placed = _computed_once(rows.select(*_placed(query, columns, checked=checked), *levels, *named))
     digits = placed.select(*_indices(query), *(nw.col(f"level_{place}") for place in range(len(query.by))), *named)
-    level = code_of("level", [c.levels for c in query.by]) if query.by else nw.lit(0, nw.Int64)
-    return _computed_once(digits), level, named
+    return _computed_once(digits), code_of("level", [c.levels for c in query.by]), named
 
 
 def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes | None) -> Asked[GridSums]:
@@ -371,17 +371,22 @@ def add_up(frame: object, query: SumsQuery, columns: dict[str, str], key: bytes 
     import narwhals.stable.v2 as nw
 
     chosen = _selected(frame, query)
-    digits, level, named = _digits(chosen, query, columns)
-    indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
-    if query.missing is Missing.MIDPOINT:
-        indices = [
-            nw.when(index >= 0).then(index).otherwise(nw.lit((value.size - 1) // 2, nw.Int64)).alias(f"index_{place}")
-            for place, (index, value) in enumerate(zip(indices, query.read, strict=True))
-        ]
-    rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
-    counts = nw.lit(True)
-    for place in sorted(query.needed):
-        counts = counts & (nw.col(f"index_{place}") >= 0)
+    in_memory = query.unit is None and is_held(_lazy(frame))
+    if in_memory and read_as_values(query):
+        rows, levels = with_levels(_lazy(chosen), query.by, columns)
+        values = map(value_column, range(len(query.values)))
+        rows = rows.select(*values, *levels).with_columns(code_of("level", [c.levels for c in query.by]).alias("level"))
+    else:
+        digits, level, named = _digits(chosen, query, columns)
+        indices = [nw.col(f"index_{place}") for place in range(len(query.read))]
+        if query.missing is Missing.MIDPOINT:
+            middle = [nw.lit((value.size - 1) // 2, nw.Int64) for value in query.read]
+            indices = [nw.when(one >= 0).then(one).otherwise(half) for one, half in zip(indices, middle, strict=True)]
+            indices = [index.alias(f"index_{place}") for place, index in enumerate(indices)]
+        rows = _with_products(digits.select(*indices, level.alias("level"), *named), query, named)
+    if in_memory:
+        return _with_others(added_up(rows, query, partial(terms_of, query)), frame, chosen)
+    counts = reduce(and_, (nw.col(f"index_{place}") >= 0 for place in sorted(query.needed)), nw.lit(True))
     rows = rows.with_columns(counts.alias("counts"))
     if query.unit is not None:
         return _add_up_units(rows, query, key)

@@ -1,36 +1,31 @@
 """Exact sums of products of integers, by cell, each engine in its own way: no total wraps around, and none is rounded.
 
 DuckDB adds up in integers of 128 bits; Spark in pieces of 21 bits, whose sums in 64 bits hold 2⁴² records; databases
-as `ibis_tables` says. Rows in memory are added up in chunks, in such halves, and the chunks' sums as Python's integers.
-A product of 2⁶² or more is made of two that are smaller.
+as `ibis_tables` says, rows in memory as `held` does. A product of 2⁶² or more is made of two that are smaller.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hedgerow.engines.dialects import ibis_tables
+from hedgerow.engines.dialects import held, ibis_tables
 from hedgerow.engines.dialects.read_out import Asked
 from hedgerow.resampling.grid_sums import GridSums, Monomial
-from hedgerow.resampling.histogram import Integers
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
     from hedgerow.engines.query import SumsQuery
 
-_ROWS = 2**18  # in hand at once
-_HALF = 31  # 2³² such halves add up within 63 bits
-_MASK = 2**_HALF - 1
 _LIMIT = 2**62
 _PIECE = 21  # bits: what Spark adds up in integers of 64 bits needs no decimals
 
 
-def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> Asked[GridSums]:
-    """Return the question for the sums by ``level`` of products of ``one``, ``t_0``, …, all integers from 0 on."""
+def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: held.Terms = dict) -> Asked[GridSums]:
+    """Return the question for the sums by ``level`` of products of ``one``, ``t_0``, …, all integers from 0 on.
+
+    Where rows are held in memory, `terms` makes these of the rows' columns.
+    """
     monomials = list(dict.fromkeys([(), *query.monomials]))
     products = [_products(monomial, query) for monomial in monomials]
     bits = [query.largest(monomial).bit_length() if monomial else 1 for monomial in monomials]
@@ -44,7 +39,7 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery) -> Asked[GridSums]:
     elif engine.is_spark_like():
         asked = _summed_in_spark(rows.to_native(), products, bits)
     else:
-        asked = Asked(((rows, lambda held: _summed_in_memory(held, products, query.cells)),), lambda found: found)
+        asked = Asked(((rows, lambda here: held.summed(here, products, bits, query, terms)),), lambda found: found)
     return asked.then(lambda found: GridSums.from_rows(found, monomials, cells=query.cells))
 
 
@@ -88,36 +83,6 @@ def _wide(product: list[list[str]], kind: str) -> str:
     """Return a product in SQL, of integers of 64 bits or, where it takes two lists, of this wider kind."""
     first, *rest = ["*".join(names) for names in product]
     return first if not rest else f"CAST({first} AS {kind}) * ({rest[0]})"
-
-
-def _summed_in_memory(rows: nw.LazyFrame[Any], products: list[list[list[str]]], cells: int) -> list[tuple[Any, ...]]:
-    held = rows.collect()
-    level = np.asarray(held["level"].to_numpy(), np.int64) + 1  # 0 is no declared cell
-    names = {name for product in products for part in product for name in part}
-    columns = {name: np.asarray(held[name].to_numpy(), np.int64) for name in names}
-    totals = np.zeros((cells + 1, len(products)), dtype=object)
-    # Once at least: which lines run must not depend on whether any record was selected.
-    for start in range(0, max(len(level), 1), _ROWS):
-        rows_here = slice(start, start + _ROWS)
-        for place, product in enumerate(products):
-            parts = [np.multiply.reduce([columns[name][rows_here] for name in part]) for part in product]
-            totals[:, place] = totals[:, place] + _by_level(parts, level[rows_here], cells + 1)
-    records = np.bincount(level, minlength=cells + 1)
-    return [(cell - 1, int(records[cell]), *totals[cell]) for cell in np.flatnonzero(records).tolist()]
-
-
-def _by_level(parts: list[Integers], level: Integers, levels: int) -> NDArray[np.object_]:
-    """Return the sums of a product of one or two numbers below 2⁶² by level, as Python's integers."""
-    if len(parts) == 2:
-        total = np.zeros(levels, dtype=object)
-        for i, one in enumerate((parts[0] & _MASK, parts[0] >> _HALF)):
-            for j, other in enumerate((parts[1] & _MASK, parts[1] >> _HALF)):
-                total += _by_level([one * other], level, levels) * 2 ** (_HALF * (i + j))
-        return total
-    high, low = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
-    np.add.at(high, level, parts[0] >> _HALF)
-    np.add.at(low, level, parts[0] & _MASK)
-    return np.asarray(high.astype(object) * 2**_HALF + low)
 
 
 def _summed_in_spark(rows: Any, products: list[list[list[str]]], bits: list[int]) -> Asked[list[tuple[Any, ...]]]:

@@ -47,12 +47,14 @@ def with_levels(
 
 
 def code_of(role: str, radices: list[int]) -> nw.Expr:
-    """Return the mixed-radix code of the digits ``role_0``, …, the last one fastest; −1 where any of them is −1.
+    """Return the mixed-radix code of the digits ``role_0``, …, the last fastest; −1 where one is −1, and 0 of none.
 
     `Query` holds the product of all radices below 2⁶², so nothing here overflows.
     """
     import narwhals.stable.v2 as nw
 
+    if not radices:
+        return nw.lit(0, nw.Int64)
     code = nw.col(f"{role}_0")
     inside = code >= 0
     for place, radix in enumerate(radices[1:], start=1):
