@@ -25,8 +25,8 @@ test-spark: $(VENV)/.spark
 	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] \
 	  || echo 'No Java is installed: the tests of Spark are skipped. They need Java 17 or later.'
 	HEDGEROW_SPARK=local $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts
-	HEDGEROW_SPARK=cluster $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts/test_spark.py
-	HEDGEROW_SPARK=connect $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts/test_spark.py
+	HEDGEROW_SPARK=cluster $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts/test_spark*.py
+	HEDGEROW_SPARK=connect $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts/test_spark*.py
 
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=default
