@@ -30,11 +30,25 @@ _KINDS = (
     ("CHAR|CLOB|TEXT", "string"),
     ("BLOB|^$", "binary"),
 )
-# What a server says when it lets nobody in, and what is told of it.
+# What a server says when it lets nobody in, what is told of it, and what to do.
 _REFUSALS = (
-    ("does not exist", "The database, or the user, does not exist."),
-    ("authentication|password|no pg_hba", "The server refused the user or the password."),
-    ("refused|No such file|timeout|timed out|resolve|Name or service", "No server answers there."),
+    ("does not exist", "The database, or the user, does not exist.", "List the databases with `psql -l`."),
+    (
+        "no password supplied",
+        "The server asks for a password, and none was given.",
+        "Give it in PGPASSWORD or ~/.pgpass.",
+    ),
+    (
+        "authentication|password|no pg_hba",
+        "The server refused the user or the password.",
+        "Check both with `psql`; %-escape signs such as @ in a URL, or give the password in PGPASSWORD or ~/.pgpass.",
+    ),
+    (
+        "refused|No such file|timeout|timed out|resolve|Name or service",
+        "No server answers there.",
+        "Check the host and the port, 5432 unless the URL names another, and that the server runs.",
+    ),
+    ("", "No connection was made.", "Check the URL with `psql`."),
 )
 
 
@@ -177,19 +191,19 @@ class _Postgres:
         """Yield a connection that reads one state of the database and cannot write (HG207)."""
         import psycopg
 
-        refused = ""
+        refused = remedy = ""
         connection: Any = None
         try:
             connection = psycopg.connect(self._url)
         except Exception as failure:  # its message quotes the URL's parts, so that none of it is kept
             words = str(failure)
-            refused = next((told for sign, told in _REFUSALS if re.search(sign, words)), "No connection was made.")
+            refused, remedy = next((told, mend) for sign, told, mend in _REFUSALS if re.search(sign, words))
         if connection is None:
             raise DataError(
                 "HG207",
                 rule="A database must let its reader in.",
                 finding=f"{refused} The driver's own message is withheld, as it may quote the URL.",
-                remedy="Check the URL with `psql`; a password may stand in PGPASSWORD or ~/.pgpass instead.",
+                remedy=remedy,
             ) from None
         with closing(connection):
             connection.read_only = True

@@ -292,7 +292,9 @@ def _check_numeric(column: str, kind: str) -> None:
         "HG204",
         rule="Sums, means, bands and expressions need a numeric column.",
         finding=f"Column {column!r} is {'boolean' if kind == BOOLEAN else 'no number'} by the source's schema.",
-        remedy=truth or "Convert it in the source, or choose another column.",
+        remedy=truth
+        or "Convert it in the source, or choose another column."
+        + " A CSV file that Spark reads has numbers with inferSchema=True alone." * (kind == TEXT),
         shell=f"A share is --proportion {shlex.quote(column)}=true." if truth else None,
     )
 

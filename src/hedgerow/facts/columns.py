@@ -20,6 +20,7 @@ from typing import Any, ClassVar, overload
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
 from hedgerow.facts.given import check_texts, exact, plain, real, shown
+from hedgerow.facts.printed import plural
 from hedgerow.keywords import takes
 
 DEFAULT_STEPS = 1024
@@ -437,11 +438,17 @@ def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tu
     listed = list(labels) if not isinstance(labels, str) else []
     texts = [str(one).strip() for one in listed if isinstance(one, str) and one.strip()]
     if len(texts) < len(listed) or len(texts) != len(values) or len(set(texts)) < len(texts):
+        banded = name == "bands"
+        of = plural(len(values), "band") if banded else f"{plural(len(values), 'value')} of {shown(name)}"
         raise ParameterError(
             "HG111",
             rule="A label is a text that is not empty, and each category has one of its own.",
-            finding=f"Those of {shown(name)} are not.",
-            remedy='For example by={"sex": {0: "men", 1: "women"}}.',
+            finding=f"Found {plural(len(listed), 'label')} for {of}."
+            if len(listed) != len(values)
+            else f"Those of {shown(name)} are not.",
+            remedy='Cut points make one band fewer than there are of them: bands(0, 40, 65, labels=["young", "old"]).'
+            if banded
+            else 'For example by={"sex": {0: "men", 1: "women"}}.',
             shell="For example --by sex=0,1 --labels sex=men,women.",
         )
     check_texts(texts, "A label")

@@ -36,17 +36,17 @@ def decimals(error: float | None) -> int | None:
 def number(value: float | None, places: int | None = None, *, minus: str = "−") -> str:
     """Return a number with a comma between thousands, to so many decimals or to six digits; a dash where it is None.
 
-    >>> number(36864.2, 0), number(-0.5), number(float("inf")), number(None)
-    ('36,864', '−0.5', '∞', '–')
+    >>> number(36864.2, 0), number(-0.5), number(-0.0), number(float("inf")), number(None)
+    ('36,864', '−0.5', '0', '∞', '–')
     """
     if value is None:
         return "–"
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞"
     if places is None:
-        text = f"{value:,.6g}" if abs(value) < 1e5 else f"{value:,.0f}"
+        text = f"{value:z,.6g}" if abs(value) < 1e5 else f"{value:,.0f}"
     else:
-        text = f"{value:,.{places}f}"
+        text = f"{value:z,.{places}f}"
     return text.replace("-", minus)
 
 

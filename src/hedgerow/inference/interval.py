@@ -44,7 +44,7 @@ class Interval:
 
 def _rounded(number: float, places: int | None, way: str) -> float:
     if number == 0.0 or not math.isfinite(number):
-        return number
+        return number + 0.0  # never "-0"
     decimals = 5 - math.floor(math.log10(abs(number))) if places is None else places
     # The shortest decimal of a double, not its binary digits: .1 stays .1.
     return float(Decimal(repr(float(number))).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=700)))

@@ -287,6 +287,10 @@ class Coefficients(Generic[ModelT, MechanismT]):
         """Return the price in a line; or that the result is simulated."""
         return SIMULATED if self.certificate is None else self.certificate.price()
 
+    def missing_in_words(self) -> tuple[str, ...]:
+        """Return what becomes of a record that misses a value, where no note says it."""
+        return ()
+
     def summary(self, level: float = 0.95) -> str:
         """Return the table of coefficients as text, with what is known of the fit, the price and the notes."""
         intervals, params, bse = self.conf_int(level), self.params, self.bse
@@ -296,7 +300,7 @@ class Coefficients(Generic[ModelT, MechanismT]):
             low, high = intervals[name]
             parts = (params[name], bse[name], self.sampling_error[name], self.privacy_error[name], low, high)
             rows.append([name, *map(_number, parts)])
-        said = [*self.head(), "", *aligned(rows, 1), "", self.price(), *self.notes]
+        said = [*self.head(), "", *aligned(rows, 1), "", self.price(), *self.missing_in_words(), *self.notes]
         return "\n".join([*said, *((REPLAYED,) if self.replayed else ())])
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:

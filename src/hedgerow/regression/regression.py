@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import shown
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint.numbers import JointReading
@@ -163,6 +164,11 @@ class Regression(Coefficients[Model, JointMoments]):
         if self.second is not None and isinstance(self.fit, RobustFit):
             told += self.second.notes(self.fit)
         return (*hidden, *near, *told, *self.about.remarks)
+
+    def missing_in_words(self) -> tuple[str, ...]:
+        """Return what becomes of a record that misses a value."""
+        dropped = self.about.facts.get("missing") == Missing.DROP
+        return ("Records with a missing value in any column of the model are left out.",) if dropped else ()
 
     def submodel(self, formula: object, regressors: object = None, *, intercept: bool = True) -> Regression:
         """Return the fit of fewer regressors from the same released numbers, at no further price.

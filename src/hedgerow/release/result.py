@@ -32,7 +32,7 @@ from hedgerow.release.distributions import (
 from hedgerow.release.find import found
 from hedgerow.release.joint_record import Facts, joint_records, joint_values
 from hedgerow.release.plan import Plan
-from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
+from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.statistics.statistic import Statistic
 
@@ -284,7 +284,9 @@ class Release(Result):
         again = (REPLAYED,) if self.replayed else ()
         # What is said of single estimates, once each: that noise hides the sampling error, say.
         own = dict.fromkeys(estimate.note for estimate in self if estimate.note)
-        return "\n".join([*(str(estimate) for estimate in self), self.price(), *self.notes, *own, *again])
+        return "\n".join(
+            [*(str(estimate) for estimate in self), self.price(), *self.notes, *own, *hidden_cells(self), *again]
+        )
 
     def __reduce__(self) -> tuple[Any, tuple[type[Release]], list[Any]]:
         # Functions of the user's own are not sent along: no estimate, interval or certificate needs them. Before Python
@@ -367,7 +369,7 @@ class Release(Result):
             self.price(),
             ("statistic", "cell")[: 1 + celled],
             [estimate.card_line(with_cell=celled) for estimate in self],
-            notes=(*self.notes, *own, *again),
+            notes=(*self.notes, *own, *hidden_cells(self), *again),
             picture=self.plot,
         )
 

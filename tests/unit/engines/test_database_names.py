@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hg
+from hedgerow.engines.databases import _Postgres
 from hedgerow.formats import holds_password, is_ambiguous, public_name
 from hedgerow.survey import _identity
 
@@ -30,6 +34,32 @@ def test_a_url_that_can_be_read_in_two_ways_is_refused_unquoted() -> None:
 def test_the_parameters_of_a_connection_are_refused_unquoted() -> None:
     with pytest.raises(hg.DataError, match="HG202") as refused:
         hg.open("host=localhost user=ann password=TOPSECRET dbname=x", relation="replace-one")
+    assert "TOPSECRET" not in str(refused.value) and refused.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("message", "finding", "remedy"),
+    [
+        ("fe_sendauth: no password supplied", "none was given", "PGPASSWORD"),
+        ('password authentication failed for user "ann" TOPSECRET', "refused the user or the password", "psql"),
+        ('"db", port 5433 failed: Connection refused TOPSECRET', "No server answers", "5432"),
+        ('database "TOPSECRET" does not exist', "does not exist", "psql -l"),
+        ("something TOPSECRET", "No connection was made", "psql"),
+    ],
+)
+def test_a_server_that_lets_nobody_in_is_told_with_what_to_do(
+    message: str, finding: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(url: str) -> None:
+        raise RuntimeError(f"{message} {url}")
+
+    monkeypatch.setitem(sys.modules, "psycopg", SimpleNamespace(connect=connect))
+    with (
+        pytest.raises(hg.DataError, match="HG207") as refused,
+        _Postgres("postgresql://ann:TOPSECRET@db/x").connected(),
+    ):
+        pass
+    assert finding in refused.value.finding and remedy in refused.value.remedy
     assert "TOPSECRET" not in str(refused.value) and refused.value.__context__ is None
 
 

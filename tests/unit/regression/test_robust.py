@@ -278,6 +278,7 @@ def test_the_record_tells_everything_of_both_steps(file: pd.DataFrame) -> None:
     without = {key: value for key, value in record["regression"].items() if key != "robust"}
     assert not verify_record(record | {"regression": without}).holds
     assert "Standard errors: HC0" in fits[0].summary()
+    assert "missing value in any column of the model are left out" in fits[0].summary()
     assert "robust (HC0)" in regression_html(fits)
 
 

@@ -198,7 +198,7 @@ def test_labels_do_not_change_a_request_and_bands_do() -> None:
         (lambda: hg.bands(0, "x"), "HG133"),
         (lambda: hg.bands(0, float("nan")), "HG133"),
         (lambda: hg.bands(0, float("inf")), "HG133"),
-        (lambda: hg.bands(0, 1, 2, labels=["a"]), "HG111"),
+        (lambda: hg.bands(0, 1, 2, labels=["a"]), "HG111.*1 label for 2 bands"),
         (lambda: hg.bands(0, 1, 2, labels=["a", "a"]), "HG111"),
         (lambda: SURVEY.count(by={"sex": {0: "men", 1: ""}}, epsilon=1.0), "HG111"),
         (lambda: SURVEY.count(by={"sex": {0: "men", 1: 2}}, epsilon=1.0), "HG111"),

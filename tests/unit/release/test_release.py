@@ -121,6 +121,17 @@ def test_an_empty_cell_is_released_like_any_other() -> None:
     assert "NaN" not in release.to_json()
 
 
+def test_a_category_that_no_record_has_is_said_in_words_from_released_numbers() -> None:
+    from hedgerow.release.publication.text import text_table
+
+    found = opened().release([AGE, hg.count()], by={"region": ["north", "Nord"]}, epsilon=1.0)
+    for said in (str(found), " ".join(text_table(found).split()), found._repr_html_()):
+        assert "or none, are in region=Nord that noise hides them" in said and "check the codes" in said
+    whole = opened().release([AGE, hg.count()], by={"region": ["north", "south"]}, epsilon=1.0)
+    assert "check the codes" not in str(whole) + text_table(whole)
+    assert "check the codes" not in json.dumps(found.to_dict()), "a record says it by `reliable`"
+
+
 def test_small_cells_are_marked_and_never_nan() -> None:
     """Cells of one record: over many draws nearly all are unreliable, and none is NaN or outside the bounds."""
     tiny = hg.open(pa.table({"x": [0.5, 0.5], "g": [0, 1]}), relation="add-remove")

@@ -85,6 +85,8 @@ _COLUMN = """
 """
 _TAIL = """
 # What will be released? hedgerow plan --facts tells the price and the expected errors, before any value is read.
+"""
+_EXAMPLE = """\
 # [[release]]
 # name = "a first look"
 # statistics = [
@@ -105,7 +107,7 @@ def facts_template(path: str, columns: Iterable[str], *, table: str | None = Non
     """
     named = "" if table is None else f"table = {toml_text(table)}\n"
     head = _HEAD.replace("@TABLE@\n", named + "\n").replace("@PATH@", toml_text(path))
-    return head + "".join(_COLUMN.replace("@NAME@", toml_key(name)) for name in columns) + _TAIL
+    return head + "".join(_COLUMN.replace("@NAME@", toml_key(name)) for name in columns) + _TAIL + _EXAMPLE
 
 
 @dataclass
@@ -134,18 +136,34 @@ class Answers:
             text = text.replace("# delta = 1e-6", "delta = 1e-6", 1)
         for column, facts in self.columns.items():
             if facts:
-                text = with_column(text, column, facts)
+                text = _without_questions(with_column(text, column, facts), column, facts)
         Facts.from_dict(tomllib.loads(text))
-        return text.rstrip("\n") + "\n" + self._release() if self.relation is not None and self.columns else text
+        if self.relation is None or not self.columns:
+            return text
+        # In place of the example of a release, which would be a question that is answered.
+        return text.removesuffix(_EXAMPLE).rstrip("\n") + "\n" + self._release()
 
     def _release(self) -> str:
         """Return a [[release]] of the declared columns: means of numbers and counts, by the first categories."""
         means = [column for column, facts in self.columns.items() if "bounds" in facts]
         groups = [column for column, facts in self.columns.items() if "categories" in facts][:1]
         asked = [f'  {{ statistic = "mean", column = {toml_text(column)} }},' for column in means]
-        lines = ["", "[[release]]", 'name = "first"', "statistics = [", *asked, '  { statistic = "count" },', "]"]
+        lines = ["[[release]]", 'name = "first"', "statistics = [", *asked, '  { statistic = "count" },', "]"]
         by = [f"by = {toml_value(groups)}"] if groups else []
         return "\n".join([*lines, *by, f"epsilon = {0.5 if self.budget is None else self.budget / 2!r}", ""])
+
+
+def _without_questions(text: str, column: str, answered: Iterable[str]) -> str:
+    """Return the text of a facts file without the questions about a column that were answered."""
+    for name in answered:
+        text = re.sub(
+            rf"^(\[columns\.{re.escape(toml_key(column))}\]\n(?:[^\[\n].*\n)*?)# {name} =.*\n",
+            r"\1",
+            text,
+            count=1,
+            flags=re.MULTILINE,
+        )
+    return text
 
 
 def init(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,22 @@ from hedgerow.release.publication.frame import build_frame
 REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
 SIMULATED = "SIMULATED: seeded noise, not private, no certificate"
 _FACTS = ("source", "relation", "unit", "target", "n", "missing")
+
+
+def hidden_cells(estimates: Iterable[Estimate]) -> list[str]:
+    """Return a sentence about cells that the noise hides: a misspelt category looks like that. From released numbers.
+
+    >>> hidden_cells([])
+    []
+    """
+    cells = list(dict.fromkeys(one.cell_in_words() for one in estimates if one.cell and not one.reliable))
+    if not cells:
+        return []
+    named = "; ".join(cells[:3]) + f"; and {len(cells) - 3:,} more" * (len(cells) > 3)
+    return [
+        f"So few records, or none, are in {named} that noise hides them. If you expected more, check the codes of the "
+        "categories: one that no record has costs as much as any other."
+    ]
 
 
 class PriceRecord(Protocol):

@@ -16,7 +16,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.release.cells.letters import reliability_letters
 from hedgerow.release.publication.layout import Entry, Layout, arrange
 from hedgerow.release.publication.publication import Publication
-from hedgerow.release.publication.result import Result
+from hedgerow.release.publication.result import Result, hidden_cells
 
 _WIDTH = 100
 _LABEL = 28
@@ -294,7 +294,7 @@ def _remarks(estimates: Sequence[Estimate], level: float) -> list[str]:
         _paragraph(
             for_terminal(f"In {percent(level, space=' ')} of such releases an interval covers its target: {said}.")
         ),
-        *(_paragraph(for_terminal(note)) for note in notes),
+        *(_paragraph(for_terminal(note)) for note in (*notes, *hidden_cells(estimates))),
     ]
 
 

@@ -113,9 +113,12 @@ def score(
         str | None, typer.Option(metavar="FILE", help="Where the labels lie now, if not where create found them.")
     ] = None,
     least: Annotated[
-        float | None, typer.Option("--min", metavar="X", help="Exit 5 unless the score is at least X.")
+        float | None, typer.Option("--min", metavar="X", help="Exit 5 unless the whole interval is at least X.")
     ] = None,
-    most: Annotated[float | None, typer.Option("--max", metavar="X", help="Exit 5 unless it is at most X.")] = None,
+    most: Annotated[
+        float | None,
+        typer.Option("--max", metavar="X", help="Exit 5 unless it is at most X; many tries weaken a gate."),
+    ] = None,
     metric: Annotated[
         str | None,
         typer.Option(metavar="NAME,…", help="precision, recall, f1, roc_auc, …, all from one look; else its own."),
