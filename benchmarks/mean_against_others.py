@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 import pyarrow
 from numpy.typing import NDArray
-from pums import pums
 
 import hedgerow as hg
 from hedgerow.testing.simulated import SimulatedNoise, Study
@@ -87,6 +86,8 @@ def settings(n: int) -> list[Setting]:
         "0/1": ((rng.random(n) < 0.3).astype(np.float64), (0.0, 1.0)),
     }
     if "HEDGEROW_DATA" in os.environ:
+        from pums import pums
+
         kept = rng.choice(pums()["age"].size, n, replace=False)
         for name, high in (("age", 100.0), ("income", 200_000.0)):
             columns[name] = pums()[name][kept], (0.0, high)
@@ -117,17 +118,22 @@ def hedgerow_error(setting: Setting, runs: int, options: dict[str, Any]) -> floa
     return setting.error([study.draw(noise)[0].estimate for _ in range(runs)])
 
 
-def diffprivlib_errors(made: list[Setting], runs: int, folder: Path) -> list[float]:
-    """Return the errors of diffprivlib's mean, in an environment that is made where there is none."""
+def environment(folder: Path) -> Path:
+    """Return the Python of an environment with diffprivlib, which is made where there is none."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.exists():
         venv.create(folder, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "diffprivlib", "scikit-learn<1.9"], check=True)
+    return python
+
+
+def diffprivlib_errors(made: list[Setting], runs: int, folder: Path) -> list[float]:
+    """Return the errors of diffprivlib's mean, in an environment of its own."""
     asked = [
         {"values": one.values.tolist(), "bounds": one.bounds, "epsilon": one.epsilon, "runs": runs} for one in made
     ]
     done = subprocess.run(
-        [python, "-c", WORKER], input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True
+        [environment(folder), "-c", WORKER], input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True
     )
     return [float(line) for line in done.stdout.split()]
 

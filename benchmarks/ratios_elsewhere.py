@@ -1,0 +1,142 @@
+"""Lines of `benchmarks.ratios` that need another library, server or process: left out by name where it lacks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.import_time import cpu_seconds
+from benchmarks.mean_against_others import environment
+from benchmarks.ratios import IN_MEMORY, Line, Work, compared, complete, in_memory, price
+
+import hedgerow as hg
+from hedgerow.accounting.resampled import Pair, PairKind, release_curve
+
+WIDTHS = itertools.count()
+MEANS = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+import numpy as np, diffprivlib
+values, spent = np.random.default_rng(1).integers(0, 256, 10**6).astype(float), []
+for _ in range(int(sys.argv[1]) + 1):
+    began = time.process_time()
+    diffprivlib.tools.mean(values, epsilon=1.0, bounds=(0, 255))
+    spent.append(time.process_time() - began)
+print(json.dumps(spent[1:]))
+"""
+
+
+class MissingError(Exception):
+    """What a line needs is not on this machine."""
+
+
+def prices() -> Iterator[Work]:
+    """Yield the price of k replicates over that by dp_accounting's builder of mixtures."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from scipy.stats import poisson
+
+    counts = list(range(21))
+    chances = poisson.pmf(counts, 1.0)
+    chances = list(chances / chances.sum())
+    for k in (1000, 50, 10):
+
+        def theirs(k: int = k) -> None:
+            one = pld.from_mixture_gaussian_mechanism(
+                math.sqrt(k), counts, chances, value_discretization_interval=1e-4, use_connect_dots=True
+            )
+            one.self_compose(k).get_epsilon_for_delta(1e-6)
+
+        def ours(k: int = k) -> None:
+            pair = Pair(PairKind.ONE_SIDED, math.sqrt(k) * (1.0 + 1e-6 * next(WIDTHS)), 1.0)
+            release_curve([pair], n_resamples=k).epsilon_upper(1e-6)
+
+        yield Work(f"price of {k:,} resamples, add-remove", "dp_accounting's builder", theirs, ours, 0.01)
+
+
+def diffprivlib(folder: Path, turns: int) -> Iterator[Line]:
+    """Yield the mean in memory over diffprivlib's, which runs in an environment of its own."""
+    try:
+        python = environment(folder / "diffprivlib")
+    except (OSError, subprocess.CalledProcessError):
+        raise MissingError("pip cannot install it") from None
+    done = subprocess.run([python, "-c", MEANS, str(turns)], stdout=subprocess.PIPE, text=True, check=True)
+    theirs = statistics.median(json.loads(done.stdout))
+    ours = compared(next(in_memory()), turns).ours
+    yield Line(IN_MEMORY, "diffprivlib's, no error bar", theirs, ours, 1.5)
+
+
+def spark(rows: Path, n: str, turns: int) -> Iterator[Line]:
+    """Yield a mean by group, and five statistics, over Spark's own aggregates; then how many jobs these are."""
+    if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "/nowhere"), "bin/java").is_file()):
+        raise MissingError("Java is not installed")
+    try:
+        from benchmarks import spark as of_spark
+    except ImportError:
+        raise MissingError("pyspark is not installed") from None
+    for name, theirs, ours, jobs in of_spark.measured(rows, "v256", "v4096", "few", of_spark.CLUSTER, turns):
+        limit = 1.3 if "group" in name else None
+        yield Line(f"Spark, {name} of {n} rows, by the clock", "Spark's own aggregate", theirs, ours, limit)
+        yield Line(f"Spark, {name} of {n} rows", "jobs", None, jobs, 1, "job" if jobs == 1 else "jobs")
+
+
+def postgres(rows: int, n: str) -> Iterator[Work]:
+    """Yield a mean in a server that is started here, over its own average and standard deviation."""
+    try:
+        import psycopg
+        from tests.contracts.postgres_server import programs, running
+    except ImportError:
+        raise MissingError("psycopg is not installed") from None
+    if (folder := programs()) is None:
+        raise MissingError("it is not installed")
+    made = f"SELECT (hashint4(i::int) & 255)::double precision AS x FROM generate_series(1, {rows}) AS r(i)"
+    with running(folder) as server, psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE UNLOGGED TABLE people AS {made}")
+        connection.execute("VACUUM ANALYZE people")
+        survey = hg.open(server.url, table="people", relation="replace-one")
+
+        def theirs() -> None:
+            connection.execute("SELECT avg(x), stddev(x), count(x) FROM people").fetchall()
+
+        def ours() -> None:
+            complete(survey.release([hg.mean("x", bounds=(0, 255), step=1)], **price()))
+
+        name = f"PostgreSQL, mean of {n} rows, by the clock"
+        yield Work(name, "its own avg and stddev", theirs, ours, None, clock=True)
+
+
+def tables(turns: int) -> Iterator[Line]:
+    """Yield seconds of CPU and peak memory of a million cells with every margin, each time in a new process."""
+    found = []
+    for _ in range(turns):
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.large_table"], stdout=subprocess.PIPE, text=True, check=True
+        )
+        told = re.search(r"\(([\d.]+) s of CPU\), peak ([\d.]+) GB", done.stdout.splitlines()[-1])
+        if "1,000,000 cells" not in done.stdout or told is None:
+            raise RuntimeError(f"benchmarks.large_table printed something else:\n{done.stdout}")
+        found.append([float(one) for one in told.groups()])
+    for place, (unit, limit) in enumerate((("s", 4.0), ("GB", 0.6))):
+        what = ("CPU", "peak memory")[place]
+        yield Line(
+            "10⁶ cells with all margins", what, None, statistics.median(one[place] for one in found), limit, unit
+        )
+
+
+def commands(rows: Path, folder: Path, turns: int) -> Iterator[Line]:
+    """Yield the CPU seconds of `hedgerow release` of a small file, in a new process."""
+    import duckdb
+
+    small = folder / "small.csv"
+    duckdb.sql(f"COPY (SELECT * FROM '{rows}' LIMIT 1000) TO '{small}'")
+    asked = ["--relation", "replace-one", "--mean", "x:0:100000:1", "--epsilon", "1"]
+    spent = [cpu_seconds(["-m", "hedgerow", "release", small.name, *asked], str(folder)) for _ in range(turns + 1)]
+    yield Line("hedgerow release of 1,000 rows, from the shell", "CPU", None, statistics.median(spent[1:]), 0.8, "s")
