@@ -54,7 +54,9 @@ def terms_of(query: SumsQuery, rows: dict[str, Numbers]) -> dict[str, Numbers]:
         else:
             indices[place] = rows[f"index_{place}"]
     present = {place: index >= 0 for place, index in indices.items()}
-    counts = reduce(np.logical_and, [present[place] for place in query.needed], np.ones(len(rows["level"]), bool))
+    counts = reduce(
+        np.logical_and, [present[place] for place in query.needed], np.ones(len(next(iter(rows.values()))), bool)
+    )
     found: dict[str, Numbers] = {"one": counts}
     for place, index in indices.items():
         there = counts if place in query.needed else counts & present[place]
@@ -73,23 +75,26 @@ def summed(
     rows: nw.LazyFrame[Any], products: list[list[list[str]]], bits: Sequence[int], query: SumsQuery, terms: Terms
 ) -> list[tuple[Any, ...]]:
     """Return (level, records, the sum of each product) of each cell that occurs; `terms` makes what is multiplied."""
-    held = rows.collect()
-    columns = {name: held[name].to_numpy() for name in held.columns}
+    held, many = rows.collect(), bool(query.by)
+    columns = {name: held[name].to_numpy() for name in held.columns if many or name != "level"}
     # The level 0 is no declared cell.
-    level, many = np.asarray(columns["level"], np.int64) + 1, bool(query.by)
+    level = np.asarray(columns["level"], np.int64) + 1 if many else None
     needed = {name for product in products for part in product for name in part}
     kind = np.float64 if max(bits) <= _EXACT else np.int64
     totals = np.zeros((query.cells + 1, len(products)), dtype=object)
     step = _ROWS_BY if many else _ROWS
     # Once at least: which lines run must not depend on whether any record was selected.
-    for start in range(0, max(len(level), 1), step):
+    for start in range(0, max(len(held), 1), step):
         here = {name: column[start : start + step] for name, column in columns.items()}
-        made = {name: np.asarray(term, kind) for name, term in terms(here).items() if name in needed}
+        made = {name: term for name, term in terms(here).items() if name in needed}
+        made = {name: term if term.dtype == bool else np.asarray(term, kind) for name, term in made.items()}
         for place, product in enumerate(products):
             parts = [reduce(np.multiply, [made[name] for name in part]) for part in product]
-            found = _by_level(parts, level[start : start + step], query.cells + 1) if many else [0, _total(parts)]
-            totals[:, place] += found
-    records = np.bincount(level, minlength=query.cells + 1)
+            if level is None:
+                totals[1, place] += _total(parts)
+            else:
+                totals[:, place] += _by_level(parts, level[start : start + step], query.cells + 1)
+    records = np.array([0, len(held)]) if level is None else np.bincount(level, minlength=query.cells + 1)
     return [(cell - 1, int(records[cell]), *totals[cell]) for cell in np.flatnonzero(records).tolist()]
 
 
@@ -105,6 +110,8 @@ def _halves(parts: list[Integers]) -> list[tuple[Integers, int]]:
 
 
 def _total(parts: list[Numbers]) -> int:
+    if parts[0].dtype == bool:
+        return int(np.count_nonzero(parts[0]))
     if parts[0].dtype == np.float64:
         return int(parts[0].sum())
     return sum(int(half.sum()) << power for half, power in _halves(parts))
@@ -112,7 +119,7 @@ def _total(parts: list[Numbers]) -> int:
 
 def _by_level(parts: list[Numbers], level: Integers, levels: int) -> NDArray[np.object_]:
     """Return the sums of a product by level, as Python's integers: each number added up as a double, exactly."""
-    pieces = [(parts[0], 0)] if parts[0].dtype == np.float64 else _halves(parts)
+    pieces = _halves(parts) if parts[0].dtype == np.int64 else [(parts[0], 0)]
     total = np.zeros(levels, dtype=object)
     for piece, power in pieces:
         total += np.bincount(level, piece, levels).astype(np.int64).astype(object) * 2**power
