@@ -36,6 +36,8 @@ from hedgerow.noise.lattice import MIN_LATTICE_STEPS, LatticeNoise
 from hedgerow.resampling.grid_sums import Monomial
 
 Polynomial = dict[Monomial, int]
+Kinds = tuple[tuple[Literal["count", "sum"], Of, Of], ...]
+Blocks = tuple[tuple[Of, Of], ...]
 N = TypeVar("N", int, float)
 MOST_FEATURES = 64
 MOST_STEPS = 2**42  # squares then fit 84 bits, which engines add up exactly
@@ -240,6 +242,12 @@ class JointNumbers:
     coordinates: tuple[JointCoordinate, ...]
     blocks: tuple[PartitionBlock, ...]
 
+    @property
+    def shape(self) -> tuple[Kinds, Blocks]:
+        """What the coordinates and blocks are, whatever their noise."""
+        kinds = tuple((one.kind, one.of, one.present) for one in self.coordinates)
+        return kinds, tuple((one.of, one.degrees) for one in self.blocks)
+
     def listed(self) -> tuple[Number, ...]:
         """Return every number of a cell, in the order in which they are released."""
         return _listed(self)
@@ -264,8 +272,7 @@ class JointNumbers:
             HG406: a moment that the released numbers do not determine.
         """
         wanted = tuple(moments)
-        kinds = tuple((one.kind, one.of, one.present) for one in self.coordinates)
-        known, design = _design(self.layout, kinds, tuple((one.of, one.degrees) for one in self.blocks))
+        known, design = _design(self.layout, *self.shape)
         given = known.index(())
         count = design[:, given] * (0.0 if n is None else n)
         if n is not None:
@@ -319,21 +326,20 @@ class JointNumbers:
         """Return t_i^power; presence need not be asked of a feature that is never missing alone."""
         return ((i, power),) if power or self.layout.features[i].missing else ()
 
-    def _each(self) -> tuple[Number, ...]:
-        found = [self._coordinate(coordinate) for coordinate in self.coordinates]
+    def _each(self) -> list[tuple[str, Polynomial, int]]:
+        found = [(*self._coordinate(coordinate), place) for place, coordinate in enumerate(self.coordinates)]
         for place, block in enumerate(self.blocks):
             each = [self._outcomes(i, degree) for i, degree in zip(block.of, block.degrees, strict=True)]
             for outcome in product(*each):
                 name = f"block {place}: " + " ".join(label for label, _ in outcome)
-                found.append(Number(name, _product(factor for _, factor in outcome), block.noise, block.coarse))
-        return tuple(found)
+                found.append((name, _product(factor for _, factor in outcome), len(self.coordinates) + place))
+        return found
 
-    def _coordinate(self, coordinate: JointCoordinate) -> Number:
+    def _coordinate(self, coordinate: JointCoordinate) -> tuple[str, Polynomial]:
         where = ("where", *map(str, coordinate.present)) if coordinate.present else ()
         name = " ".join([coordinate.kind, *map(str, coordinate.of), *where])
         present: list[Polynomial] = [{((i, 0),): 1} for i in coordinate.present]
-        polynomial = _product([self._polynomial(coordinate), *present])
-        return Number(name, polynomial, coordinate.noise, coordinate.coarse)
+        return name, _product([self._polynomial(coordinate), *present])
 
     def _polynomial(self, coordinate: JointCoordinate) -> Polynomial:
         if self.layout.rows is not None:
@@ -407,21 +413,34 @@ def _in_common(filled: bytes, shape: tuple[int, int]) -> list[tuple[NDArray[np.i
 
 
 @lru_cache(maxsize=64)
-def _design(
-    layout: JointLayout, kinds: tuple[tuple[Literal["count", "sum"], Of, Of], ...], blocks: tuple[tuple[Of, Of], ...]
-) -> tuple[list[Monomial], Floats]:
+def _design(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> tuple[list[Monomial], Floats]:
     """Return the moments that numbers tell, and these as their coefficients: the same for every noise on them."""
-    noise = LatticeNoise(MIN_LATTICE_STEPS, 0)
-    coordinates = tuple(JointCoordinate(kind, of, noise, present=present) for kind, of, present in kinds)
-    numbers = JointNumbers(layout, coordinates, tuple(PartitionBlock(of, degrees, noise) for of, degrees in blocks))
-    found = [numbers._in_features(number.polynomial) for number in numbers.listed()]
+    numbers = _shaped(layout, kinds, blocks)
+    found = [numbers._in_features(polynomial) for _, polynomial, _ in _named(layout, kinds, blocks)]
     known = sorted({monomial for number in found for monomial in number} | {()})
     return known, np.array([[number.get(monomial, 0.0) for monomial in known] for number in found])
 
 
 @lru_cache(maxsize=256)
 def _listed(numbers: JointNumbers) -> tuple[Number, ...]:
-    return numbers._each()
+    parts: tuple[JointCoordinate | PartitionBlock, ...] = (*numbers.coordinates, *numbers.blocks)
+    return tuple(
+        Number(name, polynomial, parts[place].noise, parts[place].coarse)
+        for name, polynomial, place in _named(numbers.layout, *numbers.shape)
+    )
+
+
+@lru_cache(maxsize=64)
+def _named(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> list[tuple[str, Polynomial, int]]:
+    """Return the name and the polynomial of every number, and of which coordinate or block it is."""
+    return _shaped(layout, kinds, blocks)._each()
+
+
+def _shaped(layout: JointLayout, kinds: Kinds, blocks: Blocks) -> JointNumbers:
+    """Return numbers of a shape, with any noise."""
+    noise = LatticeNoise(MIN_LATTICE_STEPS, 0)
+    coordinates = tuple(JointCoordinate(kind, of, noise, present=present) for kind, of, present in kinds)
+    return JointNumbers(layout, coordinates, tuple(PartitionBlock(of, degrees, noise) for of, degrees in blocks))
 
 
 def _product(factors: Iterable[Mapping[Monomial, N]]) -> dict[Monomial, N]:
