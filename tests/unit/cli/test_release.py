@@ -317,6 +317,17 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(survey: Path, tmp_pa
     assert result.exit_code == 2 and "HG118" in result.stderr
 
 
+def test_a_folder_called_as_a_file_is_not_made_unless_it_is_there(survey: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "age.json"
+    result = run("release", survey, *ONE, *MEAN, "--out", out)
+    assert (result.exit_code, result.stdout) == (2, "") and result.stderr.startswith(
+        "HG118: Results are written into a"
+    )
+    assert not out.parent.exists()
+    out.mkdir(parents=True)
+    assert run("release", survey, *ONE, *MEAN, "--out", out).exit_code == 0 and (out / "release.json").exists()
+
+
 def test_a_folder_under_a_file_is_found_out_first(survey: Path) -> None:
     result = run("release", survey, *ONE, *MEAN, "--out", survey / "out")
     assert (result.exit_code, result.stdout) == (2, "") and result.stderr.startswith("HG118: ")

@@ -110,8 +110,8 @@ def prepared_folder(
     Raises
     ------
     ParameterError
-        HG118 it cannot be written; HG119 it holds something already, or under one of the names what no output
-        replaces.
+        HG118 it cannot be written, or is called as a file is; HG119 it holds something already, or under one of the
+        names what no output replaces.
 
     Examples
     --------
@@ -123,6 +123,13 @@ def prepared_folder(
     False
     """
     target = Path(path)
+    if target.suffix.lower() in {Path(name).suffix for name in names} and not target.exists():
+        raise ParameterError(
+            "HG118",
+            rule="Results are written into a folder.",
+            finding=f"{str(path)!r} has the name of a file.",
+            remedy=f"Name a folder, such as {target.stem!r}: it will hold {', '.join(names)}.",
+        )
     staging = target / f".hedgerow-{uuid4().hex}"
     made: list[Path] = []
     with undone(lambda: _removed(staging, made)):
