@@ -9,22 +9,28 @@ smallest durable transactions of SQLite. The mixes are
 * ``all different``: geometric counts, every scale another one, so that no distribution is ever met twice.
 
 ``cold`` is the first reservation of a process that opens a full ledger: what the command line pays. ``by path`` opens
-the ledger for each release, as a process does that releases again and again.
+the ledger for each release, as a process does that releases again and again. ``--checkpoint ENTRIES`` measures instead
+how long a ledger takes to open, with and without a checkpoint: seconds of CPU and by the clock.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
+from hedgerow.ledger.chain import Chain, read_header, reserve_body
+from hedgerow.ledger.entry import digest
+from hedgerow.ledger.guarantee import with_one_more
 from hedgerow.ledger.store import Ledger, Reserved
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import (
@@ -37,6 +43,7 @@ from hedgerow.mechanisms.mechanism import (
 )
 
 BOOTSTRAP = ResampledGaussian(20, 1.0, "value", (ResampledCoordinate(100, LatticeNoise(2**27, 10)),), "public", 1)
+FINGERPRINT = '{"mean":"age","bounds":[0,100],"more":"' + 250 * "x" + '"}'
 RESULT = '{"estimates": "' + 4000 * "x" + '"}'
 
 
@@ -102,14 +109,58 @@ def show(name: str, times: list[float]) -> None:
     print(f"{name:32s} {middle:9.1f} {high:9.1f} {longest:9.1f}", flush=True)
 
 
+def written(path: Path, entries: int) -> None:
+    """Write a ledger of recorded Gaussian releases in one transaction: what `Ledger` writes, without its waits."""
+    budget = Budget(50.0, 1e-6)
+    Ledger.create(path, dataset="survey", budget=budget, relation="replace-one", unit="row").close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        chain = Chain(read_header(connection))
+        total, price = chain.header.nothing_spent(), certificate(GaussianNoise(1000.0, 1.0))
+        for number in range(entries):
+            total, name = with_one_more(total, price.mechanism), f"request {number}"
+            at, result = "2026-01-01T00:00:00+00:00", f'{{"estimate": {number}}}'
+            reserved = reserve_body(price, fingerprint=FINGERPRINT, total_micro=total.micro or 0, at=at)
+            for kind, facts in (("reserve", reserved), ("record", {"at": at, "result": digest(result)})):
+                link = chain.next_link(kind, name, facts)
+                kept = result.encode() if kind == "record" else None
+                row = (link.counter, link.kind, link.request, link.body, link.hash, kept)
+                connection.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
+                chain.append(link)
+        connection.execute("COMMIT")
+
+
+def checkpoint(folder: Path, entries: int) -> None:
+    """Print how long it takes to open a ledger, and to spend in it, with and without a checkpoint."""
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    path = folder / "long"
+    written(path, entries)
+    print(f"{entries:,} entries, {path.stat().st_size / 1e6:.0f} MB; seconds: CPU, clock")
+    for turn in range(4):
+        before = time.process_time(), time.perf_counter()
+        ledger = Ledger.open(path)
+        opened = time.process_time(), time.perf_counter()
+        spend(ledger, GaussianNoise(1000.0, 1.0), f"turn {turn}")
+        spent = time.process_time(), time.perf_counter()
+        ledger.close()
+        closed = time.process_time(), time.perf_counter()
+        marks = zip(("open", "spend", "close"), (before, opened, spent), (opened, spent, closed), strict=True)
+        told = [f"{what} {b[0] - a[0]:.2f} {b[1] - a[1]:.2f}" for what, a, b in marks]
+        print("with a checkpoint:   " if turn else "without a checkpoint:", ", ".join(told), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--entries", type=int, default=1000)
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--checkpoint", type=int, default=0, metavar="ENTRIES")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.folder) as name:
         folder = Path(name)
+        if chosen.checkpoint:
+            checkpoint(folder, chosen.checkpoint)
+            return
         print(f"{'milliseconds':32s} {'median':>9s} {'p99':>9s} {'longest':>9s}")
         show("two bare commits", two_commits(folder, chosen.runs))
         for mix, mechanism in MIXES.items():

@@ -412,9 +412,16 @@ MUTANTS = (
     Mutant(
         "a ledger that is opened again is not compared with what was read",
         "ledger/store.py",
-        "compare=seen != self._seen",
-        "compare=False",
+        "compare=new)",
+        "compare=False)",
         STORE,
+    ),
+    Mutant(
+        "a checkpoint is believed whatever bytes the ledger has",
+        "ledger/checkpoint.py",
+        ' or record["bytes"] != bytes_hash()',
+        "",
+        "tests/unit/ledger/test_checkpoint.py",
     ),
     Mutant(
         "everybody may read and write a ledger",

@@ -17,6 +17,7 @@ from hedgerow.errors import HedgerowError, LedgerError, VerificationError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapStatement
+from hedgerow.ledger.checkpoint import Checkpoint
 from hedgerow.ledger.entry import Entry, Head, canonical, digest, is_settings
 from hedgerow.ledger.guarantee import (
     BootstrapTotal,
@@ -140,42 +141,55 @@ class ReservedLink:
 class Chain:
     """The links read so far, and what they say; grows by `append`, and by nothing else.
 
-    Attributes
+    Parameters
     ----------
     header : Header
-    head : Head
+    known : Checkpoint, optional
+        What stands before the first link to be read, checked before; then nothing of it is read but by `look_up`.
+
+    Attributes
+    ----------
+    start, head : Head
+        Where the links read begin, and where they end.
     reserved : dict
-        What each request id reserved, in order.
+        What each request id reserved: of all links read, in order, and of those looked up.
     seals : dict
         The link that recorded each result, and the hash of it.
+    order : list of ReservedLink
+        The reservations among the links read.
     links : list of Link
-        All links in order.
+        All links read, in order.
     hashes : list of str
-        ``hashes[c]`` is the hash at counter c; that of the header at 0.
+        The hash at `start`, which is that of the header where nothing stands before, and that of each link read.
+    total_micro : int
+        The cached total after the last reservation.
+    of_test_set : bool
+        Whether the ledger counts the looks at a test set: it then begins with the settings of that.
     """
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: Header, known: Checkpoint | None = None) -> None:
         self.header = header
-        self.hashes = [digest(header.body())]
+        self.start = known.head if known else Head(0, digest(header.body()))
+        self.earlier, self._last = (known.places, known.last) if known else ({}, "")
+        self.total_micro, self.of_test_set = (known.stated, known.of_test_set) if known else (0, False)
+        self.hashes = [self.start.hash]
         self.links: list[Link] = []
+        self.order: list[ReservedLink] = []
         self.reserved: dict[str, ReservedLink] = {}
         self.seals: dict[str, tuple[Link, str]] = {}
 
     @property
     def head(self) -> Head:
         """The end of the chain."""
-        return Head(len(self.hashes) - 1, self.hashes[-1])
+        return Head(self.start.counter + len(self.links), self.hashes[-1])
 
     @property
-    def total_micro(self) -> int:
-        """The cached total after the last reservation."""
-        return int(next(reversed(self.reserved.values())).record["total"]) if self.reserved else 0
-
-    @property
-    def of_test_set(self) -> bool:
-        """Whether the ledger counts the looks at a test set: it then begins with the settings of that."""
-        first = next(iter(self.reserved.values()), None)
-        return first is not None and is_settings(first.record["fingerprint"])
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Of each request, the counters of its reservation and of its record, 0 where there is none."""
+        found = dict(self.earlier)
+        for name, reserved in self.reserved.items():
+            found[name] = (reserved.link.counter, self.seals[name][0].counter if name in self.seals else 0)
+        return found
 
     def append(self, link: Link) -> None:
         """Check one more link and take it in (HG305)."""
@@ -185,16 +199,16 @@ class Chain:
                 link.hash == digest(link.body)
                 and link.body == canonical(record)
                 and (link.counter, link.kind, link.request) == (record["counter"], record["kind"], record["request"])
-                and record["counter"] == len(self.hashes)
+                and record["counter"] == self.head.counter + 1
                 and record["previous"] == self.hashes[-1]
             )
             if not fits:
-                raise broken(f"Link {len(self.hashes)} is not the one that was written.")
+                raise broken(f"Link {self.head.counter + 1} is not the one that was written.")
             self._take(link, record)
         except (ValueError, KeyError, TypeError, RecursionError, HedgerowError) as cause:
             if isinstance(cause, LedgerError):
                 raise
-            raise broken(f"Link {len(self.hashes)} cannot be read.") from None
+            raise broken(f"Link {self.head.counter + 1} cannot be read.") from None
         self.links.append(link)
         self.hashes.append(link.hash)
 
@@ -206,9 +220,28 @@ class Chain:
             mechanism = noise_from_record(record["mechanism"], guarantee=self.header.guarantee)
             if (record["relation"], record["unit"]) != (str(self.header.relation), self.header.unit):
                 raise broken(f"Link {link.counter} is of another relation or unit.")
+            self.of_test_set = self.of_test_set or (link.counter == 1 and is_settings(record["fingerprint"]))
             self.reserved[link.request] = ReservedLink(link, record, mechanism)
+            self.order.append(self.reserved[link.request])
+            self.total_micro = record["total"]
         else:
             raise broken(f"Link {link.counter} does not fit those before it.")
+
+    def last_reserved(self, count: int) -> str:
+        """Return the hash of the last of all reservations before the start and the first `count` after it."""
+        return self.order[count - 1].link.hash if count else self._last
+
+    def look_up(self, connection: sqlite3.Connection, request: str) -> None:
+        """Take in what a request before the start reserved and recorded: rows that were checked, by their numbers."""
+        for counter in self.earlier.get(request, ()) if request not in self.reserved else ():
+            rows = connection.execute(_LINKS + "WHERE counter = ?", (counter,)).fetchall()
+            for link in (Link(*row) for row in rows):
+                record = json.loads(link.body)
+                if link.kind == "record":
+                    self.seals[request] = (link, str(record["result"]))
+                else:
+                    mechanism = noise_from_record(record["mechanism"], guarantee=self.header.guarantee)
+                    self.reserved[request] = ReservedLink(link, record, mechanism)
 
     def next_link(self, kind: str, request: str, facts: Mapping[str, Any]) -> Link:
         """Return the link that would come next; nothing changes."""
@@ -268,16 +301,17 @@ def read_header(connection: sqlite3.Connection) -> Header:
     raise broken("Its header is not the one that was written.")
 
 
+_LINKS = "SELECT counter, kind, request, body, hash FROM links "
+
+
 def read_links(connection: sqlite3.Connection, chain: Chain, *, compare: bool = True) -> None:
     """Take in the rows that are new, and hold the stored head to the last of them (HG305).
 
     With `compare` the rows that are known are read again, too, and must be what they were.
     """
-    after = 0 if compare else chain.head.counter
-    rest = connection.execute(
-        "SELECT counter, kind, request, body, hash FROM links WHERE counter > ? ORDER BY counter", (after,)
-    )
-    for link in chain.links[after:]:
+    after = chain.start.counter if compare else chain.head.counter
+    rest = connection.execute(_LINKS + "WHERE counter > ? ORDER BY counter", (after,))
+    for link in chain.links if compare else ():
         row = rest.fetchone()
         if row is None or Link(*row) != link:
             raise broken(f"Link {link.counter} is not the one that was read before.")

@@ -7,11 +7,13 @@
   small; a committed reservation survives a crash.
 * Writers take the lock before they read (``BEGIN IMMEDIATE``), so the budget that was checked is the one that is spent.
 * Locks are the file system's. On network file systems that do not keep them, use one machine.
+* Bytes that a checkpoint knows (`hedgerow.ledger.checkpoint`) were checked before, and are not checked again.
 * A connection belongs to one process. A fork waits until no transaction is open, and the child opens its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import stat
@@ -24,7 +26,8 @@ from pathlib import Path
 from hedgerow.errors import LedgerError
 from hedgerow.inputs import note_input
 from hedgerow.interrupts import held_back
-from hedgerow.ledger.entry import digest
+from hedgerow.ledger.checkpoint import Checkpoint, load
+from hedgerow.ledger.entry import Head, digest
 
 APPLICATION_ID = 0x48474C44
 """``HGLD``: SQLite keeps it in bytes 68 to 71 of the file."""
@@ -122,6 +125,8 @@ def _expected() -> list[tuple[str, str, str]]:
     return tables
 
 
+_HEAD = "SELECT counter, hash FROM head"
+_PIECE = 2**20
 _MAGIC = b"SQLite format 3\x00"
 _PRAGMAS = (
     "PRAGMA synchronous = FULL",
@@ -166,7 +171,11 @@ class LedgerFile:
         note_input(self.path)
         self._connection: sqlite3.Connection | None = None
         self._owner, self._file = 0, (0, 0)
+        self._raw = -1
+        self._checked, self._distrusted = False, False
         self.opened = 0  # a reader that cached something looks whether the connection is still the same
+        self.known: Checkpoint | None = None
+        """What was known of the file when it was opened; of use in the transaction that opened it only."""
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -180,21 +189,38 @@ class LedgerFile:
         with _TURN:
             try:
                 connection = self._here()
-                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                try:
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                    raise
+                # To close a descriptor of the file gives up SQLite's locks: this one is there before and after them.
+                with _readable(self.path) as self._raw:
+                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    try:
+                        self._check(connection)
+                        yield connection
+                        connection.execute("COMMIT")
+                    except BaseException:
+                        with suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
+                        raise
             except sqlite3.Error as cause:
                 raise _refusal(cause) from None
 
-    def close(self) -> None:
-        """Close this process's connection; the next transaction opens another."""
+    def bytes_hash(self) -> str:
+        """Return SHA-256 of the whole file, inside a transaction: its lock keeps the bytes as they are."""
+        hashed, place, found = hashlib.sha256(), 0, os.fstat(self._raw)
+        if (found.st_dev, found.st_ino) != self._file:
+            return ""  # another file was put at the path just now
+        while piece := os.pread(self._raw, _PIECE, place):
+            hashed.update(piece)
+            place += len(piece)
+        return hashed.hexdigest()
+
+    def close(self, *, distrust: bool = False) -> None:
+        """Close this process's connection; the next transaction opens another.
+
+        With `distrust` the file is then checked whatever a checkpoint says.
+        """
         with _TURN:
             self._drop()
+            self._distrusted = distrust
 
     def __del__(self) -> None:
         with suppress(Exception):  # also where the file was refused before there was anything to close
@@ -219,9 +245,9 @@ class LedgerFile:
                 connection.execute(pragma)
             if connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
                 raise _damaged("It is in another journal mode and will not leave it.")
-            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise _damaged("Its pages contradict each other.")
-            check_schema(connection)
+        except UnicodeDecodeError:  # a message of SQLite's that quotes the file
+            connection.close()
+            raise _damaged("SQLite cannot make sense of it.") from None
         except BaseException:
             connection.close()
             raise
@@ -229,7 +255,23 @@ class LedgerFile:
         self.opened += 1
         return connection
 
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Check pages and tables of a file that was just opened, unless a checkpoint knows its bytes."""
+        if self._checked:
+            return
+        # Takes the lock, and undoes what a crash left unfinished.
+        connection.execute("PRAGMA schema_version").fetchone()
+        believed = hasattr(os, "pread") and not self._distrusted
+        self.known = load(self.path, self.bytes_hash) if believed else None
+        if self.known is None or [self.known.head] != [Head(*row) for row in connection.execute(_HEAD)]:
+            self.known = None
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise _damaged("Its pages contradict each other.")
+            check_schema(connection)
+        self._checked, self._distrusted = True, False
+
     def _drop(self) -> None:
+        self._checked, self.known = False, None
         if self._connection is not None:
             if self._owner == os.getpid():
                 self._connection.close()
@@ -259,10 +301,11 @@ def _inspected(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _check_magic(path: Path) -> None:
+@contextmanager
+def _readable(path: Path) -> Iterator[int]:
+    """Yield a descriptor of the file, to read its bytes past SQLite (HG307)."""
     try:
-        with path.open("rb") as file:
-            start = file.read(100)
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except OSError:
         raise LedgerError(
             "HG307",
@@ -270,6 +313,15 @@ def _check_magic(path: Path) -> None:
             finding="The file may not be read.",
             remedy="Ask for permission on the file and its folder. Nothing was spent.",
         ) from None
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _check_magic(path: Path) -> None:
+    with _readable(path) as opened:
+        start = os.read(opened, 100)
     if len(start) < 100 or not start.startswith(_MAGIC):
         raise _damaged("It is empty, cut short, or another kind of file.")
 

@@ -26,7 +26,6 @@ from hedgerow.ledger.chain import (
     Chain,
     Header,
     Link,
-    ReservedLink,
     broken,
     check_head,
     check_totals,
@@ -35,9 +34,11 @@ from hedgerow.ledger.chain import (
     reserve_body,
     stored_result,
 )
+from hedgerow.ledger.checkpoint import LEAST_LINKS, Checkpoint, composed, record_of, save
 from hedgerow.ledger.entry import Entry, Head, Replay, digest, is_look
 from hedgerow.ledger.file import LedgerFile, new_file, taking_turns
 from hedgerow.ledger.guarantee import Noise, Price, Total, checked_guarantee, priced, with_one_more
+from hedgerow.ledger.total import RunningTotal
 
 _TIMEOUT = 30.0
 
@@ -50,9 +51,14 @@ class CachedTotal:
     """
 
     def __init__(self) -> None:
-        self._covered: list[str] = []
+        self._count, self._last = 0, ""
         self._total: Total | None = None
         self._next: tuple[str, Total] | None = None
+
+    def resume(self, known: Checkpoint, nothing: Total) -> None:
+        """Begin with the total of a checkpoint."""
+        if isinstance(nothing, RunningTotal):
+            self._count, self._last, self._total = len(known.places), known.last, composed(known.total, nothing)
 
     @property
     def cold(self) -> bool:
@@ -61,25 +67,24 @@ class CachedTotal:
 
     def of(self, chain: Chain) -> Total:
         """Compose what is not yet covered."""
-        reserved = list(chain.reserved.values())
-        if self._total is None or not self._covers(reserved):
-            self._covered, self._total = [], chain.header.nothing_spent()
-        for entry in reserved[len(self._covered) :]:
+        if self._total is None or not self._covers(chain):
+            self._count, self._last, self._total = 0, "", chain.header.nothing_spent()
+        for entry in chain.order[self._count - len(chain.earlier) :]:
             if self._next is not None and self._next[0] == entry.link.hash:
                 self._total = self._next[1]
             else:
                 self._total = with_one_more(self._total, entry.mechanism)
-            self._covered.append(entry.link.hash)
+            self._count, self._last = self._count + 1, entry.link.hash
         return self._total
 
     def expect(self, hashed: str, total: Total) -> None:
         """Remember the total up to a link that is about to be written."""
         self._next = (hashed, total)
 
-    def _covers(self, reserved: list[ReservedLink]) -> bool:
+    def _covers(self, chain: Chain) -> bool:
         # Each hash stands for all links before it, so the last one is enough.
-        count = len(self._covered)
-        return count <= len(reserved) and (count == 0 or reserved[count - 1].link.hash == self._covered[-1])
+        place = self._count - len(chain.earlier)
+        return 0 <= place <= len(chain.order) and self._last == chain.last_reserved(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,7 @@ class Ledger:
         self._chain: Chain | None = None
         self._totals = CachedTotal()
         self._seen = (0, 0)
+        self._kept: Head | None = None  # where the checkpoint stands that this object left or found
         try:
             with self._file.transaction(write=False) as connection:
                 self._header = self._read(connection).header
@@ -294,7 +300,7 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries in order, each result checked against its seal (HG305)."""
         with self._file.transaction(write=False) as connection:
-            chain = self._read(connection)
+            chain = self._read(connection, whole=True)
             return tuple(_entries(connection, chain, chain.reserved))
 
     def news(self, since: Mark | None = None) -> tuple[tuple[Entry, ...], Mark]:
@@ -304,7 +310,7 @@ class Ledger:
         are returned and checked again, as by `entries` (HG305).
         """
         with self._file.transaction(write=False) as connection:
-            chain = self._read(connection)
+            chain = self._read(connection, whole=True)
             known = since.counter if since is not None and since.seen == self._seen else 0
             names = {link.request: None for link in chain.links[known:]}
             # A record may come after later reservations.
@@ -373,6 +379,7 @@ class Ledger:
         try:
             with self._file.transaction(write=True) as connection:
                 chain = self._read(connection)
+                chain.look_up(connection, request_id)
                 if request_id not in chain.reserved:
                     raise request.nothing_reserved()
                 if request_id in chain.seals:
@@ -402,15 +409,15 @@ class Ledger:
             HG301, HG303, HG304, HG307, HG308: the file cannot be read at all.
         """
         wanted = Head.parse(head) if isinstance(head, str) else head
-        self._file.close()
+        self._file.close(distrust=True)
         with self._file.transaction(write=False) as connection:
             if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise request.unverified(broken("Its pages or indexes contradict each other."))
             try:
                 chain = Chain(read_header(connection))
                 read_links(connection, chain)
-                if self._chain is not None and chain.links[: len(self._chain.links)] != self._chain.links:
-                    raise broken("Its links are not those that this process has seen.")
+                if self._chain is not None:
+                    _check_seen(chain, self._chain.head)
                 for name in chain.seals:
                     stored_result(connection, chain, name)
                 check_totals(chain)
@@ -420,39 +427,73 @@ class Ledger:
             return chain.head
 
     def close(self) -> None:
-        """Close the file; using the ledger again opens it again."""
+        """Close the file; using it again opens it again. A long ledger leaves a checkpoint, to be opened quickly."""
+        with suppress(LedgerError, OSError):
+            self._leave_checkpoint()
         self._file.close()
 
     def __enter__(self) -> Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self.close()
 
     def __repr__(self) -> str:
         budget = self.budget
         return f"Ledger({self.dataset!r}, epsilon={budget.epsilon:g}, delta={budget.delta:g}, {str(self.relation)!r})"
 
-    def _read(self, connection: sqlite3.Connection) -> Chain:
+    def _read(self, connection: sqlite3.Connection, *, whole: bool = False) -> Chain:
         """Return the chain of the file. What is known is compared again whenever anyone else has written.
 
-        What this object has once seen must still be there: an old copy put back under its feet is noticed.
+        What this object has once seen must still be there: an old copy put back under its feet is noticed. With `whole`
+        it has every link, not only those after a checkpoint.
         """
         seen = (self._file.opened, int(connection.execute("PRAGMA data_version").fetchone()[0]))
-        if self._chain is None or seen != self._seen:
+        known, self._file.known = self._file.known, None
+        chain, new = self._chain, seen != self._seen
+        if chain is not None and known is not None and known.head == chain.head:
+            new = False
+        if chain is None or new or (whole and chain.start.counter):
             header = read_header(connection)
-            if self._chain is None:
-                self._chain = Chain(header)
-            if self._chain.header != header:
+            if chain is not None and chain.header != header:
                 raise broken("Its header is not the one that was opened.")
-        read_links(connection, self._chain, compare=seen != self._seen)
+            if chain is None and known is not None and not whole:
+                chain = self._chain = Chain(header, known)
+                self._totals.resume(known, header.nothing_spent())
+                self._kept = known.head
+            elif chain is None or chain.start.counter:
+                before, chain = chain, Chain(header)
+                read_links(connection, chain)
+                if before is not None:
+                    _check_seen(chain, before.head)
+                self._chain = chain
+        read_links(connection, chain, compare=new)
         self._seen = seen
-        return self._chain
+        return chain
+
+    def _leave_checkpoint(self) -> None:
+        """Keep what is known of the file, if it was read to its end and nobody else has written since."""
+        chain = self._chain
+        if chain is None or chain.head.counter < LEAST_LINKS or self._totals.cold:
+            return
+        with self._file.transaction(write=False) as connection:
+            if (self._file.opened, int(connection.execute("PRAGMA data_version").fetchone()[0])) != self._seen:
+                return
+            read_links(connection, chain, compare=False)
+            if chain.head == self._kept:
+                return
+            total = self._totals.of(chain)
+            record = record_of(total) if isinstance(total, RunningTotal) else None
+            if record is not None:
+                self._kept = chain.head
+                stands = chain.head, chain.last_reserved(len(chain.order)), chain.total_micro, chain.of_test_set
+                save(self._file.path, Checkpoint(self._file.bytes_hash(), *stands, chain.places, record))
 
     def _earlier(
         self, connection: sqlite3.Connection, chain: Chain, request_id: str, fingerprint: str
     ) -> Replay | None:
         """Return the stored answer to this request, None where its id is new."""
+        chain.look_up(connection, request_id)
         if request_id not in chain.reserved:
             return None
         if chain.reserved[request_id].record["fingerprint"] != fingerprint:
@@ -488,6 +529,12 @@ def _keep(place: Path, ledger: Ledger) -> Ledger:
     while len(_KEPT) > _MOST_KEPT:
         _KEPT.pop(next(iter(_KEPT)), None)
     return ledger
+
+
+def _check_seen(chain: Chain, head: Head) -> None:
+    """Refuse a chain that does not pass through what this process has seen (HG305)."""
+    if head.counter >= len(chain.hashes) or chain.hashes[head.counter] != head.hash:
+        raise broken("Its links are not those that this process has seen.")
 
 
 def _entries(connection: sqlite3.Connection, chain: Chain, names: Collection[str]) -> Iterator[Entry]:
