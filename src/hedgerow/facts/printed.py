@@ -79,6 +79,20 @@ def joined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+class Lines(str):
+    r"""A text of several lines, which a prompt shows as `print` does.
+
+    >>> Lines("a\nb")
+    a
+    b
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def plural(count: int, noun: str) -> str:
     """Return a number of things in words.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import VerificationError
-from hedgerow.facts.printed import decimals
+from hedgerow.facts.printed import Lines, decimals
 from hedgerow.inference.estimate import parse_level
 from hedgerow.inference.hypothesis import least_alpha
 from hedgerow.inference.interval import Interval
@@ -301,7 +301,7 @@ class Coefficients(Generic[ModelT, MechanismT]):
             parts = (params[name], bse[name], self.sampling_error[name], self.privacy_error[name], low, high)
             rows.append([name, *map(_number, parts)])
         said = [*self.head(), "", *aligned(rows, 1), "", self.price(), *self.missing_in_words(), *self.notes]
-        return "\n".join([*said, *((REPLAYED,) if self.replayed else ())])
+        return Lines("\n".join([*said, *((REPLAYED,) if self.replayed else ())]))
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return a line for each coefficient as columns of equal length; None where something is infinite."""

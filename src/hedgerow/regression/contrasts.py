@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import shown
+from hedgerow.facts.printed import Lines
 from hedgerow.release.publication.text import aligned
 
 Floats = NDArray[np.float64]
@@ -107,7 +108,7 @@ class ContrastTests(Sequence[ContrastTest]):
         for one in self.tests:
             numbers = (one.effect, one.sd, one.tvalue, one.pvalue, one.low, one.high)
             rows.append([one.name, *(f"{number:.5g}" for number in numbers)])
-        return "\n".join(aligned(rows, 1))
+        return Lines("\n".join(aligned(rows, 1)))
 
     def __str__(self) -> str:
         return self.summary()

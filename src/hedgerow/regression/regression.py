@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import shown
+from hedgerow.facts.printed import Lines
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint.numbers import JointReading
 from hedgerow.mechanisms.joint_moments import JointMoments
@@ -258,7 +259,7 @@ class RegressionByCell(Sequence[Regression]):
 
     def summary(self, level: float = 0.95) -> str:
         """Return the tables of coefficients as text, one a cell."""
-        return "\n\n".join(one.summary(level) for one in self.fits)
+        return Lines("\n\n".join(one.summary(level) for one in self.fits))
 
     @property
     def certificate(self) -> Certificate | None:

@@ -278,7 +278,8 @@ def test_the_record_tells_everything_of_both_steps(file: pd.DataFrame) -> None:
     without = {key: value for key, value in record["regression"].items() if key != "robust"}
     assert not verify_record(record | {"regression": without}).holds
     assert "Standard errors: HC0" in fits[0].summary()
-    assert "missing value in any column of the model are left out" in fits[0].summary()
+    assert "missing value in any column of the model are left out" in repr(fits[0].summary())
+    assert len(repr(fits[0].summary()).splitlines()) > 6, "a prompt shows its lines"
     assert "robust (HC0)" in regression_html(fits)
 
 
