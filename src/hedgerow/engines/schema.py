@@ -237,7 +237,12 @@ def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
 
 def comparables(category: Category, kind: str) -> list[Comparable]:
     """Return a category's values as their column holds them, in order (HG111 where two are the same there)."""
-    found = [comparable(category.column, value, kind) for value in category.values]
+    found: list[Comparable]
+    integers = kind == NUMBER and {type(value) for value in category.values} == {int}
+    if integers and max(abs(int(value)) for value in category.values) < EXACT_INTEGERS:
+        found = [float(value) for value in category.values]  # thousands of levels are such, most often
+    else:
+        found = [comparable(category.column, value, kind) for value in category.values]
     if len(set(found)) < len(found):
         raise ParameterError(
             "HG111",
