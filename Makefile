@@ -39,7 +39,7 @@ reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproduction.okeefe_charest
 	$(BIN)/python -m reproduction.multicalibration
 
-# Ratios of time over what does the same without privacy: half an hour and 4 GB of a temporary folder. A quick look, which
+# Ratios of time over what does the same without privacy: some ten minutes, 2 GB of a temporary folder. A quick look, which
 # renews no page: .venv/bin/python -m benchmarks.ratios --rows 1000000
 bench: $(VENV)/.spark
 	$(BIN)/python -m benchmarks.ratios --write
