@@ -142,6 +142,13 @@ MUTANTS = (
         MOMENTS,
     ),
     Mutant(
+        "sums asked apart for what is present count what is not",
+        "engines/dialects/adding.py",
+        "sums[place] if mask & needs == needs else 0 for",
+        "sums[place] for",
+        ENGINES,
+    ),
+    Mutant(
         "exact sums forget the presence of a second value",
         "engines/dialects/adding.py",
         '[(1, f"there_{i}")]',

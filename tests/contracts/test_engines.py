@@ -374,6 +374,12 @@ def test_the_order_of_records_does_not_matter(opened: Callable[[Columns], Source
 
 # Exact sums: monomials of grid integers, by cell, whatever is missing, clamped or grouped.
 MONOMIALS = ((), ((0, 0),), ((0, 1),), ((0, 2),), ((1, 1),), ((0, 1), (1, 1)), ((0, 2), (1, 1)), ((0, 1), (2, 1)))
+# All of up to the second degree, each with what must be present for it.
+PAIRS = (
+    (),
+    *(((i, power),) for i in range(3) for power in (0, 1, 2)),
+    *(((i, p), (j, q)) for i, j in ((0, 1), (0, 2), (1, 2)) for p in (0, 1) for q in (0, 1)),
+)
 FINE = tuple(ValueOnGrid(name, Grid(Fraction(-1), Fraction(101), 2**20)) for name in "xy")
 IS_TWO = Indicator("code", 2)
 
@@ -450,6 +456,29 @@ def test_every_engine_adds_up_as_a_loop_in_python_does(
     for missing in (Missing.DROP, Missing.MIDPOINT):
         check_sums(source, AWKWARD, SumsQuery((*FINE, IS_TWO), MONOMIALS, by, frozenset(needed), None, missing))
     assert source.count_rows() == len(AWKWARD["x"])
+
+
+@pytest.mark.parametrize("by", [(), (BY_TEXT,)], ids=len)
+@pytest.mark.parametrize("needed", [(), (1,)], ids=len)
+def test_all_moments_of_three_values_add_up_whichever_are_missing(
+    opened: Callable[[Columns], Source], by: tuple[Category, ...], needed: tuple[int, ...]
+) -> None:
+    """With so many pairs DuckDB is asked for few sums, apart for each set of values that are present."""
+    check_sums(opened(AWKWARD), AWKWARD, SumsQuery((*FINE, IS_TWO), PAIRS, by, frozenset(needed)))
+
+
+def test_sums_are_asked_apart_for_what_is_present_only_where_this_saves_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = open_source(MAKERS["parquet"](AWKWARD, tmp_path))
+    whole = SumsQuery((*FINE, IS_TWO), PAIRS, (BY_TEXT,))
+
+    def sums(query: SumsQuery) -> int:
+        return source.statements(query)[-1].count("sum(")
+
+    assert (sums(whole), sums(SumsQuery((*FINE, IS_TWO), MONOMIALS))) == (10, 8)
+    monkeypatch.setattr(adding, "_PATTERNS", 8)
+    assert sums(whole) == 22
 
 
 @pytest.mark.parametrize("engine", MAKERS)

@@ -209,6 +209,18 @@ def test_an_old_copy_put_back_under_a_process_is_noticed(tmp_path: Path) -> None
             _ = ledger.head
 
 
+def test_a_checkpoint_forged_in_the_users_own_cache_is_seen_by_verify_alone(tmp_path: Path) -> None:
+    """The one hole, which docs/decisions/0007 states: who can write there can do all that the user can."""
+    path = filled(tmp_path / "ledger")
+    place, whole = checkpoint._place(path), path.read_bytes()
+    edited = whole.replace(b'"mean"', b'"sums"', 1)
+    path.write_bytes(edited)
+    body = place.read_text().split("\n")[1].replace(digest(whole), digest(edited))
+    place.write_text(f"{digest(body)}\n{body}")
+    with Ledger.open(path) as ledger, pytest.raises(HedgerowError, match="HG305"):
+        ledger.verify()
+
+
 def test_verify_believes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = filled(tmp_path / "ledger")
     with Ledger.open(path) as ledger:

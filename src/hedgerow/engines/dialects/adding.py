@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hedgerow.engines.query import SumsQuery
 
 _LIMIT = 2**62
+_THERE = "there_"  # 1 where a value is present, else 0
+_PATTERNS = 2**14  # so many sets of present values, in all cells, are a small table
 _PIECE = 21  # bits: what Spark adds up in integers of 64 bits needs no decimals
 
 
@@ -32,7 +34,11 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: held.Terms = dict
     engine = rows.implementation
     asked: Asked[list[tuple[Any, ...]]]
     if engine.is_duckdb():
-        asked = _summed_in_duckdb(rows.to_native(), products, by=bool(query.by))
+        present = {name for product in products for name in product[0] + product[-1] if name.startswith(_THERE)}
+        alone = {str(_without_presence(product)) for product in products}
+        few = query.cells << len(present) <= _PATTERNS and 2 * len(alone) <= len(products)
+        summed = _summed_by_presence if few else _summed_in_duckdb
+        asked = summed(rows.to_native(), products, by=bool(query.by))
     elif engine.is_ibis():
         table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.Product, products, bits)))
         asked = Asked(((table, ibis_tables.rows_of),), totals)
@@ -52,6 +58,37 @@ def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], *, by: bool) -
         ((rows.aggregate(f"count(*), {sums}"), _fetched),),
         lambda found: [(0, *(total or 0 for total in row)) for row in found],
     )
+
+
+def _summed_by_presence(rows: Any, products: list[list[list[str]]], *, by: bool) -> Asked[list[tuple[Any, ...]]]:
+    """Return the same question, asked apart for each set of values that are present: of fewer products, twice as fast.
+
+    Where all that must be present is, a product is that of its numbers alone, and else 0. So for means of five columns
+    21 sums are asked, and not 57.
+    """
+    needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
+    present = sorted(set().union(*needed))
+    masks = [sum(1 << present.index(name) for name in names) for names in needed]
+    texts = ["count(*)" if not rest else f"sum({_wide(rest, 'HUGEINT')})" for rest in map(_without_presence, products)]
+    asked = list(dict.fromkeys(["count(*)", *texts]))
+    places = [asked.index(text) for text in texts]
+    pattern = " + ".join(f"{name} * {1 << place}" for place, name in enumerate(present))
+
+    def totals(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        summed = {} if by else {0: [0] * (1 + len(products))}
+        for level, mask, *sums in found:
+            total = summed.setdefault(level, [0] * (1 + len(products)))
+            there = [sums[place] if mask & needs == needs else 0 for needs, place in zip(masks, places, strict=True)]
+            summed[level] = [one + other for one, other in zip(total, [sums[0], *there], strict=True)]
+        return [(level, *total) for level, total in summed.items()]
+
+    level, keys = ("level", f"level, {pattern}") if by else ("0", pattern)
+    return Asked(((rows.aggregate(f"{level}, {pattern}, {', '.join(asked)}", keys), _fetched),), totals)
+
+
+def _without_presence(product: list[list[str]]) -> list[list[str]]:
+    """Return the numbers of a product alone; empty where it only counts."""
+    return [kept for part in product if (kept := [name for name in part if not name.startswith(_THERE)])]
 
 
 def _fetched(relation: Any) -> list[tuple[Any, ...]]:
