@@ -213,7 +213,8 @@ def test_a_checkpoint_forged_in_the_users_own_cache_is_seen_by_verify_alone(tmp_
     """The one hole, which docs/decisions/0007 states: who can write there can do all that the user can."""
     path = filled(tmp_path / "ledger")
     place, whole = checkpoint._place(path), path.read_bytes()
-    edited = whole.replace(b'"mean"', b'"sums"', 1)
+    edited = whole.replace(b"mean", b"sums", 1)
+    assert edited != whole
     path.write_bytes(edited)
     body = place.read_text().split("\n")[1].replace(digest(whole), digest(edited))
     place.write_text(f"{digest(body)}\n{body}")
