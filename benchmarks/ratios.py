@@ -238,9 +238,12 @@ def draw(lines: list[Line]) -> None:
     axes.plot(*zip(*aimed, strict=True), "|", color=asked, markersize=11, markeredgewidth=2.5, label="asked at most")
     least = min([0.7, *(0.85 * one.found for one in lines)])
     most = max(4.0, *(1.3 * one.found for one in lines))
+    names = [one.name for one in lines]
     for one, place in zip(lines, places, strict=True):
         over_line = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        axes.text(least * 1.03, place + 0.22, one.name, fontsize=8.5, va="bottom", bbox=over_line)
+        # Where one work is compared with two others, their names: "OpenDP's, no error bar".
+        name = one.name if names.count(one.name) == 1 else f"{one.name}, over {one.over.split(',')[0]}"
+        axes.text(least * 1.03, place + 0.22, name, fontsize=8.5, va="bottom", bbox=over_line)
     axes.set_xlim(least, most)
     axes.set_ylim(0.5, len(lines) + 0.9)
     axes.set_yticks([])
