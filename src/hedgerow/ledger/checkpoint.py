@@ -100,8 +100,8 @@ def save(ledger: Path, known: Checkpoint) -> None:
             "total": known.total,
         }
     )
-    place = _place(ledger)
     with suppress(OSError):
+        place = _place(ledger)
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, written = tempfile.mkstemp(dir=place.parent)
         try:
@@ -115,7 +115,10 @@ def save(ledger: Path, known: Checkpoint) -> None:
 
 def _place(ledger: Path) -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(base) if base.startswith("/") else Path("~/.cache").expanduser()
+    try:
+        folder = Path(base) if base.startswith("/") else Path("~/.cache").expanduser()
+    except RuntimeError:
+        raise OSError("this user has no home") from None
     return folder / "hedgerow" / "ledgers" / digest(os.fsencode(ledger))
 
 

@@ -177,9 +177,17 @@ def test_only_its_owner_may_read_or_write_a_checkpoint(tmp_path: Path, cache: Pa
     assert "result 1" not in place.read_text()
 
 
-def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("home", [True, False])
+def test_a_cache_that_cannot_be_written_only_costs_time(
+    home: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
     (tmp_path / "no folder").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder") if home else "")
+    if not home:
+        monkeypatch.setattr(Path, "expanduser", nowhere)
     path = filled(tmp_path / "ledger")
     with Ledger.open(path) as ledger:
         assert begins_at(ledger) == 0
