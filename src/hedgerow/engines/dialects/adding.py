@@ -34,11 +34,7 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: held.Terms = dict
     engine = rows.implementation
     asked: Asked[list[tuple[Any, ...]]]
     if engine.is_duckdb():
-        present = {name for product in products for name in product[0] + product[-1] if name.startswith(_THERE)}
-        alone = {str(_without_presence(product)) for product in products}
-        few = query.cells << len(present) <= _PATTERNS and 2 * len(alone) <= len(products)
-        summed = _summed_by_presence if few else _summed_in_duckdb
-        asked = summed(rows.to_native(), products, by=bool(query.by))
+        asked = _summed_in_duckdb(rows.to_native(), products, query)
     elif engine.is_ibis():
         table, totals = ibis_tables.summed(rows.to_native(), list(map(ibis_tables.Product, products, bits)))
         asked = Asked(((table, ibis_tables.rows_of),), totals)
@@ -49,7 +45,15 @@ def added_up(rows: nw.LazyFrame[Any], query: SumsQuery, terms: held.Terms = dict
     return asked.then(lambda found: GridSums.from_rows(found, monomials, cells=query.cells))
 
 
-def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], *, by: bool) -> Asked[list[tuple[Any, ...]]]:
+def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], query: SumsQuery) -> Asked[list[tuple[Any, ...]]]:
+    by = bool(query.by)
+    needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
+    numbers = [
+        [kept for part in product if (kept := [n for n in part if not n.startswith(_THERE)])] for product in products
+    ]
+    patterns = query.cells << len(set().union(*needed))
+    if patterns <= _PATTERNS and 2 * len(set(map(str, numbers))) <= len(products):
+        return _summed_by_presence(rows, numbers, needed, by=by)
     sums = ", ".join(f"sum({_wide(product, 'HUGEINT')})" for product in products)
     if by:
         return Asked(((rows.aggregate(f"level, count(*), {sums}", "level"), _fetched),), lambda found: found)
@@ -60,35 +64,30 @@ def _summed_in_duckdb(rows: Any, products: list[list[list[str]]], *, by: bool) -
     )
 
 
-def _summed_by_presence(rows: Any, products: list[list[list[str]]], *, by: bool) -> Asked[list[tuple[Any, ...]]]:
-    """Return the same question, asked apart for each set of values that are present: of fewer products, twice as fast.
+def _summed_by_presence(
+    rows: Any, numbers: list[list[list[str]]], needed: list[set[str]], *, by: bool
+) -> Asked[list[tuple[Any, ...]]]:
+    """Return the question for products of `numbers` where all `needed` are present, asked by which values are.
 
-    Where all that must be present is, a product is that of its numbers alone, and else 0. So for means of five columns
-    21 sums are asked, and not 57.
+    Products that differ in what they need alone are then one: for means of five columns 21 are left, and not 57.
     """
-    needed = [{name for part in product for name in part if name.startswith(_THERE)} for product in products]
     present = sorted(set().union(*needed))
     masks = [sum(1 << present.index(name) for name in names) for names in needed]
-    texts = ["count(*)" if not rest else f"sum({_wide(rest, 'HUGEINT')})" for rest in map(_without_presence, products)]
+    texts = ["count(*)" if not rest else f"sum({_wide(rest, 'HUGEINT')})" for rest in numbers]
     asked = list(dict.fromkeys(["count(*)", *texts]))
     places = [asked.index(text) for text in texts]
     pattern = " + ".join(f"{name} * {1 << place}" for place, name in enumerate(present))
 
     def totals(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        summed = {} if by else {0: [0] * (1 + len(products))}
+        summed = {} if by else {0: [0] * (1 + len(numbers))}
         for level, mask, *sums in found:
-            total = summed.setdefault(level, [0] * (1 + len(products)))
+            total = summed.setdefault(level, [0] * (1 + len(numbers)))
             there = [sums[place] if mask & needs == needs else 0 for needs, place in zip(masks, places, strict=True)]
             summed[level] = [one + other for one, other in zip(total, [sums[0], *there], strict=True)]
         return [(level, *total) for level, total in summed.items()]
 
     level, keys = ("level", f"level, {pattern}") if by else ("0", pattern)
     return Asked(((rows.aggregate(f"{level}, {pattern}, {', '.join(asked)}", keys), _fetched),), totals)
-
-
-def _without_presence(product: list[list[str]]) -> list[list[str]]:
-    """Return the numbers of a product alone; empty where it only counts."""
-    return [kept for part in product if (kept := [name for name in part if not name.startswith(_THERE)])]
 
 
 def _fetched(relation: Any) -> list[tuple[Any, ...]]:
