@@ -448,7 +448,7 @@ class Ledger:
         What this object has once seen must still be there: an old copy put back under its feet is noticed. With `whole`
         it has every link, not only those after a checkpoint.
         """
-        seen = (self._file.opened, int(connection.execute("PRAGMA data_version").fetchone()[0]))
+        seen = self._state(connection)
         known, self._file.known = self._file.known, None
         chain, new = self._chain, seen != self._seen
         if chain is not None and known is not None and known.head == chain.head:
@@ -471,13 +471,17 @@ class Ledger:
         self._seen = seen
         return chain
 
+    def _state(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        """Return what is another one once the file was opened anew, or anybody else has written."""
+        return self._file.opened, int(connection.execute("PRAGMA data_version").fetchone()[0])
+
     def _leave_checkpoint(self) -> None:
         """Keep what is known of the file, if it was read to its end and nobody else has written since."""
         chain = self._chain
         if chain is None or chain.head.counter < LEAST_LINKS or self._totals.cold:
             return
         with self._file.transaction(write=False) as connection:
-            if (self._file.opened, int(connection.execute("PRAGMA data_version").fetchone()[0])) != self._seen:
+            if self._state(connection) != self._seen:
                 return
             read_links(connection, chain, compare=False)
             if chain.head == self._kept:
