@@ -354,7 +354,7 @@ def _parts(
             name: design.mechanism(precision * (share / total) ** 0.5) for name, (design, share) in released.items()
         }
 
-    return designs, build_parts if released else lambda precision: {}
+    return designs, build_parts
 
 
 def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]) -> Plan:
@@ -371,7 +371,7 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
             finding="A statistic of this release is bootstrapped: a record may be drawn many times, which no μ bounds.",
             remedy="Give epsilon in place of rho or mu, or take the bounded bootstrap.",
         )
-    calibrated = least_noise(build, facts.relation, request.budget) if build_parts(1.0) else None
+    calibrated = least_noise(build, facts.relation, request.budget) if any(one is not None for one in designs) else None
     mechanisms = build_parts(calibrated.precision) if calibrated else {}
     items = tuple(
         PlannedStatistic(statistic, design, None if design is None else mechanisms[id(drawn_of(design))])
