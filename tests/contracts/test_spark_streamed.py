@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import stats
+from tests.contracts.continuous_people import RATE, continuous_people
 from tests.contracts.test_spark import classic, clustered
 
 import hedgerow as hg
@@ -21,18 +22,12 @@ from hedgerow.release.execute import draw_tables, read_histograms
 pytestmark = pytest.mark.spark
 
 ROWS = 3000
-BOUNDS = {name: (0.0, 100.0, 0.001) for name in "xyz"}
-RATE = hg.bootstrap(lambda t: t["x"] / (t["y"] + t["z"]), columns=BOUNDS, name="rate", limits=(0, 10))
 OPTIONS: dict[str, Any] = {"epsilon": 1.0, "n_resamples": 40, "missing": "drop", "by": {"group": [0, 1, 2]}}
 
 
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
-    rng = np.random.default_rng(8)
-    frame = pd.DataFrame({name: rng.normal(50, 20, ROWS) for name in "xyz"})
-    frame.loc[::50, "y"] = np.nan
-    frame["group"] = rng.integers(0, 4, ROWS)
-    return frame
+    return continuous_people(ROWS, seed=8)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +67,7 @@ def counts(frame: Any, k: int, chance: Any) -> Any:
     plan = survey.plan(RATE, **(OPTIONS | {"by": None, "n_resamples": k}))
     item: Any = plan.items[0]
     asked = item.mechanism.streamed(item.design.query.size, item.design.resampled.features, chance)
-    tally = survey.source.stream(item.design.query, asked, lambda _: None)  # type: ignore[attr-defined]
+    tally = survey.source.stream(item.design.query, asked, lambda _: None)  # type: ignore[attr-defined]  # a frame, which streams
     assert tally.total() == ROWS
     return tally.sums.value()[0, -1].astype(float)
 

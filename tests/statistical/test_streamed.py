@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.contracts.continuous_people import RATE, continuous_people
 
 import hedgerow as hg
 from hedgerow.audit.replay import replay_pair
@@ -156,15 +157,9 @@ def test_parts_of_a_seeded_tally_start_elsewhere() -> None:
 
 
 def people() -> pd.DataFrame:
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame({name: rng.normal(50, 20, ROWS) for name in "xyz"})
-    frame.loc[::50, "y"] = np.nan
-    frame["group"] = rng.integers(0, 4, ROWS)
-    return frame
+    return continuous_people(ROWS, seed=4)
 
 
-BOUNDS = {name: (0.0, 100.0, 0.001) for name in "xyz"}
-RATE = hg.bootstrap(lambda t: t["x"] / (t["y"] + t["z"]), columns=BOUNDS, name="rate", limits=(0, 10))
 OPTIONS: dict[str, Any] = {"epsilon": 1.0, "n_resamples": 5, "by": {"group": [0, 1]}, "where": "x > 20"}
 
 
@@ -240,10 +235,10 @@ def test_a_batch_that_is_lost_or_repeated_is_noticed(sabotage: str, monkeypatch:
     (found,) = draw_tables(unknown, read_histograms(unknown, survey.source), SilentNoise())
     taken.clear()
     if sabotage == "none":
-        assert found.values.tolist() == exact.values.tolist()  # type: ignore[union-attr]
+        assert found.values.tolist() == exact.values.tolist()  # type: ignore[union-attr]  # tables of replicates
         survey.release(RATE, missing="drop", **OPTIONS)
         return
-    assert found.values.tolist() != exact.values.tolist()  # type: ignore[union-attr]
+    assert found.values.tolist() != exact.values.tolist()  # type: ignore[union-attr]  # tables of replicates
     with pytest.raises(SpentError, match="HG603"):
         survey.release(RATE, missing="drop", **OPTIONS)
 
@@ -259,10 +254,12 @@ def test_price_and_answer_are_those_of_the_other_path(
         monkeypatch.setattr(bootstrap, "MOST_COUNTED", most)
         design: Any = survey.plan(RATE, **options).items[0].design
         assert design.streams == (most < 2**62)
-        certificates.append(survey.release(RATE, **options).certificate.to_json())  # type: ignore[union-attr]
+        released: Any = survey.release(RATE, **options)
+        certificates.append(released.certificate.to_json())
         study = simulated.Study.of(survey, RATE, **options)
         rng = np.random.default_rng(most % 97)
-        found.append([one for _ in range(40) for one in study.draw(SimulatedNoise(rng))[0].replicates])  # type: ignore[union-attr]
+        drawn: list[Any] = [study.draw(SimulatedNoise(rng))[0] for _ in range(40)]
+        found.append([one for estimate in drawn for one in estimate.replicates])
     assert certificates[0] == certificates[1]
     assert stats.ks_2samp(*found).pvalue > ACCEPT
     assert stats.ks_2samp(found[0], np.mean(found[1]) + 2 * (found[1] - np.mean(found[1]))).pvalue < 1e-4

@@ -1,7 +1,6 @@
 """Exact draws of many integers: every threshold enclosed, every hard comparison settled, the law enumerated."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -11,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.unit.noise.words import WORD, beside, scripted
 
 from hedgerow.noise import inversion
 from hedgerow.noise.inversion import Inversion, below_exp, settled, thresholds
 
 LAWS = [(1, 0.3), (1, 1.0), (1, 6.5), (1, 20.0), (1, 300.0), (1, 2.0**20 + 0.1), (2, 0.3), (2, 4.2), (2, 64.0),
         (2, 777.7), (2, 2.0**30), (2, 1e-3)]  # fmt: skip
-WORD = 2**64
 
 
 def exponential(exponent: Fraction) -> Fraction:
@@ -44,15 +43,6 @@ def exact_ends(law: Inversion) -> list[Fraction]:
     return [left / total for left in accumulate(weights)]
 
 
-def scripted(*words: int) -> Callable[[int], NDArray[np.uint64]]:
-    left = list(words)
-
-    def next_words(count: int) -> NDArray[np.uint64]:
-        return np.array([left.pop(0) for _ in range(count)], dtype=np.uint64)
-
-    return next_words
-
-
 @pytest.mark.parametrize(("power", "width"), LAWS)
 def test_every_threshold_of_a_table_is_known_well(power: int, width: float) -> None:
     law = Inversion(power, width)  # type: ignore[arg-type]  # 1 or 2, from a list
@@ -73,15 +63,8 @@ def test_a_number_beside_a_threshold_falls_on_its_true_side(power: int, width: f
     """For the one word that holds a threshold, the next word decides; the doubles alone would not know."""
     law = Inversion(power, width)  # type: ignore[arg-type]  # 1 or 2, from a list
     for place, end in list(enumerate(exact_ends(law)))[:8]:
-        cell, rest = divmod(end * WORD, 1)
-        following = int(rest * WORD)
-        for word, more, expected in [
-            (int(cell), following - 1, place),
-            (int(cell), following + 1, place + 1),
-            (int(cell) - 1, None, place),
-            (int(cell) + 1, None, place + 1),
-        ]:
-            words = scripted(*([] if more is None else [more]))
+        for word, more, expected in beside(end, place):
+            words = scripted(*more)
             found = law._coarse(np.array([word], dtype=np.uint64), words)
             assert found.tolist() == [expected]
 

@@ -1,20 +1,19 @@
 """Exact Poisson numbers: every threshold enclosed, every hard comparison settled, the law of the guide enumerated."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from tests.unit.noise.words import WORD, beside, scripted
 
 from hedgerow.errors import ParameterError
 from hedgerow.noise import poisson
 from hedgerow.noise.poisson import LARGEST_MEAN, Poisson, thresholds
 from hedgerow.noise.secure import SecureNoise
 
-WORD = 2**64
 DIGITS = 10**60
 MEANS = [
     Fraction(1, 1000),
@@ -45,15 +44,6 @@ def exact_ends(law: Poisson) -> tuple[int, list[Fraction]]:
     return j, [Fraction(one, total) for one in sums]
 
 
-def scripted(*words: int) -> Callable[[int], NDArray[np.uint64]]:
-    left = list(words)
-
-    def next_words(count: int) -> NDArray[np.uint64]:
-        return np.array([left.pop(0) for _ in range(count)], dtype=np.uint64)
-
-    return next_words
-
-
 @pytest.mark.parametrize("mean", [*MEANS, pytest.param(Fraction(LARGEST_MEAN), marks=pytest.mark.long)])
 def test_every_threshold_of_a_table_is_known_well(mean: Fraction) -> None:
     first, ends = exact_ends(Poisson(mean))
@@ -74,16 +64,9 @@ def test_a_number_beside_a_threshold_falls_on_its_true_side(mean: Fraction) -> N
     law = Poisson(mean)
     first, ends = exact_ends(law)
     for place, end in list(enumerate(ends))[len(ends) // 4 : len(ends) // 2 : 5]:
-        cell, rest = divmod(end * WORD, 1)
-        following = int(rest * WORD)
-        for word, more, expected in [
-            (int(cell), following - 1, place),
-            (int(cell), following + 1, place + 1),
-            (int(cell) - 1, None, place),
-            (int(cell) + 1, None, place + 1),
-        ]:
+        for word, more, expected in beside(end, place):
             start, left = np.array([word >> 48], dtype=np.uint16), (word & (2**48 - 1)) << 16
-            words = scripted(left, *([] if more is None else [more]))
+            words = scripted(left, *more)
             assert law._looked_up(start, words).tolist() == [first + expected]
 
 
