@@ -36,7 +36,7 @@ from hedgerow.mechanisms.mechanism import (
     ResampledRows,
     as_record,
 )
-from hedgerow.release.execute import run_reserved
+from hedgerow.release.execute import read_estimates, run_reserved
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -266,7 +266,7 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
         trace = Trace()
         recorded = RecordedSource(source, trace)
         with recording(trace):
-            estimates = run_reserved(plan, recorded, RecordedNoise(seed, trace))
+            estimates = read_estimates(plan, run_reserved(plan, recorded, RecordedNoise(seed, trace)))
             trace.steps.append(f"estimates {len(estimates)} {[one.cell for one in estimates]!r}")
         traces.append(trace)
         answers.append(recorded.answers)

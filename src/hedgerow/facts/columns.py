@@ -167,6 +167,21 @@ class Grid:
         """Return (L, U) as floats."""
         return float(self.lower), float(self.upper)
 
+    def record(self) -> list[Any]:
+        """Return the grid as plain JSON data: L and U exactly, and the number of steps where a step was declared."""
+        return [str(self.lower), str(self.upper), *([self.steps] if self.declared else [])]
+
+    @classmethod
+    def from_record(cls, fields: Sequence[Any], usual: int = DEFAULT_STEPS) -> Grid:
+        """Return the grid of `record`; it has `usual` steps where none was declared.
+
+        >>> grid = Grid.from_bounds("x", (0, 0.3), 0.1)
+        >>> Grid.from_record(grid.record()) == grid
+        True
+        """
+        lower, upper, *steps = fields
+        return cls(Fraction(lower), Fraction(upper), int(steps[0]) if steps else usual, bool(steps))
+
 
 @takes()
 def column(expression: str, *, bounds: tuple[float, float] | None = None, step: float | None = None) -> DerivedColumn:
@@ -335,6 +350,24 @@ class Category:
         """Return it as plain JSON data, by which a repeated request is recognised."""
         declared: list[Any] = [str(self.column), list(self.values), self.other]
         return declared + ([list(self.edges)] if self.edges else [])
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain JSON data."""
+        parts = {"edges": list(self.edges)} if self.edges else {"values": list(self.values)}
+        labels = {"labels": list(self.names)} if self.names else {}
+        return {"column": str(self.column), **parts, **labels, "other": self.other}
+
+    @classmethod
+    def from_record(cls, fields: Mapping[str, Any]) -> Category:
+        """Return the category of `record`.
+
+        >>> sex = Category.declared("sex", {0: "men", 1: "women"}, other=True)
+        >>> Category.from_record(sex.record()) == sex
+        True
+        """
+        names, edges = (tuple(fields.get(part, ())) for part in ("labels", "edges"))
+        values = Bands(edges).values if edges else tuple(fields["values"])
+        return Category(str(fields["column"]), values, bool(fields["other"]), names, edges)
 
     @property
     def levels(self) -> int:

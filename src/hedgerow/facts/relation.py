@@ -101,6 +101,16 @@ class UnitLimit:
         )
 
 
+def unit_of_text(text: str) -> str | UnitLimit:
+    """Return the unit whose text a certificate states.
+
+    >>> unit_of_text("row"), unit_of_text(str(UnitLimit("person_id", 4)))
+    ('row', UnitLimit(column='person_id', max_rows=4))
+    """
+    column, separator, rows = text.rpartition(", at most ")
+    return UnitLimit(column, int(rows.split()[0])) if separator else text
+
+
 class Relation(StrEnum):
     """The neighbouring relation; equal to its string.
 

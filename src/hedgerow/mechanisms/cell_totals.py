@@ -209,6 +209,11 @@ class CellTotals(Additive):
         """How many cells have a kind."""
         return len(self.kind_of)
 
+    @property
+    def table_law(self) -> str:
+        """The law of the noise."""
+        return self.noise_law.name
+
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`."""
         return self.spread

@@ -52,6 +52,11 @@ class Counts(OneWidth):
         """`cells`."""
         return self.cells
 
+    @property
+    def table_law(self) -> str:
+        """The law of the noise."""
+        return self.noise_law.name
+
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return the sd of one count for each feature."""
         return np.full(len(features), self.noise_sd)

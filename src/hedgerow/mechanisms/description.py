@@ -156,6 +156,11 @@ class Single(Mechanism):
         """Return the sd of the noise on each feature of a table, as it is drawn; None where no table is."""
         return None
 
+    @property
+    def table_law(self) -> str:
+        """The law of that noise, by its name in a table."""
+        return "gaussian"
+
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> Self:
         """Return the mechanism with noise of this standard deviation, in units of the range."""

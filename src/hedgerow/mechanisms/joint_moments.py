@@ -196,6 +196,15 @@ class JointMoments(Additive):
         """A name for each number of a cell, in the order in which they are released."""
         return tuple(number.name for number in self._listed())
 
+    def table_spread(self, features: Sequence[str]) -> Floats:
+        """Return `noise_sds`."""
+        return self.noise_sds()
+
+    @property
+    def table_law(self) -> str:
+        """The law of the noise."""
+        return self.noise_law.name
+
     def noise_sds(self) -> Floats:
         """Return the standard deviation of the noise of each number, in units of its own integers."""
         return np.array([self.noise_law.sd(float(width)) for width in self._widths()])

@@ -250,6 +250,11 @@ class Moments(Additive):
         """The cells of the layout."""
         return self.layout.cells
 
+    @property
+    def table_law(self) -> str:
+        """The law of the noise."""
+        return self.noise_law.name
+
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`; where membership is public the number of records of each cell goes out as it is."""
         known = self.noise.count is None and features[:1] == ["count"] and self.layout.presence == "public"

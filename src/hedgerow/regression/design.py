@@ -169,6 +169,10 @@ class RegressionDesign:
         first, second = self.second.precisions(precision)
         return Composition((self.mechanism(first), self.second.mechanism(second, self.weighing())))
 
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return mechanism.names if isinstance(mechanism, JointMoments) else ()
+
     def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Return the exact sums with noise: what becomes public."""
         if not isinstance(mechanism, JointMoments) or not isinstance(data, GridSums):

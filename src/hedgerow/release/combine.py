@@ -113,7 +113,8 @@ def combine(releases: Sequence[Release]) -> Release:
     certificate = composed_certificate(certified) if len(certified) == len(listed) else None
     reasons = {"combined": "releases of the same statistics, pooled by inverse variance"}
     # What single releases hold beside their estimates is not that of the pooled ones.
-    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons, joint=(), answers={})
+    alone = replace(first, joint=(), distributions=(), answers={}, request={}, noisy=(), pooled=tuple(listed))
+    return replace(alone, estimates=estimates, certificate=certificate, reasons=reasons)
 
 
 def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:

@@ -7,7 +7,7 @@ and the message is fixed text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hedgerow.engines.query import Query, SumsQuery
@@ -63,15 +63,15 @@ def certificate_of(plan: Plan) -> Certificate:
     )
 
 
-def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> Estimates:
-    """Read, add noise, infer. Whatever fails in here fails after the price was reserved.
+def run_reserved(plan: Plan, source: Source, noise: NoiseSource) -> list[AdditiveTable | None]:
+    """Read and add noise: the tables of `draw_tables`. Whatever fails in here fails after the price was reserved.
 
     Raises
     ------
     SpentError
         HG601 the source could not be read to the end, HG602 a false declaration, HG603 the data changed meanwhile.
     """
-    return whatever_fails_is_spent(lambda: draw_estimates(plan, read_histograms(plan, source), noise))
+    return whatever_fails_is_spent(lambda: draw_tables(plan, read_histograms(plan, source), noise))
 
 
 def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answer]:
@@ -110,9 +110,14 @@ def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -
 
 def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> Estimates:
     """Draw fresh noise for every statistic and read the tables."""
+    return read_estimates(plan, draw_tables(plan, answers, noise))
+
+
+def read_estimates(plan: Plan, tables: Sequence[AdditiveTable | None]) -> Estimates:
+    """Return the estimates that the tables of `draw_tables` tell."""
     return Estimates(
         (public_count(plan.facts),) if item.design is None or table is None else item.design.estimates(table)
-        for item, table in zip(plan.items, draw_tables(plan, answers, noise), strict=True)
+        for item, table in zip(plan.items, tables, strict=True)
     )
 
 

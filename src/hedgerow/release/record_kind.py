@@ -14,6 +14,8 @@ from typing import Any
 from hedgerow.mechanisms.certificate import Certificate
 
 Record = Mapping[str, Any]
+READING = 1
+"""The version of the formulas by which records are read: ``reading`` on every record. Earlier records have none."""
 
 
 @dataclass(frozen=True, slots=True)

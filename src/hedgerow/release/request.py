@@ -192,7 +192,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
     about = Context() if context is None else context
     listed, groups_of = _statistics(statistics)
     budget = parse_budget(options, about.facts)
-    estimator = _estimator(options.get("estimator"))
+    estimator = parse_estimator(options.get("estimator"))
     missing = options.get("missing")
     given = None if missing is None else parse_missing(missing)
     resolver = Resolver() if about.facts is None else Resolver(about.facts)
@@ -276,7 +276,8 @@ def usual_delta(facts: Facts | None) -> float:
     return facts.budget.delta if facts is not None and facts.budget is not None else DEFAULT_DELTA
 
 
-def _estimator(estimator: object) -> str:
+def parse_estimator(estimator: object) -> str:
+    """Return the estimator by its name, ``"auto"`` where none is named (HG108)."""
     if estimator is None:
         return "auto"
     if not isinstance(estimator, str) or estimator not in (*ESTIMATORS, PLAIN):

@@ -17,6 +17,7 @@ from hedgerow.inference.basis import IntervalBasis, RecordedBasis
 from hedgerow.inference.cells import Estimates
 from hedgerow.inference.estimate import Estimate, parse_level
 from hedgerow.mechanisms.certificate import Certificate, record_of
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.ask import ask
 from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
 from hedgerow.release.designs.design import PublicFacts
@@ -29,11 +30,14 @@ from hedgerow.release.distributions import (
     released,
     statistic_of,
 )
+from hedgerow.release.execute import read_estimates
 from hedgerow.release.find import found
 from hedgerow.release.joint_record import Facts, joint_records, joint_values
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.record_kind import READING
+from hedgerow.release.recorded import noisy_record, request_record
 from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -67,6 +71,11 @@ class Release(Result):
         The noisy counts of whole columns, as plain JSON data; see `distribution_records`.
     answers : dict
         {expression: Estimate} of what was asked with the release; it is part of the record and of the report.
+    request, noisy : dict, tuple of dict
+        What was asked and the noisy tables, as plain JSON data, from which a record is read again (`release.recorded`);
+        empty where an earlier version wrote the record.
+    pooled : tuple of Release
+        The releases that it pools; none but of `hedgerow.combine`.
 
     The fields of `hedgerow.release.publication.result.Result` (source, relation, unit, target, n, missing, …) come with
     it, by name.
@@ -81,12 +90,15 @@ class Release(Result):
     joint: tuple[dict[str, Any], ...] = ()
     distributions: tuple[dict[str, Any], ...] = ()
     answers: dict[str, Estimate] = field(default_factory=dict)
+    request: dict[str, Any] = field(default_factory=dict)
+    noisy: tuple[dict[str, Any], ...] = ()
+    pooled: tuple[Release, ...] = ()
 
     @classmethod
     def of(
         cls,
         plan: Plan,
-        estimates: Sequence[Estimate],
+        tables: Sequence[AdditiveTable | None],
         certificate: Certificate | None,
         *,
         source: str,
@@ -94,12 +106,16 @@ class Release(Result):
         identity: str = "",
         date: str | None = None,
         about: Mapping[str, Any] | None = None,
+        estimates: Sequence[Estimate] | None = None,
     ) -> Release:
-        """Put a plan's estimates together; without a certificate the release is marked simulated."""
+        """Read a plan's tables, and put the estimates together; without a certificate the release is simulated.
+
+        `estimates` are given where they were read before.
+        """
         request = plan.request
-        labels = request.labels
+        estimates = read_estimates(plan, tables) if estimates is None else estimates
         return cls(
-            tuple(estimate.labelled(labels) for estimate in estimates) if labels else estimates,
+            labelled(estimates, request.labels),
             certificate=certificate,
             source=source,
             **plan.facts.record(),
@@ -116,6 +132,8 @@ class Release(Result):
             identity=identity,
             joint=joint_records(plan, estimates),
             distributions=distribution_records(plan, estimates),
+            request=request_record(request, plan.facts.n),
+            noisy=tuple(noisy_record(plan, tables)),
         )
 
     @classmethod
@@ -307,8 +325,15 @@ class Release(Result):
             **({"asked": self._answers(level)} if self.answers else {}),
             **({"joint": list(self.joint)} if self.joint else {}),
             **({"distributions": list(self.distributions)} if self.distributions else {}),
+            **self._determining(level),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
+
+    def _determining(self, level: float) -> dict[str, Any]:
+        """Return what the other fields follow from; nothing where an earlier version wrote the record."""
+        if self.pooled:
+            return {"pooled": [one.to_dict(level) for one in self.pooled], "reading": READING}
+        return {"request": self.request, "noisy": list(self.noisy), "reading": READING} if self.request else {}
 
     def _entries(self, level: float) -> list[dict[str, Any]]:
         level = parse_level(level)
@@ -407,6 +432,11 @@ class ReleasePublication:
         return self.release.error_bars(self.level)
 
 
+def labelled(estimates: Sequence[Estimate], labels: Mapping[str, Mapping[Any, str]]) -> Sequence[Estimate]:
+    """Return estimates with the labels of their cells."""
+    return tuple(one.labelled(labels) for one in estimates) if labels else estimates
+
+
 _ESTIMATE = (
     "statistic", "column", "cell", "estimate", "sampling_error", "bootstrap_error", "privacy_error",
     "method", "n_resamples", "reliable", "note",
@@ -439,7 +469,9 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         joint = tuple(record.get("joint", ()))
         about_joint = Facts(about["n"], about["target"] == str(Target.FILE))
         values = joint_values(joint, certificate.mechanism, about_joint)
-        estimates = tuple(_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"]))
+        estimates = tuple(
+            recorded_estimate(entry, values.get(place)) for place, entry in enumerate(record["estimates"])
+        )
         tables = tuple(record.get("distributions", ()))
         list(readings(tables, certificate.mechanism, n=about["n"], target=str(about["target"])) if tables else ())
         return Release(
@@ -456,7 +488,10 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             backend=backend,
             joint=joint,
             distributions=tables,
-            answers={str(one["expression"]): _estimate(one, None) for one in record.get("asked", ())},
+            answers={str(one["expression"]): recorded_estimate(one, None) for one in record.get("asked", ())},
+            request=dict(record.get("request", {})),
+            noisy=tuple(record.get("noisy", ())),
+            pooled=tuple(release_from_record(json.dumps(one)) for one in record.get("pooled", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
@@ -467,7 +502,8 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
         ) from None
 
 
-def _estimate(entry: dict[str, Any], computed: IntervalBasis | None) -> Estimate:
+def recorded_estimate(entry: Mapping[str, Any], computed: IntervalBasis | None) -> Estimate:
+    """Return an estimate as a record states it, with the recorded interval alone; `computed` computes with it."""
     interval = entry["confidence_interval"]
     low = -math.inf if interval["low"] is None else float(interval["low"])
     high = math.inf if interval["high"] is None else float(interval["high"])

@@ -158,6 +158,11 @@ class Account:
 _UNCOUNTED = "No ledger counts this price against the budget of the facts: other calls may spend it again."
 
 
+def receipts() -> tuple[str, ...]:
+    """Return the sentences that a result may carry beside its own: that it is not on record, or on no account."""
+    return str(not_on_record()), _UNCOUNTED
+
+
 @dataclass(frozen=True, slots=True)
 class Spent(Generic[T]):
     """What was released, and what the ledger knows of it.

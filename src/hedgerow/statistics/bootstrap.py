@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.facts.given import kind_of, shown
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Entry, grid_of
-from hedgerow.statistics.statistic import COUNT, Feature, Smooth, Totals
+from hedgerow.statistics.statistic import COUNT, Feature, NamedGrid, Smooth, Totals, ends_of
 
 if TYPE_CHECKING:
     from hedgerow.statistics.statistic import Columns, Floats
@@ -25,6 +25,17 @@ class UserFunction(Smooth):
 
     __slots__ = ()
     kind: ClassVar[str] = "bootstrap"
+
+    @property
+    def is_of_ones_own(self) -> bool:
+        """Whether its function is the user's own: it is."""
+        return True
+
+    @classmethod
+    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> UserFunction:
+        """Return what was asked for without the user's functions."""
+        features = features_left_behind(given["features"])
+        return cls(str(given["name"]), tuple(grids), features, LeftBehind(), *ends_of(given["limits"]))
 
     def without_code(self) -> UserFunction:
         """Return what was asked for without the user's functions, which another process may not have."""
@@ -122,6 +133,18 @@ class LeftBehind:
         """Refuse (HG112)."""
         rule = "A function of one's own stays in the process that released it."
         raise _no_statistic(rule, "It was not sent along.")
+
+
+def features_left_behind(listed: Sequence[Sequence[Any]]) -> tuple[Feature, ...]:
+    """Return the features of a record, without functions of the user's own.
+
+    >>> features_left_behind([["value", 0, 1, False]])
+    (Feature(name='value', lower=0.0, upper=1.0, function=None),)
+    """
+    return tuple(
+        Feature(str(name), float(low), float(high), LeftBehind() if coded else None)
+        for name, low, high, coded in listed
+    )
 
 
 def _no_statistic(rule: str, finding: str) -> ParameterError:

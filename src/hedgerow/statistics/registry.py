@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
+from types import ModuleType
+from typing import Any
 
 from hedgerow import statistics
 from hedgerow.statistics.entry import Entry
+from hedgerow.statistics.statistic import Statistic
+
+
+@cache
+def _modules() -> tuple[ModuleType, ...]:
+    found = walk_packages(statistics.__path__, f"{statistics.__name__}.")
+    return tuple(import_module(one.name) for one in found)
 
 
 @cache
@@ -17,7 +27,35 @@ def entries() -> dict[str, Entry]:
     >>> list(entries())[:4]
     ['mean', 'sum', 'proportion', 'count']
     """
-    found = walk_packages(statistics.__path__, f"{statistics.__name__}.")
-    modules = (import_module(one.name) for one in found)
-    listed = [module.ENTRY for module in modules if hasattr(module, "ENTRY")]
+    listed = [module.ENTRY for module in _modules() if hasattr(module, "ENTRY")]
     return {one.kind: one for one in sorted(listed, key=lambda one: (one.place, one.kind))}
+
+
+def statistic_from_record(given: Mapping[str, Any]) -> Statistic:
+    """Return the statistic of a record; one with a function of the user's own comes without the function.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, ParameterError
+        It is no such record.
+
+    Examples
+    --------
+    >>> from hedgerow.statistics.mean import mean
+    >>> age = mean("age", bounds=(0, 100), step=1)
+    >>> statistic_from_record(age.record()) == age
+    True
+    """
+    return _classes()[given["statistic"]].from_record(given)
+
+
+@cache
+def _classes() -> dict[str, type[Statistic]]:
+    """Return the class of each kind, from the file that defines it."""
+    return {
+        one.kind: one
+        for module in _modules()
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, Statistic) and one.__module__ == module.__name__
+        if "kind" in vars(one)
+    }

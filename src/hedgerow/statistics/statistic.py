@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from hedgerow.facts.columns import Grid
+from hedgerow.facts.columns import DEFAULT_STEPS, Grid
 from hedgerow.facts.expression import DerivedColumn
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class Statistic:
     @property
     def has_code(self) -> bool:
         """Whether functions of columns define its features."""
+        return False
+
+    @property
+    def is_of_ones_own(self) -> bool:
+        """Whether its function is the user's own, of which a record holds no code."""
         return False
 
     @property
@@ -147,6 +152,18 @@ class Statistic:
     def public_record(self) -> list[Any]:
         """Return the statistic as plain JSON data; two statistics are the same if this is the same."""
         return [self.name, *([self.column] if self.column else [])]
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain JSON data, from which `from_record` makes it again; but no function's code."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]  # all are dataclasses
+        plainly = {name: value.record() if isinstance(value, Grid) else value for name, value in own.items()}
+        return {"statistic": self.kind, **{name: plainly[name] for name in plainly if name != "kind"}}
+
+    @classmethod
+    def from_record(cls, given: Mapping[str, Any]) -> Statistic:
+        """Return the statistic of `record`."""
+        own = {name: value for name, value in given.items() if name != "statistic"}
+        return cls(**own | ({"grid": Grid.from_record(own["grid"])} if "grid" in own else {}))
 
     def with_midpoint(self) -> Statistic:
         """Return the statistic on a grid that holds the midpoint of its bounds."""
@@ -296,6 +313,7 @@ class Smooth(Statistic):
     high: float = math.inf
     family: ClassVar[Family] = "function"
     is_histogram: ClassVar[bool] = False
+    usual_steps: ClassVar[int] = DEFAULT_STEPS
 
     @property
     def has_code(self) -> bool:
@@ -320,11 +338,45 @@ class Smooth(Statistic):
         rounded = "" if all(grid.declared for _, grid in self.grids) else " and rounded to its grid"
         return f"{self.name} of {self.column}, clamped to bounds{rounded}"
 
+    def record(self) -> dict[str, Any]:
+        """Return name, columns with their grids, and of a function of one's own what is possible."""
+        columns = [[column, *grid.record()] for column, grid in self.grids]
+        named: dict[str, Any] = {"statistic": self.kind, "name": self.name, "columns": columns}
+        if not self.is_of_ones_own:
+            return named
+        features = [[one.name, one.lower, one.upper, one.function is not None] for one in self.features]
+        return named | {"limits": [_finite(self.low), _finite(self.high)], "features": features}
+
+    @classmethod
+    def from_record(cls, given: Mapping[str, Any]) -> Statistic:
+        """Return the statistic of `record`."""
+        grids = [(column, Grid.from_record(grid, cls.usual_steps)) for column, *grid in given["columns"]]
+        return cls.of_grids(grids, given)
+
+    @classmethod
+    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Statistic:
+        """Return the statistic of columns on their grids, with what else its record says."""
+        raise NotImplementedError
+
     def public_record(self) -> list[Any]:
         """Return name, grids, features and limits; a user's function by what it is compiled to."""
         grids = [[column, str(grid.lower), str(grid.upper), grid.steps] for column, grid in self.grids]
         features = [[one.name, one.lower, one.upper, code_of(one.function)] for one in self.features]
         return [self.name, grids, features, [repr(self.low), repr(self.high)], code_of(self.function)]
+
+
+def _finite(limit: float) -> float | None:
+    return limit if math.isfinite(limit) else None
+
+
+def ends_of(limits: Sequence[float | None]) -> tuple[float, float]:
+    """Return the limits of a record, where None stands for none.
+
+    >>> ends_of([0.0, None])
+    (0.0, inf)
+    """
+    low, high = limits
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
 def code_of(function: Callable[..., Any] | None) -> str | None:

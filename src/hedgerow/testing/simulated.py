@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Mechanism
-from hedgerow.release.execute import Answer, draw_estimates, read_histograms
+from hedgerow.release.execute import Answer, draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
 from hedgerow.resampling.grid_sums import GridSums
@@ -83,8 +83,8 @@ class Study:
 
     def draw(self, noise: SimulatedNoise) -> Release:
         """Return one simulated release."""
-        estimates = draw_estimates(self.plan, self.histograms, noise)
-        return Release.of(self.plan, estimates, None, source=self.source, backend=None)
+        tables = draw_tables(self.plan, self.histograms, noise)
+        return Release.of(self.plan, tables, None, source=self.source, backend=None)
 
 
 def release(

@@ -64,6 +64,7 @@ def _page(found: Verification) -> str:
             *_titled("What this rests on", told.assumptions),
             *_titled("What it does not cover", told.not_covered),
             *_titled("What a record cannot show about itself", NOT_CHECKED),
+            *_titled("Fields of this record that nothing else in it determines", [", ".join(found.unchecked)]),
             f"Made by: {versions}.",
             "The price follows from the record alone.",
         ]

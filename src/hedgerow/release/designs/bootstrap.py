@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,13 @@ from hedgerow.release.designs.design import (
     NOT_RELIABLE,
     SMALL_COUNT,
     PublicFacts,
+    Recorded,
     apply_policy,
     complete,
     covers,
 )
-from hedgerow.release.designs.resampled import ReadCell, Resampled, ResampledMean, ResampledSmooth
+from hedgerow.release.designs.resampled import ReadCell, Resampled, ResampledMean, ResampledSmooth, resampled_of
+from hedgerow.release.options import REPLICATED
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -133,6 +135,20 @@ class BootstrapDesign:
     reason: str
     method: str = "bootstrap"
 
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the design of the one statistic that replicates tell."""
+        part = about.mechanism
+        if not isinstance(part, ResampledSums) or about.facts.limit is not None:
+            return ()
+        if about.n_resamples not in (None, part.n_resamples):
+            return ()
+        (statistic,) = about.statistics
+        resampled = resampled_of(statistic, public=about.facts.in_one_cell(about.by, about.missing))
+        method = about.estimator if about.estimator in REPLICATED else "bootstrap"
+        interval = about.interval or "calibrated"
+        return (cls(resampled, about.by, about.facts, about.missing, part.n_resamples, interval, "", method),)
+
     @property
     def statistic(self) -> Statistic:
         """What was asked for."""
@@ -168,6 +184,10 @@ class BootstrapDesign:
         """Whether records are read one by one: their declared grids have too many combinations to count each."""
         sums = isinstance(self.resampled, (ResampledMean, ResampledSmooth)) and self.resampled.shape != "one-of"
         return sums and self.query.cells * (self.query.size + 1) > MOST_COUNTED
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return self.resampled.names
 
     def table(self, histogram: Histogram | Rows, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Resample, add up integers, and add an integer to each sum of each replicate."""

@@ -15,8 +15,9 @@ in place of √(1 + ω²) for Laplace noise. At v = 0, where it matters most, ω
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
+from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, Recorded, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -63,6 +64,20 @@ class CellTotalsDesign:
     bounds: tuple[tuple[int, int], ...]
     method: str
     reason: str
+
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the design of the one sum whose bounds differ from cell to cell; the mechanism names the bounds."""
+        part = about.mechanism
+        if not isinstance(part, CellTotals):
+            return ()
+        (statistic,) = about.statistics
+        start, stride, _ = statistic.grid.about_zero()
+        kinds = [((kind.low - start) // stride, (kind.high - start) // stride) for kind in part.kinds]
+        ends = [kinds[kind] for kind in part.kind_of]
+        law: Literal["gaussian", "geometric"] = part.law
+        method = "moments" if law == "gaussian" else "geometric"
+        return (cls(statistic, about.by, about.facts, about.missing, law, "per-cell", tuple(ends), method, ""),)
 
     @property
     def query(self) -> Query:
@@ -102,6 +117,10 @@ class CellTotalsDesign:
         places = {limit: place for place, limit in enumerate(kinds)}
         kind_of = tuple(places[low, high] for low, high in self.limits.tolist())
         return CellTotals(self.law, start, stride, tuple(kinds.values()), kind_of)
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return ("total",) if self.facts.census else ("total", "square")
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""

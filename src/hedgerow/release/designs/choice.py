@@ -18,12 +18,12 @@ from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check
 from hedgerow.release.designs.distribution import DistributionStatistic, distribution_release
 from hedgerow.release.designs.joint import JointStatistic, joint_release, shares_release
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
-from hedgerow.release.designs.resampled import Resampled, ResampledCount, ResampledMean, ResampledSmooth
+from hedgerow.release.designs.resampled import ResampledSmooth, resampled_of
 from hedgerow.release.designs.unit_bootstrap import unit_design
 from hedgerow.release.options import PLAIN, REPLICATED
 from hedgerow.release.request import Request
 from hedgerow.resampling.n_resamples import choose_n_resamples
-from hedgerow.statistics.statistic import Smooth, Statistic
+from hedgerow.statistics.statistic import Statistic
 
 ASKED = "asked for"
 _REASONS: dict[str, str] = {
@@ -321,23 +321,16 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
 
 def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
     check_midpoint(statistic, missing)
-    public = facts.in_one_cell(request.by, missing)
-    resampled: Resampled
-    if isinstance(statistic, Smooth):
-        if statistic.is_histogram and statistic.grid.steps > _MOST_REPLICATED:
+    resampled = resampled_of(statistic, public=facts.in_one_cell(request.by, missing))
+    if isinstance(resampled, ResampledSmooth):
+        if resampled.statistic.is_histogram and statistic.grid.steps > _MOST_REPLICATED:
             raise ParameterError(
                 "HG112",
                 rule=f"Replicates of a histogram have at most {_MOST_REPLICATED:,} steps.",
                 finding=f"The step makes {statistic.grid.steps:,}.",
                 remedy='Take a coarser step, or leave estimator="bootstrap" out.',
             )
-        smooth = ResampledSmooth(statistic)
-        smooth.rehearse()
-        resampled = smooth
-    elif statistic.is_count:
-        resampled = ResampledCount(statistic)
-    else:
-        resampled = ResampledMean(statistic, "public" if public else "private")
+        resampled.rehearse()
     return BootstrapDesign(
         resampled,
         request.by,

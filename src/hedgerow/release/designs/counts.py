@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from hedgerow.release.designs.design import (
     SMALL_COUNT,
     NoiseLaw,
     PublicFacts,
+    Recorded,
     complete,
     covers,
     indicator_name,
@@ -55,6 +57,16 @@ class CountsDesign:
                 finding=f"It was given with a proportion of {self.statistic.column!r}.",
                 remedy='Release proportions with missing="drop".',
             )
+
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the design of the one statistic that plain noise on counts tells."""
+        part = about.mechanism
+        if not isinstance(part, Counts):
+            return ()
+        (statistic,), (law,) = about.statistics, part.methods
+        made = cls(statistic, about.by, about.facts, about.missing, law, "", about.draws)  # type: ignore[arg-type]  # laws are named as methods
+        return (made,) if part.cells == made.query.cells * len(made.features) else ()
 
     @property
     def method(self) -> str:
@@ -98,6 +110,10 @@ class CountsDesign:
         if self.law == "averaged-laplace":
             return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
         return GaussianCounts(sd, cells) if self.law == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return self.features
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Count, and add an integer to each count."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.columns import Category, Missing
+from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.facts.weights import Weights
 from hedgerow.inference.estimate import Estimate
@@ -61,6 +61,46 @@ class PublicFacts:
         return self.target is Target.FILE
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a record says of statistics that one part of its mechanism made: their designs are read from it.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic
+    by : tuple of Category
+    facts : PublicFacts
+    missing : Missing
+    mechanism : Single
+        The part.
+    method : str
+        The method that the record names.
+    estimator, interval : str, and str or None
+        As they were asked for.
+    draws : int
+        How many Laplace numbers make the noise on each number.
+    n_resamples : int or None
+        How many replicates were asked for.
+    membership : bool
+        Whether the cell of every record is public.
+    leaves : (column, grid, group) or None
+        Of the counts of a whole column.
+    """
+
+    statistics: tuple[Statistic, ...]
+    by: tuple[Category, ...]
+    facts: PublicFacts
+    missing: Missing
+    mechanism: Single
+    method: str
+    estimator: str = "auto"
+    interval: str | None = None
+    draws: int = 1
+    n_resamples: int | None = None
+    membership: bool = False
+    leaves: tuple[str, Grid, int] | None = None
+
+
 class Design(Protocol):
     """One statistic's way through a release."""
 
@@ -81,6 +121,10 @@ class Design(Protocol):
 
     def mechanism(self, mu: float) -> Single:
         """Return the mechanism whose noise is the sensitivity divided by μ."""
+        ...
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell: the features of the table, by name."""
         ...
 
     def table(self, data: Any, mechanism: Single, source: NoiseSource, /) -> AdditiveTable:

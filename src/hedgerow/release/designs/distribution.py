@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from hedgerow.mechanisms.tree_counts import MOST_LEAVES as TREE_LEAVES
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, apply_policy, covers
+from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, Recorded, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -205,6 +205,23 @@ class DistributionStatistic:
     release: DistributionRelease
     reason: str
 
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the designs of the statistics that the counts of one column tell."""
+        part = about.mechanism
+        if not isinstance(part, TreeCounts) or about.leaves is None:
+            return ()
+        leaves = Leaves(*about.leaves)
+        grids = [one.grid for one in about.statistics]
+        grid = next((one for one in grids if one.declared), grids[0])
+        same = (grid.lower, grid.upper, grid.declared) == (leaves.grid.lower, leaves.grid.upper, leaves.grid.declared)
+        if not same or (grid.declared and grid != leaves.grid) or leaves.column != about.statistics[0].grids[0][0]:
+            return ()
+        # The shape decides the mechanism, which is on record.
+        shape = Shape("laplace" if part.law == "laplace" else "gaussian", (leaves.count,), part.rooted)
+        release = DistributionRelease(leaves, shape, about.by, about.facts, about.missing)
+        return tuple(cls(one, release, "") for one in about.statistics) if leaves.count == part.leaves else ()
+
     @property
     def query(self) -> Query:
         """The question of the whole table."""
@@ -223,6 +240,10 @@ class DistributionStatistic:
     def mechanism(self, mu: float) -> TreeCounts:
         """Return the mechanism of the whole table."""
         return self.release.mechanism(mu)
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return ()  # the counts of all leaves have no names
 
     def table(self, data: Histogram, mechanism: Single, source: NoiseSource) -> DistributionTable:
         """Return the noisy counts of the whole table."""

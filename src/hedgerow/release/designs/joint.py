@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,16 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import HIDDEN, MIDPOINT, PublicFacts, complete, covers, indicator_name, rows_kept
+from hedgerow.release.designs.design import (
+    HIDDEN,
+    MIDPOINT,
+    PublicFacts,
+    Recorded,
+    complete,
+    covers,
+    indicator_name,
+    rows_kept,
+)
 from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, choose_joint
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -305,6 +314,19 @@ class JointStatistic:
     place: int
     reason: str
 
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the designs of the statistics that one vector of joint moments tells."""
+        part = about.mechanism
+        if not isinstance(part, JointMoments):
+            return ()
+        for coarser in _COARSER:
+            design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
+            if design.layout == part.layout:
+                release = JointRelease(design, JointChoice(part, "", (), None, ()))
+                return tuple(cls(one, release, place, "") for place, one in enumerate(about.statistics))
+        return ()
+
     @property
     def query(self) -> SumsQuery:
         """The question of the whole release."""
@@ -334,6 +356,10 @@ class JointStatistic:
     def mechanism(self, mu: float) -> JointMoments:
         """Return the mechanism of the whole release."""
         return self.release.mechanism(mu)
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return mechanism.names if isinstance(mechanism, JointMoments) else ()
 
     def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> JointTable:
         """Return the noisy numbers of the whole release."""

@@ -11,8 +11,9 @@ n times the mean's numerator. The file itself as target needs no second moment.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,15 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.mechanisms.moments import ADD_REMOVE, PUBLIC_PRESENCE, MomentsLayout, Weights, noise_at
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import MIDPOINT, NOT_RELIABLE, NoiseLaw, PublicFacts, apply_policy, covers
+from hedgerow.release.designs.design import (
+    MIDPOINT,
+    NOT_RELIABLE,
+    NoiseLaw,
+    PublicFacts,
+    Recorded,
+    apply_policy,
+    covers,
+)
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -179,6 +188,20 @@ class MomentsDesign:
         if self.membership:
             check_membership(self.statistic, self.facts, self.missing)
 
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the design of the one sum or mean that a vector of moments by cell tells."""
+        part = about.mechanism
+        if not isinstance(part, Moments) or about.method not in part.methods:
+            return ()
+        (statistic,) = about.statistics
+        if about.missing is Missing.MIDPOINT:
+            statistic = statistic.with_midpoint()
+        law: NoiseLaw = {GAUSSIAN.name: "gaussian", LAPLACE.name: "geometric"}.get(part.table_law, "averaged-laplace")  # type: ignore[assignment]  # these are the three
+        about_it = statistic, about.by, about.facts, about.missing, law, about.method, "", about.membership, about.draws
+        made = cls(*about_it)
+        return (made,) if made.layout == part.layout else ()
+
     @property
     def query(self) -> Query:
         """Count records by cell and grid value."""
@@ -232,6 +255,11 @@ class MomentsDesign:
         if self.law == "gaussian":
             return MomentsGaussian(layout, noise_at(mu, layout, self.weights, relation, GAUSSIAN))
         return MomentsGeometric(layout, noise_at(mu, layout, self.weights, relation, LAPLACE))
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        noises = tuple(mechanism.noise.coordinates()) if isinstance(mechanism, Moments) else ()
+        return ("count", *noises) if self.membership else noises
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""

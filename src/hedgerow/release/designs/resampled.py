@@ -394,3 +394,12 @@ def _quietly(feature: Feature, values: dict[str, Floats]) -> Floats | None:
     """Call a user's function on values it may not share, silently: a warning or an error would tell of the data."""
     function = feature.function
     return None if function is None else quietly(lambda: np.asarray(function(values), dtype=np.float64))
+
+
+def resampled_of(statistic: Statistic, *, public: bool) -> Resampled:
+    """Return a statistic as a bootstrap sees it; `public`: every record is known to be in the one cell."""
+    if isinstance(statistic, Smooth):
+        return ResampledSmooth(statistic)
+    return (
+        ResampledCount(statistic) if statistic.is_count else ResampledMean(statistic, "public" if public else "private")
+    )

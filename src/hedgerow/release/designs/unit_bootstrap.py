@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
-from hedgerow.release.designs.design import PublicFacts, check_midpoint, complete, rows_kept
+from hedgerow.release.designs.design import PublicFacts, Recorded, check_midpoint, complete, rows_kept
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
@@ -81,6 +82,16 @@ class UnitBootstrapDesign:
     reason: str
     method: str = "bootstrap"
 
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Self]:
+        """Return the design of the one statistic that replicates of units tell."""
+        part, unit = about.mechanism, about.facts.limit
+        if not isinstance(part, ResampledUnits) or unit is None or about.n_resamples not in (None, part.n_resamples):
+            return ()
+        (statistic,), interval = about.statistics, about.interval or "calibrated"
+        about_it = statistic, about.by, about.facts, about.missing, unit, part.n_resamples, interval, ""
+        return (cls(*about_it),)
+
     @property
     def query(self) -> Query:
         """Count units by cell, rows and total."""
@@ -109,6 +120,10 @@ class UnitBootstrapDesign:
         reach = rows * (query.row_size - 1)
         total = ResampledCoordinate(reach, lattice_noise(width * reach))
         return ResampledUnits(self.n_resamples, RATE, "value-and-count", (total, count), rows, query.cells)
+
+    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return self.names
 
     def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
         """Resample units, add up integers, and add an integer to each sum of each replicate."""

@@ -32,8 +32,9 @@ from hedgerow.mechanisms.mechanism import (
     parts_of,
 )
 from hedgerow.multicalibration.model.model import NOT_PROTECTED
+from hedgerow.release.record_kind import READING
 from hedgerow.reports.protection import Protection, protection_of
-from hedgerow.reports.verify.consistency import NOT_CHECKED, contradictions
+from hedgerow.reports.verify.consistency import NOT_CHECKED, consistency
 from hedgerow.version import __version__
 
 
@@ -100,6 +101,8 @@ class Verification:
         In what the record contradicts itself.
     protection : Protection
         Who is protected against what, what is assumed.
+    unchecked : tuple of str
+        The fields that nothing in the record determines, by their paths: ``"release.source"``.
     """
 
     certificate: Certificate
@@ -107,6 +110,7 @@ class Verification:
     profile: tuple[CheckedPoint, ...]
     contradictions: tuple[str, ...]
     protection: Protection
+    unchecked: tuple[str, ...] = ()
 
     @property
     def not_protected(self) -> tuple[str, ...]:
@@ -163,6 +167,7 @@ class Verification:
             "assumptions": list(told.assumptions),
             "not_covered": list(told.not_covered),
             "not_checked": list(NOT_CHECKED),
+            "unchecked_fields": list(self.unchecked),
             "made_by": dict(certificate.versions),
             "verified_by": {"hedgerow": __version__},
         }
@@ -210,6 +215,8 @@ def verify_record(record: object) -> Verification:
     if any(isinstance(part, Moments) and part.layout.steps > MAX_STEPS for part in parts_of(certificate.mechanism)):
         # No release has that many, and pricing takes time and memory in proportion.
         raise unreadable_record("Its grid has more steps than a grid can have.")
+    if isinstance(record, dict) and record.get("reading", READING) != READING:
+        raise unreadable_record("It was written by formulas of another version than this one knows.")
     try:
         curve = certificate.reprice()
         checked = [_checked(curve, point) for point in points]
@@ -217,12 +224,14 @@ def verify_record(record: object) -> Verification:
         unfounded = certificate.unfounded(curve)
     except (ArithmeticError, MemoryError):
         raise unreadable_record("Its mechanism has parameters beyond anything that can be priced.") from None
+    compared = consistency(record, certificate)
     return Verification(
         certificate=certificate,
         stated=checked[0],
         profile=tuple(checked[1:]),
-        contradictions=(*contradictions(record, certificate), *unfounded),
+        contradictions=(*compared.contradictions, *unfounded),
         protection=told,
+        unchecked=compared.unchecked,
     )
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.facts.given import kind_of, real, shown
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, parse_places, unwritten
-from hedgerow.statistics.statistic import Asked, NeedsBounds, Smooth, Totals
+from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth, Totals
 
 if TYPE_CHECKING:
     from hedgerow.inference.distribution.distribution import Distribution, Read
@@ -28,6 +28,7 @@ class Quantile(Smooth):
     kind: ClassVar[str] = "quantile"
     is_histogram: ClassVar[bool] = True
     of_table: ClassVar[bool] = True
+    usual_steps: ClassVar[int] = STEPS
 
     @classmethod
     def of(cls, column: str, grid: Grid, probability: float) -> Quantile:
@@ -43,6 +44,15 @@ class Quantile(Smooth):
             )
         read = _Quantile(grid, probability)
         return cls(f"quantile_{probability:g}", ((column, grid),), (), read, *grid.as_bounds())
+
+    @classmethod
+    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Quantile:
+        """Return the quantile of one column on its grid."""
+        return cls.of(*grids[0], float(given["probability"]))
+
+    def record(self) -> dict[str, Any]:
+        """Return the column with its grid, and the probability."""
+        return {**Smooth.record(self), "probability": self.probability}
 
     @property
     def probability(self) -> float:

@@ -1,0 +1,263 @@
+"""What a record holds of a release: what was asked, and the noisy numbers; and the release, read again from both.
+
+``request`` is what was asked, ``noisy`` what was drawn: each table as the mechanism made it, cells × features, or cells
+× features × replicates. Counts of a whole column stand under ``distributions``. All else on a record follows from these
+and from the certificate's mechanism, and is computed anew. There are three exceptions. The code of a function of one's
+own is not on record, so its numbers are copied. The source, the date and who publishes are known to the custodian
+alone. The reasons of the methods rest on a search among designs, which is not repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+
+from hedgerow.facts.budget import Budget
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Selection
+from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.relation import Relation, Target, unit_of_text
+from hedgerow.facts.weights import Weights
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.mechanism import Single, parts_of
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.release.designs.cell_totals import CellTotalsDesign
+from hedgerow.release.designs.counts import CountsDesign
+from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts, Recorded
+from hedgerow.release.designs.distribution import DistributionStatistic, DistributionTable
+from hedgerow.release.designs.joint import JointStatistic
+from hedgerow.release.designs.moments import MomentsDesign
+from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
+from hedgerow.release.distributions import readings
+from hedgerow.release.plan import Plan, drawn_of
+from hedgerow.release.record_kind import Record
+from hedgerow.release.request import Request, parse_estimator, parse_noise
+from hedgerow.statistics.registry import statistic_from_record
+
+
+def request_record(request: Request, n: int | None) -> dict[str, Any]:
+    """Return what was asked, of how many records where that is public, as plain JSON data: see `request_of`."""
+    given = {
+        "mu": request.budget.mu,
+        "n_resamples": request.n_resamples,
+        "n_draws": request.draws,
+        "interval": request.interval,
+    }
+    return {
+        "statistics": [one.record() for one in request.statistics],
+        "by": [one.record() for one in request.groups],
+        "missing": [str(policy) for policy in request.policies],
+        "shares": list(request.shares),
+        "n": n,
+        "epsilon": request.budget.epsilon,
+        "delta": request.budget.delta,
+        "estimator": request.estimator,
+        "noise": request.noise,
+        "membership": request.membership,
+        "notes": list(request.notes),
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+def request_of(record: Record, *, table: bool = False) -> Request:
+    """Return what a record says was asked.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, HedgerowError
+        It is no such record.
+    """
+    asked, about = record["request"], record["release"]
+    derived, weights = about.get("derived", {}), about.get("weights")
+
+    def name(column: str) -> str:
+        return DerivedColumn.named(column, derived[column]) if column in derived else column
+
+    groups = [replace(one, column=name(one.column)) for one in map(Category.from_record, asked["by"])]
+    chosen = [] if about.get("where") is None else [Selection.of(about["where"]).renamed(name)]
+    return Request(
+        tuple(statistic_from_record(one).renamed(name) for one in asked["statistics"]),
+        (*groups, *chosen),
+        Budget(asked["epsilon"], asked["delta"], asked.get("mu")),
+        parse_estimator(asked["estimator"]),
+        parse_noise(asked["noise"]),
+        tuple(map(Missing, asked["missing"])),
+        tuple(asked["shares"]),
+        asked.get("n_resamples"),
+        asked.get("interval"),
+        tuple(asked["notes"]),
+        bool(asked["membership"]),
+        asked.get("n_draws"),
+        table,
+        None if weights is None else Weights.declared((name(weights["column"]), weights["most"])),
+    )
+
+
+def facts_of(record: Record, request: Request) -> PublicFacts:
+    """Return the public facts that a record states."""
+    about = record["release"]
+    unit, target = unit_of_text(about["unit"]), Target(about["target"])
+    n = record["request"]["n"]
+    return PublicFacts(Relation(about["relation"]), unit, target, n, request.where, request.weights)
+
+
+def noisy_record(plan: Plan, tables: Sequence[AdditiveTable | None]) -> list[dict[str, Any]]:
+    """Return the noisy numbers of each table that was drawn, in the order of the mechanism's parts, as JSON data."""
+    found: dict[int, dict[str, Any]] = {}
+    for item, table in zip(plan.items, tables, strict=True):
+        if item.design is not None and table is not None and table.features:
+            found.setdefault(id(drawn_of(item.design)), table_record(table))
+    return list(found.values())
+
+
+def table_record(table: AdditiveTable) -> dict[str, Any]:
+    """Return the noisy numbers of a table as plain JSON data, cell by cell.
+
+    >>> table_record(AdditiveTable(({},), ("count",), np.array([[7.0]]), np.array([2.0]), "gaussian"))
+    {'features': ['count'], 'shape': [1, 1], 'values': [7.0]}
+    """
+    values = table.values
+    return {"features": list(table.features), "shape": list(values.shape), "values": values.reshape(-1).tolist()}
+
+
+def table_of(record: Record, mechanism: Single, cells: CellLabels, features: Sequence[str]) -> AdditiveTable:
+    """Return the table on record of these features, with the noise of its mechanism.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        It is none of this mechanism and these cells.
+    """
+    values = np.array(record["values"], dtype=np.float64).reshape(record["shape"])
+    spread = mechanism.table_spread(features)
+    if spread is None or values.shape[:2] != (len(cells), spread.shape[-1]) or len(features) != spread.shape[-1]:
+        raise ValueError("the table has another shape than its mechanism")
+    return AdditiveTable(cells, tuple(features), values, spread, mechanism.table_law)
+
+
+class RecordedDesign(Protocol):
+    """A kind of design that reads itself from a record."""
+
+    @classmethod
+    def recorded(cls, about: Recorded) -> Sequence[Design]:
+        """Return the design of each statistic on record; none where another kind of design made them.
+
+        Why it was chosen is not on record: its reason is empty.
+        """
+        ...
+
+
+_DESIGNS: tuple[type[RecordedDesign], ...] = (
+    JointStatistic,
+    DistributionStatistic,
+    CountsDesign,
+    MomentsDesign,
+    CellTotalsDesign,
+    UnitBootstrapDesign,
+    BootstrapDesign,
+)
+
+
+def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
+    """Return the plan that a record was made by, with the mechanism of its certificate.
+
+    Raises
+    ------
+    KeyError, IndexError, TypeError, ValueError, HedgerowError
+        What was asked does not fit the mechanism.
+    """
+    facts, parts = facts_of(record, request), parts_of(certificate.mechanism)
+    cells = len(CellLabels(request.by))
+    places = list(_parts_by_place(record, request, cells))
+    if len({place for place in places if place is not None}) != len(parts):
+        raise ValueError("the mechanism has another number of parts than what was asked")
+    starts = list(accumulate((1 if place is None else cells for place in places), initial=0))
+    designs: dict[int, Design] = {}
+    for part, mechanism in enumerate(parts):
+        own = [at for at, place in enumerate(places) if place == part]
+        about = Recorded(
+            tuple(request.statistics[at] for at in own),
+            request.by,
+            facts,
+            request.policies[own[0]],
+            mechanism,
+            str(record["estimates"][starts[own[0]]]["method"]),
+            request.estimator,
+            request.interval,
+            request.draws or 1,
+            request.n_resamples,
+            request.membership,
+            _leaves_of(record, starts[own[0]]),
+        )
+        found = next(filter(None, (kind.recorded(about) for kind in _DESIGNS)), ())
+        designs |= dict(zip(own, found, strict=True))
+    items = (
+        PlannedStatistic(one, designs.get(at), None if place is None else parts[place])
+        for at, (one, place) in enumerate(zip(request.statistics, places, strict=True))
+    )
+    return Plan(request, facts, tuple(items), None)
+
+
+def tables_of(record: Record, plan: Plan, certificate: Certificate) -> list[AdditiveTable | None]:
+    """Return the noisy tables on record, for each statistic of a plan; None where its answer is public.
+
+    Raises
+    ------
+    KeyError, IndexError, TypeError, ValueError
+        They are none of the plan.
+    """
+    cells, facts = CellLabels(plan.request.by), plan.facts
+    counted = readings(record.get("distributions", ()), certificate.mechanism, n=facts.n, target=str(facts.target))
+    kept, drawn = iter(record["noisy"]), dict[int, AdditiveTable]()
+    tables: list[AdditiveTable | None] = []
+    for item in plan.items:
+        if item.design is None or item.mechanism is None:
+            tables.append(None)
+            continue
+        name = id(drawn_of(item.design))
+        if name not in drawn and isinstance(item.design, DistributionStatistic):
+            reading = next(counted)
+            drawn[name] = DistributionTable(cells, reading.mechanism, reading)
+        elif name not in drawn:
+            table = table_of(next(kept), item.mechanism, cells, item.design.added_up(item.mechanism))
+            # One reading for all its statistics: so it is known how they vary together.
+            drawn[name] = item.design.release.read(table) if isinstance(item.design, JointStatistic) else table
+        tables.append(drawn[name])
+    if next(kept, None) is not None or next(counted, None) is not None:
+        raise ValueError("the record holds more tables than were asked for")
+    return tables
+
+
+def _leaves_of(record: Record, place: int) -> tuple[str, Grid, int] | None:
+    """Return the leaves of the counts that an estimate was read from; None where it was read from none."""
+    for one in record.get("distributions", ()):
+        if place in one["estimates"]:
+            lower, upper, steps = one["grid"]
+            grid = Grid(Fraction(lower), Fraction(upper), int(steps), bool(one["declared"]))
+            return str(one["column"]), grid, int(one["group"])
+    return None
+
+
+def _parts_by_place(record: Record, request: Request, cells: int) -> Iterator[int | None]:
+    """Yield, for each statistic, which part of the mechanism made it; None where its answer is public.
+
+    Statistics that joint moments, or the counts of one column, tell share a part. Parts come in the order in which
+    statistics first need them.
+    """
+    shared = {
+        int(place): (name, at)
+        for name in ("joint", "distributions")
+        for at, one in enumerate(record.get(name, ()))
+        for place in one["estimates"]
+    }
+    seen: dict[object, int] = {}
+    at = 0
+    for statistic in range(len(request.statistics)):
+        public = record["estimates"][at]["method"] == "public"
+        yield None if public else seen.setdefault(shared.get(at, ("own", statistic)), len(seen))
+        at += 1 if public else cells

@@ -1,0 +1,173 @@
+"""A release, written again from its record: from what was asked, the noisy tables and the mechanism."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hedgerow.facts.relation import Target
+from hedgerow.inference.cells import Estimates
+from hedgerow.inference.estimate import Estimate
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.combine import combine
+from hedgerow.release.designs.design import PlannedStatistic, covers
+from hedgerow.release.execute import public_count
+from hedgerow.release.joint_record import Facts, joint_values
+from hedgerow.release.plan import Plan
+from hedgerow.release.record_kind import Record, RecordKind, Rewritten
+from hedgerow.release.recorded import plan_of, request_of, tables_of
+from hedgerow.release.result import Release, recorded_estimate, release_from_record
+from hedgerow.release.spend import receipts
+
+OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**")
+"""What the custodian alone knows."""
+_OF_REQUEST = ("request.epsilon", "request.mu", "request.shares.*", "request.noise", "request.n_draws")
+"""What the mechanism was chosen for: the price on the certificate is that of the mechanism, and no more than asked."""
+_OF_CODE = (
+    *("estimate", "sampling_error", "bootstrap_error", "privacy_error", "reliable", "note", "replicates.*"),
+    *("confidence_interval.low", "confidence_interval.high", "confidence_interval.method"),
+)
+"""Of the estimate of a function whose code is not on record."""
+_NOT_ANSWERED = "Not answered: "
+
+
+def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
+    """Return the record as a release writes it from what was asked, the noisy tables and the mechanism."""
+    if "pooled" in record:
+        return _pooled(record)
+    if "request" not in record:
+        return _earlier(record)
+    release, plan = reread(record, certificate)
+    written = release.to_dict(level_of(record))
+    for stated, computed in zip(record.get("joint", ()), written.get("joint", ()), strict=True):
+        # The tangent of a function stands for its code.
+        for one, other in zip(stated.get("functions", ()), computed["functions"], strict=True):
+            if other["function"]["type"] == "tangent":
+                other["function"] = one["function"]
+    own = [place for place, item in _places(plan) if item.statistic.is_of_ones_own]
+    copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
+    unchecked = (*OF_THE_CUSTODIAN, *_OF_REQUEST, "release.methods.*", *copied)
+    if own:
+        unchecked += ("joint.*.functions.*.function.**", "request.statistics.**", "noisy.*.values.*")
+    dearer = certificate.epsilon > plan.request.budget.epsilon * (1.0 + 1e-6)
+    found = ("It costs more than was asked for.",) if dearer else ()
+    return Rewritten(written, unchecked, found, certified_by(plan), plan.narrowed())
+
+
+def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
+    """Return the release of a record, with intervals at any level, and its plan.
+
+    Raises
+    ------
+    KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError
+        It is no such record.
+    """
+    request, about = request_of(record), record["release"]
+    plan = plan_of(record, certificate, request)
+    tables = tables_of(record, plan, certificate)
+    estimates = Estimates(_estimates(record, certificate, plan, tables))
+    release = Release.of(
+        plan,
+        tables,
+        certificate,
+        source=about["source"],
+        backend=None,
+        date=about.get("date"),
+        about=about.get("about"),
+        estimates=estimates,
+    )
+    reasons = {name: about["methods"].get(name, "") for name in release.reasons}
+    release = replace(release, reasons=reasons, notes=with_receipts(release.notes, about["notes"]))
+    return release.answering(*(one["expression"] for one in record.get("asked", ()))), plan
+
+
+def _estimates(
+    record: Record, certificate: Certificate, plan: Plan, tables: Sequence[AdditiveTable | None]
+) -> Iterator[Sequence[Estimate]]:
+    """Yield the estimates of each statistic: read from its table, or copied where its code is not on record."""
+    about = record["release"]
+    facts = Facts(about["n"], about["target"] == str(Target.FILE))
+    known = joint_values(record.get("joint", ()), certificate.mechanism, facts)
+    for (place, item), table in zip(_places(plan), tables, strict=True):
+        if item.design is None or table is None:
+            yield (public_count(plan.facts),)
+        elif not item.statistic.is_of_ones_own:
+            yield item.design.estimates(table)
+        else:
+            entries = record["estimates"][place : place + plan.cells]
+            copied = [recorded_estimate(one, known.get(place + at)) for at, one in enumerate(entries)]
+            yield tuple(
+                replace(
+                    one,
+                    statistic=item.statistic.name,
+                    column=item.statistic.column,
+                    cell=cell,
+                    method=item.design.method,
+                    n_resamples=getattr(item.design, "n_resamples", None),
+                    covers=covers(item.statistic, plan.facts),
+                )
+                for one, cell in zip(copied, table.cells, strict=True)
+            )
+
+
+def _places(plan: Plan) -> Iterator[tuple[int, PlannedStatistic]]:
+    """Yield each statistic of a plan with the place of its first estimate."""
+    place = 0
+    for item in plan.items:
+        yield place, item
+        place += 1 if item.design is None else plan.cells
+
+
+def level_of(record: Record) -> float:
+    """Return the level of the intervals of a record."""
+    return float(record["estimates"][0]["confidence_interval"]["level"])
+
+
+def with_receipts(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...]:
+    """Return notes with those of a record that say what became of its price, or what was not answered."""
+    kept = [one for one in stated[len(notes) :] if one in receipts() or one.startswith(_NOT_ANSWERED)]
+    return (*notes, *kept)
+
+
+def certified_by(plan: Plan) -> dict[str, Any]:
+    """Return what the certificate of a plan says beside its price."""
+    facts, public = plan.facts, all(item.design is None for item in plan.items)
+    delta = 0.0 if public else plan.request.budget.delta
+    return {
+        "delta": delta,
+        "relation": str(facts.relation),
+        "unit": str(facts.unit),
+        "assumptions": list(plan.assumptions()),
+    }
+
+
+def _pooled(record: Record) -> Rewritten:
+    """Return the record of releases that were pooled: each is read again, and they are pooled again."""
+    releases, unchecked = [], list[str]()
+    for at, one in enumerate(record["pooled"]):
+        certificate = Certificate.from_dict(one["certificate"])
+        releases.append(reread(one, certificate)[0])
+        own = rewritten_release(one, certificate)
+        unchecked += [f"pooled.{at}.{field}" for field in own.unchecked]
+    made = combine(releases)
+    made = replace(made, notes=with_receipts(made.notes, record["release"]["notes"]))
+    written = {**made.to_dict(level_of(record)), "pooled": [one.to_dict(level_of(record)) for one in releases]}
+    assert made.certificate is not None  # each of them has one
+    stated = made.certificate.to_dict()
+    certified = {name: stated[name] for name in ("mechanism", "relation", "unit", "delta", "assumptions")}
+    return Rewritten(written, (*OF_THE_CUSTODIAN, *unchecked), certified=certified)
+
+
+def _earlier(record: Record) -> Rewritten:
+    """Return a record of an earlier version, which holds neither what was asked nor what was drawn."""
+    about = record["release"]
+    written = release_from_record(json.dumps(record)).to_dict(level_of(record))
+    certified = {"relation": about["relation"], "unit": about["unit"]}
+    whole = ("release.**", "estimates.**", "asked.**", "joint.**", "distributions.**")
+    return Rewritten(written, whole, certified=certified)
+
+
+RECORD = RecordKind("a release", "estimates", rewritten_release)
