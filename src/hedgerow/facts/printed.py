@@ -6,14 +6,16 @@ files can neither run as a formula in a spreadsheet nor send control characters 
 
 from __future__ import annotations
 
+import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _SPACE = "\N{NO-BREAK SPACE}"
 _SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
@@ -156,6 +158,23 @@ def _starts_formula(text: str) -> bool:
     return False
 
 
+_INERT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
+
+
+def json_for_script(record: Mapping[str, Any]) -> Markup:
+    r"""Return JSON that can stand in a script element whatever texts it holds; a parser reads the same record.
+
+    >>> print(json_for_script({"cell": "</script>"}))
+    {
+      "cell": "\u003c/script\u003e"
+    }
+    """
+    from markupsafe import Markup
+
+    text = json.dumps(record, indent=2, ensure_ascii=True, allow_nan=False)
+    return Markup(text.translate(_INERT))  # inert as it stands; escaping it would change the record
+
+
 @cache
 def page_templates(package: str) -> Environment:
     """Return the templates of a package: every text is escaped, after `printable`, and an unknown name is an error.
@@ -169,7 +188,7 @@ def page_templates(package: str) -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         # Markup is a str too, and already what it should be.
-        finalize=lambda value: printable(value) if type(value) is str else value,
+        finalize=lambda value: printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

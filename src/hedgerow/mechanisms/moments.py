@@ -257,7 +257,7 @@ class Moments(Additive):
 
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`; where membership is public the number of records of each cell goes out as it is."""
-        known = self.noise.count is None and features[:1] == ["count"] and self.layout.presence == "public"
+        known = self.noise.count is None and tuple(features[:1]) == ("count",) and self.layout.presence == "public"
         return np.concatenate([[0.0], self.spread]) if known else self.spread
 
     def half_width(self, cells: int, gamma: float) -> float:

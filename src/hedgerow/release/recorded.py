@@ -186,7 +186,7 @@ def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
             facts,
             request.policies[own[0]],
             mechanism,
-            str(record["estimates"][starts[own[0]]]["method"]),
+            method_of(record, starts[own[0]]),
             request.estimator,
             request.interval,
             request.draws or 1,
@@ -233,6 +233,14 @@ def tables_of(record: Record, plan: Plan, certificate: Certificate) -> list[Addi
     return tables
 
 
+def method_of(record: Record, place: int) -> str:
+    """Return the method of an estimate; of a table, which has one for all its cells, that of the table."""
+    if "table" in record:
+        (method,) = record["release"]["methods"]
+        return str(method)
+    return str(record["estimates"][place]["method"])
+
+
 def _leaves_of(record: Record, place: int) -> tuple[str, Grid, int] | None:
     """Return the leaves of the counts that an estimate was read from; None where it was read from none."""
     for one in record.get("distributions", ()):
@@ -258,6 +266,6 @@ def _parts_by_place(record: Record, request: Request, cells: int) -> Iterator[in
     seen: dict[object, int] = {}
     at = 0
     for statistic in range(len(request.statistics)):
-        public = record["estimates"][at]["method"] == "public"
+        public = method_of(record, at) == "public"
         yield None if public else seen.setdefault(shared.get(at, ("own", statistic)), len(seen))
         at += 1 if public else cells

@@ -24,7 +24,7 @@ from hedgerow.release.spend import receipts
 
 OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**")
 """What the custodian alone knows."""
-_OF_REQUEST = ("request.epsilon", "request.mu", "request.shares.*", "request.noise", "request.n_draws")
+OF_REQUEST = ("request.epsilon", "request.mu", "request.shares.*", "request.noise", "request.n_draws")
 """What the mechanism was chosen for: the price on the certificate is that of the mechanism, and no more than asked."""
 _OF_CODE = (
     *("estimate", "sampling_error", "bootstrap_error", "privacy_error", "reliable", "note", "replicates.*"),
@@ -49,12 +49,10 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
                 other["function"] = one["function"]
     own = [place for place, item in _places(plan) if item.statistic.is_of_ones_own]
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
-    unchecked = (*OF_THE_CUSTODIAN, *_OF_REQUEST, "release.methods.*", *copied)
+    unchecked = (*OF_THE_CUSTODIAN, *OF_REQUEST, "release.methods.*", *copied)
     if own:
         unchecked += ("joint.*.functions.*.function.**", "request.statistics.**", "noisy.*.values.*")
-    dearer = certificate.epsilon > plan.request.budget.epsilon * (1.0 + 1e-6)
-    found = ("It costs more than was asked for.",) if dearer else ()
-    return Rewritten(written, unchecked, found, certified_by(plan), plan.narrowed())
+    return Rewritten(written, unchecked, found_of(plan, certificate), certified_by(plan), plan.narrowed())
 
 
 def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
@@ -130,6 +128,12 @@ def with_receipts(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...
     """Return notes with those of a record that say what became of its price, or what was not answered."""
     kept = [one for one in stated[len(notes) :] if one in receipts() or one.startswith(_NOT_ANSWERED)]
     return (*notes, *kept)
+
+
+def found_of(plan: Plan, certificate: Certificate) -> tuple[str, ...]:
+    """Return whether the price is more than what was asked for, in a sentence."""
+    dearer = certificate.epsilon > plan.request.budget.epsilon * (1.0 + 1e-6)
+    return ("It costs more than was asked for.",) if dearer else ()
 
 
 def certified_by(plan: Plan) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hedgerow.facts.printed import number, plural
 from hedgerow.find.found import Bounds, Categories, Found
-from hedgerow.reports.document import Answers, Block, Document, Items, Paragraph, RowGroup, Section, Table
+from hedgerow.reports.document import Answers, Block, Document, Items, Paragraph, RowGroup, Section, Shown, Table
 from hedgerow.reports.html import render
 from hedgerow.reports.protection import protection_of
-from hedgerow.reports.release_page import protected_section, record_section
+from hedgerow.reports.release_page import price_line, protected_section, record_section
 
 _HOW = {
     Bounds.kind: "How many values lie in each cell of a public grid was counted, noise was added to every count, and "
@@ -31,8 +31,8 @@ def found_html(found: Found) -> str:
     return render(
         Document(
             title=f"{found.kind.capitalize()} of {found.column}",
-            lead=found.summary(),
-            opening=(Answers((("What was protected?", (told.who, told.attack, f"Price: {told.price}.")),)),),
+            lead=_summary(found),
+            opening=(Answers((("What was protected?", (told.who, told.attack, price_line(told))),)),),
             sections=(
                 Section("answer", "The answer", _answer(found)),
                 protected_section(certificate, curve, told),
@@ -43,11 +43,18 @@ def found_html(found: Found) -> str:
     )
 
 
+def _summary(found: Found) -> str:
+    summary = found.summary()
+    known = isinstance(found, Bounds) and found.bounds is not None
+    return Shown.of(summary, "found.bounds.0", "found.bounds.1") if known else summary
+
+
 def _answer(found: Found) -> tuple[Block, ...]:
     blocks: list[Block] = [Paragraph(_HOW[found.kind]), Items(found.remarks())]
     if isinstance(found, Categories) and found.values:
         rows = tuple(
-            (str(value), number(float(count))) for value, count in zip(found.values, found.counts, strict=True)
+            (str(value), Shown.of(number(float(count)), f"found.noisy_counts.{at}"))
+            for at, (value, count) in enumerate(zip(found.values, found.counts, strict=True))
         )
         caption = f"{plural(len(rows), 'value')}, with noisy counts."
         blocks.append(Table(caption, (found.column, "noisy count"), (RowGroup(rows),), numeric=True))

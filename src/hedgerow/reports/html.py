@@ -7,15 +7,12 @@ text in it can end the element it stands in.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
-from typing import Any
 from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from hedgerow.facts.printed import page_templates, printable
+from hedgerow.facts.printed import json_for_script, page_templates, printable
 from hedgerow.reports.document import Document, Figure
 
 _DROPPED = {"metadata", "style", "script", "title"}
@@ -90,9 +87,6 @@ def _rewritten(key: str, value: str, name: str) -> str:
     return value
 
 
-_INERT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
-
-
 def render(document: Document) -> str:
     """Return the page as text, to be written as UTF-8.
 
@@ -106,20 +100,6 @@ def render(document: Document) -> str:
     }
     page = page_templates("hedgerow.reports").get_template("page.html")
     return str(page.render(document=document, pictures=pictures, record=json_for_script(document.record))) + "\n"
-
-
-def json_for_script(record: Mapping[str, Any]) -> Any:
-    r"""Return JSON that can stand in a script element whatever texts it holds; a parser reads the same record.
-
-    >>> print(json_for_script({"cell": "</script>"}))
-    {
-      "cell": "\u003c/script\u003e"
-    }
-    """
-    from markupsafe import Markup
-
-    text = json.dumps(record, indent=2, ensure_ascii=True, allow_nan=False)
-    return Markup(text.translate(_INERT))  # inert as it stands; escaping it would change the record
 
 
 def _figures(document: Document) -> list[Figure]:

@@ -10,10 +10,21 @@ from hedgerow.inference.interval import Interval
 from hedgerow.regression.coefficients import AnyFit
 from hedgerow.regression.logit.logit_regression import LogitRegression
 from hedgerow.regression.regression import Regression, RegressionByCell
-from hedgerow.reports.document import Answers, Block, Document, Figure, Items, Paragraph, RowGroup, Section, Table
+from hedgerow.reports.document import (
+    Answers,
+    Block,
+    Document,
+    Figure,
+    Items,
+    Paragraph,
+    RowGroup,
+    Section,
+    Shown,
+    Table,
+)
 from hedgerow.reports.html import render
 from hedgerow.reports.protection import protection_of
-from hedgerow.reports.release_page import estimate_head, protected_section, record_section
+from hedgerow.reports.release_page import ends_shown, estimate_head, price_line, protected_section, record_section
 
 _HOW = (
     "Sums of the columns and of their products were computed exactly, noise was added once, and the coefficients were "
@@ -45,14 +56,14 @@ def regression_html(fit: AnyFit | RegressionByCell, *, level: float = 0.95) -> s
     curve = certificate.reprice()
     told = protection_of(certificate, curve)
     blocks: list[Block] = [Paragraph(_STEPS if isinstance(fit, LogitRegression) else _HOW)]
-    for one in fits:
-        blocks += [_table(one, level), Items(one.notes)]
+    for at, one in enumerate(fits):
+        blocks += [_table(one, level, f"fits.{at}"), Items(one.notes)]
     blocks += _figure(fits, level)
     return render(
         Document(
             title=f"Regression of {fits[0].about.model.response}",
             lead=fits[0].about.formula,
-            opening=(Answers((("What was protected?", (told.who, told.attack, f"Price: {told.price}.")),)),),
+            opening=(Answers((("What was protected?", (told.who, told.attack, price_line(told))),)),),
             sections=(
                 Section("coefficients", "The coefficients", tuple(blocks)),
                 protected_section(certificate, curve, told),
@@ -63,7 +74,7 @@ def regression_html(fit: AnyFit | RegressionByCell, *, level: float = 0.95) -> s
     )
 
 
-def _table(fit: AnyFit, level: float) -> Table:
+def _table(fit: AnyFit, level: float, place: str) -> Table:
     cell = "".join(f", {column} = {value}" for column, value in fit.cell.items())
     if isinstance(fit, Regression):
         told = "hidden by the noise" if math.isnan(fit.rsquared) else number(fit.rsquared, 4)
@@ -74,18 +85,27 @@ def _table(fit: AnyFit, level: float) -> Table:
         about = f"{fit.about.model.response} = {fit.about.model.value}, {len(fit.released)} Newton steps"
     caption = f"{fit.about.formula}{cell}: {about}; {percent(level)} intervals."
     head = ("coefficient", *estimate_head(level, resampled=False)[1:])
-    return Table(caption, head, (RowGroup(tuple(_rows(fit, level))),), numeric=True, stacked=True)
+    return Table(caption, head, (RowGroup(tuple(_rows(fit, level, place))),), numeric=True, stacked=True)
 
 
-def _rows(fit: AnyFit, level: float) -> Iterator[tuple[str, ...]]:
+def _rows(fit: AnyFit, level: float, place: str) -> Iterator[tuple[str, ...]]:
     ends = fit.conf_int(level)
-    for name in fit.names:
-        errors = fit.bse[name], fit.sampling_error[name], fit.privacy_error[name]
-        places = decimals(errors[0])
+    for at, name in enumerate(fit.names):
+        own = f"{place}.coefficients.{at}"
+        shown = {
+            "estimate": fit.params[name],
+            "standard_error": fit.bse[name],
+            "sampling_error": fit.sampling_error[name],
+            "privacy_error": fit.privacy_error[name],
+        }
+        places = decimals(shown["standard_error"])
         interval = Interval(*ends[name], level, "").outward(places)
-        told = (number(one, places) if math.isfinite(one) else "none" for one in (fit.params[name], *errors))
+        told = (
+            Shown.of(number(value, places) if math.isfinite(value) else "none", f"{own}.{field}")
+            for field, value in shown.items()
+        )
         ends_told = f"{number(interval.low, places)} to {number(interval.high, places)}"
-        yield name, *told, ends_told, "yes" if fit.reliable else "NO"
+        yield name, *told, ends_shown(ends_told, own), "yes" if fit.reliable else "NO"
 
 
 def _figure(fits: Sequence[AnyFit], level: float) -> Iterator[Figure]:

@@ -20,6 +20,7 @@ from hedgerow.release.distributions import ColumnDistribution, Picture, statisti
 from hedgerow.release.publication.write_file import write_lines
 from hedgerow.release.result import Release
 from hedgerow.reports.document import (
+    PRICE,
     Answers,
     Block,
     Document,
@@ -29,6 +30,7 @@ from hedgerow.reports.document import (
     Paragraph,
     RowGroup,
     Section,
+    Shown,
     Table,
 )
 from hedgerow.reports.protection import EXACT_NOISE, Protection, protection_of
@@ -159,7 +161,7 @@ def release_document(
 
 
 def _opening(release: Release, level: float, told: Protection | None) -> tuple[Block, ...]:
-    protected = (told.who, told.attack, f"Price: {told.price}.") if told is not None else (_SIMULATED,)
+    protected = (told.who, told.attack, price_line(told)) if told is not None else (_SIMULATED,)
     answers = Answers(
         (
             ("How sure is it?", how_sure(release, level)),
@@ -167,6 +169,11 @@ def _opening(release: Release, level: float, told: Protection | None) -> tuple[B
         )
     )
     return (answers,) if told is not None else (Paragraph(_SIMULATED, "warning"), answers)
+
+
+def price_line(told: Protection) -> Shown:
+    """Return the price in a line, with its fields."""
+    return Shown.of(f"Price: {told.price}.", *PRICE)
 
 
 def _estimates(release: Release, level: float) -> Section:
@@ -241,7 +248,10 @@ def _asked(release: Release, level: float) -> tuple[Section, ...]:
         return ()
     answers = tuple(release.answers.values())
     resampled = any(answer.bootstrap_error for answer in answers)
-    rows = tuple((text, *_row(answer, level, resampled=resampled)[1:]) for text, answer in release.answers.items())
+    rows = tuple(
+        (text, *_row(answer, level, resampled=resampled, place=f"asked.{at}")[1:])
+        for at, (text, answer) in enumerate(release.answers.items())
+    )
     notes = tuple(dict.fromkeys(answer.note for answer in answers if answer.note))
     table = Table(
         caption="Expressions of the estimates above. The errors are those of the whole expression, with the "
@@ -272,7 +282,7 @@ def protected_section(certificate: Certificate | None, curve: Profile | None, to
                     ("Against whom", told.against),
                     ("The promise", told.promise),
                     ("In plain words", told.attack),
-                    ("Price", f"{told.price}. Smaller is stronger; both are upper bounds."),
+                    ("Price", Shown.of(f"{told.price}. Smaller is stronger; both are upper bounds.", *PRICE)),
                     *(("Also", line) for line in told.bounds),
                 )
             ),
@@ -399,8 +409,9 @@ def estimates_table(release: Release, level: float) -> Table:
     """
     resampled = any(estimate.bootstrap_error for estimate in release)
     groups: dict[str, list[tuple[str, ...]]] = {}
-    for estimate in release:
-        groups.setdefault(named(estimate), []).append(_row(estimate, level, resampled=resampled))
+    for at, estimate in enumerate(release):
+        row = _row(estimate, level, resampled=resampled, place=f"estimates.{at}")
+        groups.setdefault(named(estimate), []).append(row)
     return Table(
         caption=f"Estimates with standard errors and {percent(level)} intervals. A standard error is the root of the "
         "sum of the squares of its parts.",
@@ -441,24 +452,35 @@ def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
     )
 
 
-def _row(estimate: Estimate, level: float, *, resampled: bool) -> tuple[str, ...]:
+def _row(estimate: Estimate, level: float, *, resampled: bool, place: str = "") -> tuple[str, ...]:
+    """Return a line of a table of estimates; `place` is the path of the estimate on record, where it has one."""
     interval = estimate.confidence_interval(level)
     # Without a standard error the width of the interval says how many digits mean anything.
     places = decimals(estimate.standard_error or (interval.high - interval.low) / 4.0)
     interval = interval if places is None else interval.outward(places)
-    errors: Sequence[float | None] = (
-        estimate.standard_error,
-        estimate.sampling_error,
-        *((estimate.bootstrap_error,) if resampled else ()),
-        estimate.privacy_error,
-    )
+    shown = {
+        "estimate": estimate.estimate,
+        "standard_error": estimate.standard_error,
+        "sampling_error": estimate.sampling_error,
+        **({"bootstrap_error": estimate.bootstrap_error} if resampled else {}),
+        "privacy_error": estimate.privacy_error,
+    }
     return (
         estimate.cell_in_words() or "all",
-        number(estimate.estimate, places),
-        *(number(error, places) for error in errors),
-        f"{number(interval.low, places)} to {number(interval.high, places)}",
+        *(_of_record(number(value, places), place, name) for name, value in shown.items()),
+        ends_shown(f"{number(interval.low, places)} to {number(interval.high, places)}", place),
         "yes" if estimate.reliable else "NO",
     )
+
+
+def _of_record(text: str, place: str, name: str) -> str:
+    return Shown.of(text, f"{place}.{name}") if place else text
+
+
+def ends_shown(text: str, place: str) -> str:
+    """Return the ends of an interval, with their fields where the estimate has a path on record."""
+    name = f"{place}.confidence_interval"
+    return Shown.of(text, f"{name}.low", f"{name}.high") if place else text
 
 
 def _weights(weights: Mapping[str, Any] | None) -> Iterator[tuple[str, str, str]]:
@@ -470,11 +492,12 @@ def _weights(weights: Mapping[str, Any] | None) -> Iterator[tuple[str, str, str]
 def declared_facts(release: Release, facts: Facts | None) -> Section:
     """Return the public facts of a release with their sources; with a custodian's facts, those of its columns too."""
     stated = "the request" if facts is None else "the request or the facts"
+    size = Shown.of(number(release.n), "release.n")
     rows = [
         ("source", source_name(release), stated),
         ("relation", release.relation, stated),
         ("unit of protection", release.unit, stated),
-        ("records", *(("private", "–") if release.n is None else (number(release.n), "public under replace-one"))),
+        ("records", *(("private", "–") if release.n is None else (size, "public under replace-one"))),
         ("target", release.target, stated),
         ("missing values", _MISSING.get(release.missing, release.missing), stated),
         *(() if release.where is None else (("records that count", f"those where {release.where}", "the request"),)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -25,6 +25,7 @@ from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.record_kind import READING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,6 +115,10 @@ class ProtectedTable(Result):
         The grand total, where it is public.
     drawn : TableCells or None
         The cells as they were drawn, where other ones are shown.
+    request, noisy : dict, tuple of dict
+        What was asked and the noisy numbers, as plain JSON data: all that is on record follows from these.
+    steps : tuple of dict
+        How the numbers that are shown were made of those that were drawn, step by step, as plain JSON data.
 
     The fields of `hedgerow.release.publication.result.Result` (certificate, source, relation, unit, target, n, missing,
     …) come with it, by name.
@@ -127,6 +132,9 @@ class ProtectedTable(Result):
     unit_value: float = 1.0
     known_total: float | None = None
     drawn: TableCells | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)
+    noisy: tuple[Mapping[str, Any], ...] = ()
+    steps: tuple[Mapping[str, Any], ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Estimate: ...
@@ -288,7 +296,8 @@ class ProtectedTable(Result):
         # From the cells as drawn: adjusted ones no longer have independent noise, and would seem to gain by it again.
         made = consistent_table(self.drawn or self.cells, released=known, hierarchies=hierarchies)
         shown = self.cells.shown
-        return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)))
+        step = {"step": "margins", "hierarchies": [one.record() for one in hierarchies]}
+        return self._showing(made if shown is None else add_up(made, made.interior.with_shown(shown)), step)
 
     def nonnegative(self) -> ProtectedTable:
         """Return the table with no cell below zero and its grand total kept; errors stay those of the cells before.
@@ -297,13 +306,28 @@ class ProtectedTable(Result):
         """
         from hedgerow.release.cells.adjusted import non_negative
 
-        return self._showing(non_negative(self.table))
+        return self._showing(non_negative(self.table), {"step": "nonnegative"})
 
     def rounded(self, base: float = 1.0) -> ProtectedTable:
         """Return the table with every cell a multiple of `base` (HG164), totals the sums of those shown."""
         from hedgerow.release.cells.adjusted import whole_numbers
 
-        return self._showing(whole_numbers(self.table, base=base))
+        return self._showing(whole_numbers(self.table, base=base), {"step": "rounded", "base": base})
+
+    def after(self, steps: Sequence[Mapping[str, Any]]) -> ProtectedTable:
+        """Return the table after the steps of a record, each as `steps` holds it."""
+        found = self
+        for one in steps:
+            match one["step"]:
+                case "margins":
+                    found = found.with_margins([Hierarchy.from_record(level) for level in one["hierarchies"]])
+                case "nonnegative":
+                    found = found.nonnegative()
+                case "rounded":
+                    found = found.rounded(one["base"])
+                case other:
+                    raise ValueError(other)
+        return found
 
     def publication(self, title: str | None = None, *, level: float = 0.95, **options: Any) -> Publication:
         """Return the table as it is printed: caption, cells, totals, footnotes, the guarantee and its price.
@@ -326,7 +350,7 @@ class ProtectedTable(Result):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain JSON data: ``release``, ``table``, ``estimates`` with intervals at `level`, ``certificate``."""
-        return {**self._head(level), "estimates": [*self.cells.entries(parse_level(level))], **self._tail()}
+        return {**self._head(level), "estimates": [*self.cells.entries(parse_level(level))], **self.determining()}
 
     def to_json(self, path: str | Path | None = None, *, level: float = 0.95) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written).
@@ -341,7 +365,7 @@ class ProtectedTable(Result):
     def json_parts(self, level: float = 0.95, **more: Any) -> Iterator[str]:
         """Yield the JSON text in parts, with more fields at its end."""
         entries = self.cells.entries(parse_level(level))
-        return parts_of(self._head(level), entries, len(self), {**self._tail(), **more})
+        return parts_of(self._head(level), entries, len(self), {**self.determining(), **more})
 
     def _head(self, level: float) -> dict[str, Any]:
         axes = [
@@ -354,8 +378,12 @@ class ProtectedTable(Result):
         facts = self._facts(self.notes, {self.method: self.reason})
         return {"release": facts, "table": {**about, "by": axes, "margins": margins}}
 
-    def _tail(self) -> dict[str, Any]:
-        return {"certificate": None if self.certificate is None else self.certificate.to_dict()}
+    def determining(self) -> dict[str, Any]:
+        """Return the part of the record that all other parts follow from, with the certificate."""
+        asked = {"request": self.request, "noisy": list(self.noisy), "steps": list(self.steps), "reading": READING}
+        return (asked if self.request else {}) | {
+            "certificate": None if self.certificate is None else self.certificate.to_dict()
+        }
 
     def to_columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the cells as columns of equal length: statistic, groups, numbers, interval, notes."""
@@ -402,6 +430,6 @@ class ProtectedTable(Result):
         drawn = self.plot if len(self) <= _DRAWN else None
         return html_table(self.publication()) + Card(picture=drawn, alt=alt).html()
 
-    def _showing(self, table: ConsistentTable) -> ProtectedTable:
-        """Return the same release with other numbers shown."""
-        return replace(self, table=table, drawn=self.drawn or self.cells)
+    def _showing(self, table: ConsistentTable, step: Mapping[str, Any]) -> ProtectedTable:
+        """Return the same release with other numbers shown, after one more step."""
+        return replace(self, table=table, drawn=self.drawn or self.cells, steps=(*self.steps, step))

@@ -20,7 +20,7 @@ from hedgerow.release.designs.distribution import DistributionStatistic
 from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.release_page import release_document
-from hedgerow.reports.verify.consistency import contradictions
+from hedgerow.reports.verify.consistency import consistency
 from hedgerow.testing import simulated
 
 RNG = np.random.default_rng(5)
@@ -202,12 +202,12 @@ def test_verify_reads_the_numbers_anew() -> None:
     release = opened().release([hg.quantile("income", [0.25, 0.5], **GRID), hg.count()], epsilon=2.0)
     assert release.certificate is not None
     record = json.loads(release.to_json())
-    assert contradictions(record, release.certificate) == ()
+    assert consistency(record, release.certificate).contradictions == ()
 
     def broken(change: Any) -> tuple[str, ...]:
         again = copy.deepcopy(record)
         change(again)
-        return contradictions(again, release.certificate)
+        return consistency(again, release.certificate).contradictions
 
     def a_count(one: dict[str, Any]) -> None:
         counts = one["distributions"][0]["cells"][0]["counts"]
@@ -261,7 +261,7 @@ def test_shares_bins_and_gini_are_read_from_the_same_table(relation: str, by: di
     release = opened(relation).release(READ, by=by, epsilon=4.0)
     assert release.certificate is not None and len(parts_of(release.certificate.mechanism)) == 1
     again = release_from_record(release.to_json())
-    assert contradictions(json.loads(release.to_json()), release.certificate) == ()
+    assert consistency(json.loads(release.to_json()), release.certificate).contradictions == ()
     for cell in ({"sex": 0}, {"sex": 1}) if by else ({},):
         chosen = INCOME[np.asarray(TABLE["sex"]) == cell["sex"]] if cell else INCOME
         found = [one for one in release if one.cell == cell]

@@ -20,7 +20,7 @@ from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.model.model_file import model_text
-from hedgerow.reports.verify.consistency import contradictions
+from hedgerow.reports.verify.consistency import consistency
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testset import TestSet
 
@@ -83,7 +83,7 @@ def changed(record: Record, mechanism: Record, **told: Any) -> Record:
 
 def contradicted(record: Record) -> tuple[str, ...]:
     """In what it contradicts itself; prices, which a forger can compute, are left out."""
-    return contradictions(record, Certificate.from_dict(record["certificate"]))
+    return consistency(record, Certificate.from_dict(record["certificate"])).contradictions
 
 
 def parts_of(record: Record) -> list[Record]:

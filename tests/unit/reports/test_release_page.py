@@ -15,12 +15,12 @@ import pytest
 import hedgerow as hg
 from hedgerow.accounting.profile import attack_success_upper
 from hedgerow.facts.declared import ColumnFacts, Facts
-from hedgerow.facts.printed import at_most_percent, printable
+from hedgerow.facts.printed import at_most_percent, json_for_script, printable
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.result import Release
 from hedgerow.reports import add_report, release_document, report_html, write_report
 from hedgerow.reports.document import Answers, Table
-from hedgerow.reports.html import inline_svg, json_for_script
+from hedgerow.reports.html import inline_svg
 
 HOSTILE = [
     "<script>alert(1)</script>",

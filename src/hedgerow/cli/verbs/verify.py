@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from hedgerow.cli.terminal import say, say_json
 if TYPE_CHECKING:
     from hedgerow.reports.verify.verification import CheckedPoint, Verification
 
-_WIDTH, _INDENT = 100, "  "
+_WIDTH, _INDENT, _MOST_NUMBERS = 100, "  ", 20
 
 
 def verify(
@@ -29,19 +29,19 @@ def verify(
     Needs the record alone: no data, no network. Says who is protected against what, and what is assumed.
     """
     from hedgerow.facts.printed import for_terminal
-    from hedgerow.reports.verify.verification import read_record, verify_record
+    from hedgerow.reports.verify.verification import verify_file
 
-    found = verify_record(read_record(record))
+    stated, found = verify_file(record)
     if as_json:
         say_json(found.to_dict())
     else:
         # Whoever altered a record may have put codes into it that steer a terminal.
-        page = _page(found).replace("\N{NO-BREAK SPACE}", " ")
+        page = _page(found, stated).replace("\N{NO-BREAK SPACE}", " ")
         say(for_terminal(page))
     found.require()
 
 
-def _page(found: Verification) -> str:
+def _page(found: Verification, stated: object) -> str:
     from hedgerow.reports.verify.consistency import NOT_CHECKED
 
     told, certificate = found.protection, found.certificate
@@ -59,6 +59,7 @@ def _page(found: Verification) -> str:
             f"mechanism: {certificate.mechanism.type}.",
             "",
             *_titled("The record contradicts itself", found.contradictions),
+            *_titled("The numbers of the record", _numbers(stated)),
             *_titled("Who is protected" + (", by the calibration alone" if found.not_protected else ""), [told.who]),
             *_titled("Against whom", [told.against, told.attack]),
             *_titled("What this rests on", told.assumptions),
@@ -69,6 +70,27 @@ def _page(found: Verification) -> str:
             "The price follows from the record alone.",
         ]
     )
+
+
+def _numbers(record: object) -> list[str]:
+    """Return a line for each of the first estimates of a record: whoever reads a page compares these with it."""
+    entries = record.get("estimates", []) if isinstance(record, dict) else []
+    try:
+        lines = [_estimate(one) for one in entries[:_MOST_NUMBERS]]
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return []  # what such a record lacks stands among its contradictions
+    return lines + ([f"… and {len(entries) - _MOST_NUMBERS:,} more"] if len(entries) > _MOST_NUMBERS else [])
+
+
+def _estimate(entry: Mapping[str, Any]) -> str:
+    from hedgerow.facts.printed import number
+
+    cell = ", ".join(f"{column}={value}" for column, value in entry["cell"].items())
+    name = entry["statistic"] if entry["column"] is None else f"{entry['statistic']} of {entry['column']}"
+    error, ends = entry["standard_error"], entry["confidence_interval"]
+    span = f"{100 * ends['level']:.4g} % interval {number(ends['low'])} to {number(ends['high'])}"
+    said = f"s.e. {error:.3g}, " if error is not None else ""
+    return f"{name}{f' ({cell})' if cell else ''}: {number(entry['estimate'])} ({said}{span})"
 
 
 def _verdict(found: Verification) -> str:

@@ -121,6 +121,13 @@ class ResampledSums(Single):
         """How often a record is drawn at most; None for any number of times."""
         return None
 
+    def differs_in_noise_alone(self, other: Single) -> bool:
+        """Return whether another mechanism makes the same replicates of the same cells, whatever its noise."""
+        if not isinstance(other, ResampledSums) or type(other) is not type(self):
+            return False
+        reaches = [[one.reach for one in mechanism.coordinates] for mechanism in (self, other)]
+        return reaches[0] == reaches[1] and bool(replace(self, coordinates=other.coordinates) == other)
+
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`."""
         return self.spread

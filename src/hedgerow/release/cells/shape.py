@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +226,22 @@ class Hierarchy:
     def of(cls, column: str, name: str, groups: Mapping[Scalar, Iterable[Scalar]]) -> Hierarchy:
         """Return a hierarchy from {group: its categories}."""
         return cls(column, name, tuple((label, tuple(members)) for label, members in groups.items()))
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain JSON data."""
+        groups = [[label, list(members)] for label, members in self.groups]
+        return {"column": self.column, "name": self.name, "groups": groups}
+
+    @classmethod
+    def from_record(cls, fields: Mapping[str, Any]) -> Hierarchy:
+        """Return the hierarchy of `record`.
+
+        >>> region = Hierarchy.of("district", "region", {"north": ["a", "b"], "south": ["c"]})
+        >>> Hierarchy.from_record(region.record()) == region
+        True
+        """
+        groups = tuple((label, tuple(members)) for label, members in fields["groups"])
+        return cls(str(fields["column"]), str(fields["name"]), groups)
 
     @property
     def axis(self) -> Axis:

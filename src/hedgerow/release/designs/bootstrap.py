@@ -147,7 +147,8 @@ class BootstrapDesign:
         resampled = resampled_of(statistic, public=about.facts.in_one_cell(about.by, about.missing))
         method = about.estimator if about.estimator in REPLICATED else "bootstrap"
         interval = about.interval or "calibrated"
-        return (cls(resampled, about.by, about.facts, about.missing, part.n_resamples, interval, "", method),)
+        made = cls(resampled, about.by, about.facts, about.missing, part.n_resamples, interval, "", method)
+        return (made,) if part.differs_in_noise_alone(made.mechanism(1.0)) else ()
 
     @property
     def statistic(self) -> Statistic:

@@ -90,7 +90,8 @@ class UnitBootstrapDesign:
             return ()
         (statistic,), interval = about.statistics, about.interval or "calibrated"
         about_it = statistic, about.by, about.facts, about.missing, unit, part.n_resamples, interval, ""
-        return (cls(*about_it),)
+        made = cls(*about_it)
+        return (made,) if part.differs_in_noise_alone(made.mechanism(1.0)) else ()
 
     @property
     def query(self) -> Query:

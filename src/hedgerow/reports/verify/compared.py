@@ -56,6 +56,21 @@ def is_among(place: str, patterns: Sequence[str]) -> bool:
     return any(_fits(place.split("."), pattern.split(".")) for pattern in patterns)
 
 
+def has_any(record: Any, pattern: str) -> bool:
+    """Return whether a record has a field of a pattern, as `is_among` reads it.
+
+    >>> has_any({"a": [{"b": 1}]}, "a.*.b"), has_any({"a": []}, "a.*.b"), has_any({"a": {}}, "a.**")
+    (True, False, False)
+    """
+    name, _, rest = pattern.partition(".")
+    if name in ("*", "**"):
+        below = list(record.values()) if isinstance(record, Mapping) else record if isinstance(record, list) else []
+        return any(not rest or has_any(one, rest) for one in below)
+    if not isinstance(record, Mapping):
+        return isinstance(record, list) and name.isdecimal() and has_any(record[int(name) : int(name) + 1], f"*.{rest}")
+    return name in record and (not rest or has_any(record[name], rest))
+
+
 def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     if pattern[-1] == "**":
         parts, pattern = parts[: len(pattern) - 1], pattern[:-1]

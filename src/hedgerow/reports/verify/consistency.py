@@ -21,9 +21,10 @@ from hedgerow.mechanisms.mechanism import Mechanism, ResampledGaussian, Resample
 from hedgerow.release.designs.design import END_PAIR
 from hedgerow.release.record_kind import RecordKind, Rewritten
 from hedgerow.release.rewritten import RECORD as RELEASE
-from hedgerow.reports.verify.compared import differences
+from hedgerow.reports.verify.compared import differences, has_any
+from hedgerow.tables.dp.rewritten import RECORD as TABLE
 
-KINDS: tuple[RecordKind, ...] = (RELEASE,)
+KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE)
 """Every kind of record, and which field tells it; the first one that fits is taken."""
 
 NOT_CHECKED = (
@@ -89,7 +90,8 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
         found += [*written.found, *_of_facts(record, certificate), *_compared(record, written, certificate)]
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         return Consistency((*dict.fromkeys(found), _ALTERED))
-    return Consistency(tuple(dict.fromkeys(found)), (*written.unchecked, *_OF_CERTIFICATE))
+    unchecked = (one for one in (*written.unchecked, *_OF_CERTIFICATE) if has_any(record, one))
+    return Consistency(tuple(dict.fromkeys(found)), tuple(unchecked))
 
 
 def _of_certificate(certificate: Certificate) -> Iterator[str]:
@@ -140,7 +142,9 @@ def _is_date(text: str) -> bool:
 
 def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certificate) -> Iterator[str]:
     """Yield which fields of a record, its certificate included, are not what its product writes."""
-    stated = {name: value for name, value in record.items() if name != "certificate"}
+    # A command says beside a record that a ledger answered with it.
+    again = {"replayed"} if record.get("replayed") is True else set()
+    stated = {name: value for name, value in record.items() if name not in ("certificate", *again)}
     computed = {name: value for name, value in written.record.items() if name != "certificate"}
     # As JSON has it, so that a tuple is a list and a text of an enumeration a text.
     places = list(differences(stated, json.loads(json.dumps(computed))))

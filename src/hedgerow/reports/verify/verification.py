@@ -8,8 +8,7 @@ record under bootstrap differential privacy is refused (HG415): its price does n
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from html.parser import HTMLParser
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from hedgerow.multicalibration.model.model import NOT_PROTECTED
 from hedgerow.release.record_kind import READING
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.verify.consistency import NOT_CHECKED, consistency
+from hedgerow.reports.verify.shown_page import PAGE_TEXT, is_page, page_contradictions, page_of
 from hedgerow.version import __version__
 
 
@@ -246,30 +246,29 @@ def read_record(path: str | Path) -> object:
         HG502: it holds no JSON, or numbers that no record has. HG505: a field is named twice.
     """
     text = _read(Path(path))
-    if text.lstrip()[:1] == "<":
-        page = _EmbeddedRecord()
-        page.feed(text)
-        text = "".join(page.found)
-    return record_of(text)
+    return record_of(page_of(text).record if is_page(text) else text)
 
 
-class _EmbeddedRecord(HTMLParser):
-    """Collects the text of the element that a report keeps its record in."""
+def verify_file(path: str | Path) -> tuple[object, Verification]:
+    """Return the record of a file, as `read_record` does, and what came of `verify_record`.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self._inside = False
+    Of a page the numbers that name a field of the record are compared with it; its other text is not checked.
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._inside = tag == "script" and ("id", "record") in attrs and not self.found
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = False
-
-    def handle_data(self, data: str) -> None:
-        if self._inside:
-            self.found.append(data)
+    Raises
+    ------
+    ParameterError, VerificationError, UncertifiedError
+        As `read_record` and `verify_record`.
+    """
+    text = _read(Path(path))
+    if not is_page(text):
+        record = record_of(text)
+        return record, verify_record(record)
+    page = page_of(text)
+    record = record_of(page.record)
+    found = verify_record(record)
+    wrong = page_contradictions(page, record)
+    unchecked = (*found.unchecked, PAGE_TEXT)
+    return record, replace(found, contradictions=(*found.contradictions, *wrong), unchecked=unchecked)
 
 
 def _checked(curve: Profile, point: Point) -> CheckedPoint:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.clock import today
 from hedgerow.errors import VerificationError
+from hedgerow.facts.columns import CellLabels
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.joint.counted import CountedCells
 from hedgerow.inference.score import ScoreArrays
@@ -31,6 +32,7 @@ from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
+from hedgerow.release.recorded import request_record, table_of, table_record
 from hedgerow.release.spend import Account, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose
@@ -150,7 +152,7 @@ def protected_table(
         certificate,
         choice.public_record(),
         run=lambda: made(_drawn(choice, opened, SecureNoise()), today()),
-        write=lambda new: _as_text(choice, new, certificate),
+        write=lambda new: json.dumps(kept_record(new.table), ensure_ascii=False, allow_nan=False),
         read=lambda text: made(*_from_text(choice, text)),
     )
     table = replace(
@@ -186,6 +188,8 @@ def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | 
         remarks=plan.notes() if choice.remark is None else (choice.remark, *plan.notes()),
         unit_value=_unit_of(item.design),
         known_total=float(facts.n) if exhaustive and facts.n is not None and cells.counted else None,
+        request=request_record(plan.request, facts.n),
+        noisy=(table_record(drawn),),
     )
 
 
@@ -205,26 +209,12 @@ def _drawn(choice: Choice, opened: OpenedSource, noise: NoiseSource) -> Additive
     return drawn
 
 
-def _as_text(choice: Choice, made: _Made, certificate: Certificate) -> str:
-    """Return what the ledger keeps: the noisy numbers alone, from which all the rest follows, and their price."""
-    drawn, table = made.drawn, made.table
-    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "where", "date")}
-    record = {
-        "release": about,
-        "table": {
-            "guarantee": "dp",
-            "option": choice.option,
-            "features": list(drawn.features),
-            "noise_law": drawn.noise_law,
-        },
-        "noisy": {
-            "shape": list(drawn.values.shape),
-            "values": drawn.values.reshape(-1).tolist(),
-            "noise_sd": drawn.noise_sd.tolist(),
-        },
-        "certificate": certificate.to_dict(),
-    }
-    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+def kept_record(table: ProtectedTable) -> dict[str, Any]:
+    """Return what the ledger keeps: what was asked and the noisy numbers, from which the rest follows; the price."""
+    about = {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "target", "where", "date")}
+    derived = {"derived": dict(table.derived)} if table.derived else {}
+    head = {"release": {**about, **derived, "methods": {table.method: table.reason}}}
+    return {**head, "table": {"guarantee": "dp", "option": table.option}, **table.determining()}
 
 
 def _from_text(choice: Choice, text: str) -> tuple[AdditiveTable, str | None]:
@@ -232,14 +222,12 @@ def _from_text(choice: Choice, text: str) -> tuple[AdditiveTable, str | None]:
     (item,) = choice.plan.items
     try:
         record = json.loads(text)
-        noisy, about = record["noisy"], record["table"]
-        values = np.array(noisy["values"], dtype=np.float64).reshape(noisy["shape"])
-        cells = item.design.query.labels if item.design is not None else ()
-        if len(cells) != len(values):
+        # Before what was asked was on record, there were the noisy numbers alone.
+        noisy = record["noisy"] if isinstance(record["noisy"], dict) else record["noisy"][0]
+        if item.design is None or item.mechanism is None:
             raise ValueError
-        sd = np.array(noisy["noise_sd"], dtype=np.float64)
-        drawn = AdditiveTable(cells, tuple(about["features"]), values, sd, about["noise_law"])
-        return drawn, record["release"].get("date")
+        cells, features = CellLabels(choice.plan.request.by), item.design.added_up(item.mechanism)
+        return table_of(noisy, item.mechanism, cells, features), record["release"].get("date")
     except (KeyError, TypeError, ValueError, AttributeError):
         raise VerificationError(
             "HG502",

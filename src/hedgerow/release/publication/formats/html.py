@@ -7,6 +7,7 @@ while its row headings stay.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.facts.printed import number, page_templates, percent
+from hedgerow.facts.printed import json_for_script, number, page_templates, percent
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.letters import reliability_letters
 from hedgerow.release.publication.layout import Entry, Layout, arrange, check_can_be_shown, too_large
@@ -27,6 +28,7 @@ from hedgerow.release.publication.write_file import write_lines
 SUFFIXES = (".html",)
 KINDS = ("table",)
 _LENGTH = 100.0
+_MOST_WITH_RECORD = 10_000
 # What is thinner cannot be seen.
 _THINNEST = 1.5
 
@@ -146,6 +148,7 @@ class _Heading:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
+    field: str
     number: str
     error: str
     letter: str
@@ -188,14 +191,13 @@ def html_page(publication: Publication) -> str:
     ParameterError
         HG160 a column across that the table lacks; HG164 more than 100,000 numbers, which no page shows.
     """
-    return (
-        str(
-            page_templates("hedgerow.release.publication")
-            .get_template("page.html")
-            .render(page=_page(publication, "table"))
-        )
-        + "\n"
-    )
+    page = _page(publication, "table")
+    numbers = sum(len(row.cells) for group in page.groups for row in group.rows)
+    # A page of many numbers stands beside its table.json.
+    known = publication.record is not None and numbers <= _MOST_WITH_RECORD
+    record = json_for_script(json.loads("".join(publication.json_parts()))) if known else ""
+    template = page_templates("hedgerow.release.publication").get_template("page.html")
+    return str(template.render(page=page, record=record)) + "\n"
 
 
 def write(publication: Publication, path: str | Path) -> str:
@@ -303,6 +305,7 @@ def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tupl
     printed, printed_error = publication.formatter(), publication.error_formatter()
     values, bars = layout.spread(lambda cells: cells.published), Bars.of(publication, layout)
     errors = layout.spread(lambda cells: cells.standard_error) if publication.has_errors else None
+    fields = layout.spread(lambda cells: _fields(publication, cells))
     letters: NDArray[Any] | None = None
     if publication.has_letters:
         letters = layout.spread(lambda cells: reliability_letters(cells, publication.bands))
@@ -320,6 +323,7 @@ def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tupl
             kinds = ["total"] * across[column] + ["unreliable"] * unsure
             line.append(
                 _Cell(
+                    str(fields[row, column]),
                     "" if hidden else printed(float(values[row, column])),
                     printed_error(float(errors[row, column])) if errors is not None and not hidden else "",
                     letter,
@@ -330,6 +334,14 @@ def _cells(publication: Publication, layout: Layout, name: str) -> Iterator[tupl
                 )
             )
         yield tuple(line)
+
+
+def _fields(publication: Publication, cells: TableCells) -> NDArray[Any]:
+    """Return the path on record of each number of the cells, or of the totals."""
+    totals = list(publication.table.margins.values())
+    margin = next((at for at, one in enumerate(totals) if one is cells), None)
+    place = "estimates" if margin is None else f"table.margins.{margin}.estimates"
+    return np.array([f"{place}.{at}" for at in range(cells.shape.size)], dtype=object)
 
 
 def _named_above(layout: Layout, name: str) -> list[str]:

@@ -1,0 +1,77 @@
+"""A table under differential privacy, written again from its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hedgerow.mechanisms.cell_totals import CellTotals
+from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.release.designs.cell_totals import CellTotalsDesign
+from hedgerow.release.plan import Plan
+from hedgerow.release.record_kind import Record, RecordKind, Rewritten
+from hedgerow.release.recorded import plan_of, request_of, tables_of
+from hedgerow.release.result import recorded_estimate
+from hedgerow.release.rewritten import OF_REQUEST, OF_THE_CUSTODIAN, certified_by, found_of, level_of
+from hedgerow.release.spend import receipts
+from hedgerow.tables.dp.choice import Choice
+from hedgerow.tables.dp.choice_by_cell import bounds_told
+from hedgerow.tables.dp.release_table import kept_record, read_table
+
+
+def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
+    """Return the record as a table, or what a ledger keeps of one, is written from what was asked and drawn."""
+    if record["table"]["guarantee"] != "dp":
+        raise ValueError("a certificate prices no other guarantee")
+    if "request" not in record:
+        return _earlier(record)
+    about, plan = record["release"], plan_of(record, certificate, request_of(record, table=True))
+    (drawn,) = tables_of(record, plan, certificate)
+    if drawn is None:
+        raise ValueError("a table has groups, so something is drawn")
+    choice = _choice(plan, record)
+    table = read_table(choice, drawn, certificate, source=about["source"])
+    own = [note for note in about.get("notes", ()) if note in receipts()]
+    told = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
+    table = replace(table, **told).after(record["steps"])
+    written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
+    unchecked = (*OF_THE_CUSTODIAN, *OF_REQUEST, "release.methods.*")
+    return Rewritten(written, unchecked, found_of(plan, certificate), certified_by(plan), plan.narrowed())
+
+
+def _choice(plan: Plan, record: Record) -> Choice:
+    """Return the choice that a record states: its option follows from the mechanism and from what was asked."""
+    ((_, reason),) = record["release"]["methods"].items()
+    (item,) = plan.items
+    if isinstance(item.design, CellTotalsDesign) and isinstance(item.mechanism, CellTotals):
+        limits, grid = item.design.bounds, item.statistic.grid
+        option = _scaled(item.mechanism) or record["table"]["option"]
+        return Choice(plan, option, reason, limits, bounds_told(limits, plan.request.by, grid))
+    return Choice(plan, "public-membership" if plan.request.membership else "whole-table", reason)
+
+
+def _scaled(mechanism: CellTotals) -> str:
+    """Return whether noise is by the cell or the same in all; an empty text where all cells have the same bounds."""
+    reaches = {max(abs(kind.low), abs(kind.high)) for kind in mechanism.kinds}
+    widths = {kind.total.in_units for kind in mechanism.kinds}
+    return "" if len(reaches) == 1 else "whole-table" if len(widths) == 1 else "per-cell"
+
+
+def _earlier(record: Record) -> Rewritten:
+    """Return a record of an earlier version, which holds no more of what was drawn than the estimates."""
+    level = level_of(record) if "estimates" in record else 0.95
+
+    def again(entries: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        return (recorded_estimate(one, None).to_dict(level) for one in entries)
+
+    written = {name: value for name, value in record.items() if name != "certificate"}
+    if "estimates" in record:
+        margins = [{**one, "estimates": [*again(one["estimates"])]} for one in record["table"]["margins"]]
+        written |= {"estimates": [*again(record["estimates"])], "table": {**record["table"], "margins": margins}}
+    about = record["release"]
+    whole = ("release.**", "table.**", "estimates.**", "noisy.**")
+    return Rewritten(written, whole, certified={"relation": about["relation"], "unit": about["unit"]})
+
+
+RECORD = RecordKind("a table", "table", rewritten_table)
