@@ -88,6 +88,8 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
             raise ValueError("it is of no kind")
         written = kind.rewrite(record, certificate)
         found += [*written.found, *_of_facts(record, certificate), *_compared(record, written, certificate)]
+        for one in record.get("pooled", ()):
+            found += consistency(one, Certificate.from_dict(one["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         return Consistency((*dict.fromkeys(found), _ALTERED))
     unchecked = (one for one in (*written.unchecked, *_OF_CERTIFICATE) if has_any(record, one))
