@@ -36,28 +36,24 @@ from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.distributions import readings
 from hedgerow.release.plan import Plan, drawn_of
 from hedgerow.release.record_kind import Record
-from hedgerow.release.request import Request, parse_estimator, parse_noise
+from hedgerow.release.request import Request, parse_estimator
 from hedgerow.statistics.registry import statistic_from_record
+
+_PAID = Budget(1.0)  # what was asked for is paid: the certificate says at which price
 
 
 def request_record(request: Request, n: int | None) -> dict[str, Any]:
-    """Return what was asked, of how many records where that is public, as plain JSON data: see `request_of`."""
-    given = {
-        "mu": request.budget.mu,
-        "n_resamples": request.n_resamples,
-        "n_draws": request.draws,
-        "interval": request.interval,
-    }
+    """Return what was asked, of how many records where that is public, as plain JSON data: see `request_of`.
+
+    What the mechanism was chosen for (the budget, its shares, the law) is not needed: the mechanism is on record.
+    """
+    given = {"n_resamples": request.n_resamples, "interval": request.interval}
     return {
         "statistics": [one.record() for one in request.statistics],
         "by": [one.record() for one in request.groups],
         "missing": [str(policy) for policy in request.policies],
-        "shares": list(request.shares),
         "n": n,
-        "epsilon": request.budget.epsilon,
-        "delta": request.budget.delta,
         "estimator": request.estimator,
-        "noise": request.noise,
         "membership": request.membership,
         "notes": list(request.notes),
         **{name: value for name, value in given.items() if value is not None},
@@ -80,19 +76,20 @@ def request_of(record: Record, *, table: bool = False) -> Request:
 
     groups = [replace(one, column=name(one.column)) for one in map(Category.from_record, asked["by"])]
     chosen = [] if about.get("where") is None else [Selection.of(about["where"]).renamed(name)]
+    statistics = tuple(statistic_from_record(one).renamed(name) for one in asked["statistics"])
     return Request(
-        tuple(statistic_from_record(one).renamed(name) for one in asked["statistics"]),
+        statistics,
         (*groups, *chosen),
-        Budget(asked["epsilon"], asked["delta"], asked.get("mu")),
+        _PAID,
         parse_estimator(asked["estimator"]),
-        parse_noise(asked["noise"]),
+        "auto",
         tuple(map(Missing, asked["missing"])),
-        tuple(asked["shares"]),
+        (1.0 / len(statistics),) * len(statistics),
         asked.get("n_resamples"),
         asked.get("interval"),
         tuple(asked["notes"]),
         bool(asked["membership"]),
-        asked.get("n_draws"),
+        None,
         table,
         None if weights is None else Weights.declared((name(weights["column"]), weights["most"])),
     )
@@ -189,7 +186,6 @@ def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
             method_of(record, starts[own[0]]),
             request.estimator,
             request.interval,
-            request.draws or 1,
             request.n_resamples,
             request.membership,
             _leaves_of(record, starts[own[0]]),

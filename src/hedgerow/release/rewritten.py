@@ -24,8 +24,6 @@ from hedgerow.release.spend import receipts
 
 OF_THE_CUSTODIAN = ("release.source", "release.date", "release.about.**")
 """What the custodian alone knows."""
-OF_REQUEST = ("request.epsilon", "request.mu", "request.shares.*", "request.noise", "request.n_draws")
-"""What the mechanism was chosen for: the price on the certificate is that of the mechanism, and no more than asked."""
 _OF_CODE = (
     *("estimate", "sampling_error", "bootstrap_error", "privacy_error", "reliable", "note", "replicates.*"),
     *("confidence_interval.low", "confidence_interval.high", "confidence_interval.method"),
@@ -49,10 +47,10 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
                 other["function"] = one["function"]
     own = [place for place, item in _places(plan) if item.statistic.is_of_ones_own]
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
-    unchecked = (*OF_THE_CUSTODIAN, *OF_REQUEST, "release.methods.*", *copied)
+    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*", *copied)
     if own:
         unchecked += ("joint.*.functions.*.function.**", "request.statistics.**", "noisy.*.values.*")
-    return Rewritten(written, unchecked, found_of(plan, certificate), certified_by(plan), plan.narrowed())
+    return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
 
 
 def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
@@ -99,7 +97,7 @@ def _estimates(
             copied = [recorded_estimate(one, known.get(place + at)) for at, one in enumerate(entries)]
             yield tuple(
                 replace(
-                    one,
+                    _by_tangent(one),
                     statistic=item.statistic.name,
                     column=item.statistic.column,
                     cell=cell,
@@ -109,6 +107,15 @@ def _estimates(
                 )
                 for one, cell in zip(copied, table.cells, strict=True)
             )
+
+
+def _by_tangent(estimate: Estimate) -> Estimate:
+    """Return an estimate of a function of one's own with the value and the sampling error that its tangent gives."""
+    tangent = estimate.joint
+    if tangent is None or not estimate.reliable:
+        return estimate
+    value = min(max(tangent.estimate, tangent.low), tangent.high)
+    return replace(estimate, estimate=value, sampling_error=tangent.sampling_error)
 
 
 def _places(plan: Plan) -> Iterator[tuple[int, PlannedStatistic]]:
@@ -128,12 +135,6 @@ def with_receipts(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...
     """Return notes with those of a record that say what became of its price, or what was not answered."""
     kept = [one for one in stated[len(notes) :] if one in receipts() or one.startswith(_NOT_ANSWERED)]
     return (*notes, *kept)
-
-
-def found_of(plan: Plan, certificate: Certificate) -> tuple[str, ...]:
-    """Return whether the price is more than what was asked for, in a sentence."""
-    dearer = certificate.epsilon > plan.request.budget.epsilon * (1.0 + 1e-6)
-    return ("It costs more than was asked for.",) if dearer else ()
 
 
 def certified_by(plan: Plan) -> dict[str, Any]:

@@ -129,6 +129,7 @@ def test_a_forged_record_of_shares_is_found(forge: Callable[[Any, Any], None]) -
 def test_a_record_from_before_counts_were_kept_is_read_and_verified() -> None:
     release = released(COUNT, hg.mean("age", bounds=(0, 100)), by=BY, missing="midpoint")
     record = json.loads(release.to_json())
+    record = {name: value for name, value in record.items() if name not in ("request", "noisy", "reading")}
     record["joint"] = [one for one in record["joint"] if "counted" not in one]
     assert release.certificate is not None and consistency(record, release.certificate).contradictions == ()
     again = release_from_record(json.dumps(record))

@@ -41,7 +41,7 @@ HOSTILE = [
 
 ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "main", "header", "section", "footer", "script"),
-    *("h1", "h2", "h3", "p", "ul", "li", "dl", "div", "dt", "dd", "bdi"),
+    *("h1", "h2", "h3", "p", "ul", "li", "dl", "div", "dt", "dd", "bdi", "span"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption"),
     *("svg", "g", "defs", "path", "use", "text", "tspan", "clippath", "rect", "pattern"),
 }

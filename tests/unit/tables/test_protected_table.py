@@ -87,7 +87,8 @@ def test_a_table_and_a_release_read_the_same_draws_alike(asked: Any, relation: s
 def test_json_is_the_contract_with_one_addition_and_a_table_streams_it(tmp_path: Path) -> None:
     table = survey().magnitude_table("pay", **PAY, by=BY, epsilon=1.0, margins=True)
     record = table.to_dict(0.9)
-    assert list(record) == ["release", "table", "estimates", "certificate"]
+    determining = ["request", "noisy", "steps", "reading"]
+    assert list(record) == ["release", "table", "estimates", *determining, "certificate"]
     assert list(record["release"])[:6] == ["source", "relation", "unit", "target", "n", "missing"]
     assert record["table"]["guarantee"] == "dp" and record["table"]["option"] == "whole-table"
     assert [len(margin["estimates"]) for margin in record["table"]["margins"]] == [2, 3, 1]

@@ -65,7 +65,7 @@ class CountsDesign:
         if not isinstance(part, Counts):
             return ()
         (statistic,), (law,) = about.statistics, part.methods
-        made = cls(statistic, about.by, about.facts, about.missing, law, "", about.draws)  # type: ignore[arg-type]  # laws are named as methods
+        made = cls(statistic, about.by, about.facts, about.missing, law, "")  # type: ignore[arg-type]  # laws are named as methods
         return (made,) if part.cells == made.query.cells * len(made.features) else ()
 
     @property

@@ -77,8 +77,6 @@ class Recorded:
         The method that the record names.
     estimator, interval : str, and str or None
         As they were asked for.
-    draws : int
-        How many Laplace numbers make the noise on each number.
     n_resamples : int or None
         How many replicates were asked for.
     membership : bool
@@ -95,7 +93,6 @@ class Recorded:
     method: str
     estimator: str = "auto"
     interval: str | None = None
-    draws: int = 1
     n_resamples: int | None = None
     membership: bool = False
     leaves: tuple[str, Grid, int] | None = None

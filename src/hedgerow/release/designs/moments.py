@@ -198,7 +198,7 @@ class MomentsDesign:
         if about.missing is Missing.MIDPOINT:
             statistic = statistic.with_midpoint()
         law: NoiseLaw = {GAUSSIAN.name: "gaussian", LAPLACE.name: "geometric"}.get(part.table_law, "averaged-laplace")  # type: ignore[assignment]  # these are the three
-        about_it = statistic, about.by, about.facts, about.missing, law, about.method, "", about.membership, about.draws
+        about_it = statistic, about.by, about.facts, about.missing, law, about.method, "", about.membership
         made = cls(*about_it)
         return (made,) if made.layout == part.layout else ()
 

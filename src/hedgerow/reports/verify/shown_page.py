@@ -1,8 +1,8 @@
 """The numbers of a page, compared with the record that the page holds.
 
-A number of the record carries its field on the page (``data-field``), whatever the page looks like: so pages of every
-version can be compared. A page shows fewer digits than the record: a number may differ by half a unit of its last digit,
-and an end of an interval, which is rounded outwards, by one.
+A number of the record carries its field on the page (``data-field``), whatever the page looks like, so that pages of
+every version can be compared. A page shows fewer digits than the record: a number may differ by half a unit of its last
+digit, and an end of an interval, which is rounded outwards, by one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from hedgerow.release.plan import Plan
 from hedgerow.release.record_kind import Record, RecordKind, Rewritten
 from hedgerow.release.recorded import plan_of, request_of, tables_of
 from hedgerow.release.result import recorded_estimate
-from hedgerow.release.rewritten import OF_REQUEST, OF_THE_CUSTODIAN, certified_by, found_of, level_of
+from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
 from hedgerow.release.spend import receipts
 from hedgerow.tables.dp.choice import Choice
 from hedgerow.tables.dp.choice_by_cell import bounds_told
@@ -36,8 +36,8 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     told = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
     table = replace(table, **told).after(record["steps"])
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
-    unchecked = (*OF_THE_CUSTODIAN, *OF_REQUEST, "release.methods.*")
-    return Rewritten(written, unchecked, found_of(plan, certificate), certified_by(plan), plan.narrowed())
+    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*")
+    return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
 
 
 def _choice(plan: Plan, record: Record) -> Choice:
