@@ -110,12 +110,11 @@ def _estimates(
 
 
 def _by_tangent(estimate: Estimate) -> Estimate:
-    """Return an estimate of a function of one's own with the value and the sampling error that its tangent gives."""
+    """Return an estimate of a function of one's own with the value of its tangent, where the record has one."""
     tangent = estimate.joint
     if tangent is None or not estimate.reliable:
         return estimate
-    value = min(max(tangent.estimate, tangent.low), tangent.high)
-    return replace(estimate, estimate=value, sampling_error=tangent.sampling_error)
+    return replace(estimate, estimate=min(max(tangent.estimate, tangent.low), tangent.high))
 
 
 def _places(plan: Plan) -> Iterator[tuple[int, PlannedStatistic]]:
@@ -139,14 +138,8 @@ def with_receipts(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...
 
 def certified_by(plan: Plan) -> dict[str, Any]:
     """Return what the certificate of a plan says beside its price."""
-    facts, public = plan.facts, all(item.design is None for item in plan.items)
-    delta = 0.0 if public else plan.request.budget.delta
-    return {
-        "delta": delta,
-        "relation": str(facts.relation),
-        "unit": str(facts.unit),
-        "assumptions": list(plan.assumptions()),
-    }
+    facts = plan.facts
+    return {"relation": str(facts.relation), "unit": str(facts.unit), "assumptions": list(plan.assumptions())}
 
 
 def _pooled(record: Record) -> Rewritten:

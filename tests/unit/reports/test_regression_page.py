@@ -30,7 +30,7 @@ def test_each_coefficient_has_a_row_and_a_panel() -> None:
     rows = re.findall(r'scope="row"><bdi>(Intercept|x)</bdi></th>(.*?)</tr>', page, re.S)
     assert [name for name, _ in rows] == ["Intercept", "x"] and page.count("Error bars of 2 coefficients") == 1
     for name, row in rows:
-        cells = re.findall(r"<td[^>]*><bdi>([^<]*)</bdi></td>", row)
+        cells = re.findall(r"<td[^>]*><bdi>(?:<span[^>]*>)?([^<]*)(?:</span>)?</bdi></td>", row)
         assert len(cells) == 6 and cells[-1] == "yes"
         low, high = (float(end.replace("−", "-")) for end in cells[4].split(" to "))
         # Two digits of the error, and never less than the interval.
