@@ -184,10 +184,10 @@ MUTANTS = (
         "tests/unit/mechanisms/test_joint_units.py",
     ),
     Mutant(
-        "the ledger does not wait for the disk",
+        "a commit of the ledger does not wait for the folder",
         "ledger/file.py",
+        '"PRAGMA synchronous = EXTRA",',
         '"PRAGMA synchronous = FULL",',
-        '"PRAGMA synchronous = OFF",',
         DURABLE,
     ),
     Mutant(

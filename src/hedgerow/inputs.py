@@ -7,8 +7,9 @@ another case. Code that opens data, facts or a ledger calls `note_input`; code t
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
+
+from hedgerow.toml import read_toml
 
 _READ: set[Path] = set()
 _KINDS = {b"SQLite format 3\0": "a ledger", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7": "the journal of a ledger"}
@@ -60,6 +61,6 @@ def why_kept(place: str | os.PathLike[str]) -> str | None:
 def _holds_facts(content: bytes) -> bool:
     """Return whether a file of any name holds public facts: no output of hedgerow is TOML."""
     try:
-        return not _FACTS.isdisjoint(tomllib.loads(content.decode("utf-8-sig")))
+        return not _FACTS.isdisjoint(read_toml(content.decode("utf-8-sig")))
     except (ValueError, RecursionError):
         return False

@@ -44,7 +44,7 @@ from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.frame import BACKENDS
 from hedgerow.release.request import usual_delta
 from hedgerow.release.result import Release, release_from_record
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 from hedgerow.statistics.count import count
 from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
@@ -380,9 +380,7 @@ class Survey(AsksRegressions):
                 identity=self.identity,
             ),
         )
-        notes = (*spent.value.notes, *spent.notes)
-        about = replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed)
-        return answered(replace(about, notes=notes), expressions)
+        return answered(received(spent.value, spent), expressions)
 
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:

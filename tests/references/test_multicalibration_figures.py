@@ -61,6 +61,20 @@ def test_the_size_check_follows_its_law() -> None:
     assert audit.Found(hits[0], hits[1], runs).epsilon <= 0.1
 
 
+def test_the_size_check_is_attacked_where_one_costs_more_than_is_claimed() -> None:
+    """One check costs 1/ψ₁: more than ε below ε = .65, and less from there on, where the page claims no attack."""
+    assert [1 / numeric_sparse(0.1, one).size > one for one in (0.1, 0.64, 0.65, 1.0)] == [True, True, False, False]
+    assert 1 / numeric_sparse(0.1, 1.0).size == pytest.approx(0.42, abs=0.005)
+    assert audit.CLAIMED["size check"] == 0.1
+
+
+def test_limits_that_were_set_after_a_first_run_say_so() -> None:
+    after = {place for place in sound.SET_AFTER if "set after a first run" in sound.limits(*place)}
+    assert after == sound.SET_AFTER and len(after) == len(sound.WAYS)
+    assert sound.limits(*sound.W_SET_AFTER).endswith("(ours, W set after a first run)")
+    assert sound.limits(1, "table, ε = 1") == "loss ≤ 32.84 (ours)"
+
+
 def test_one_label_decides_under_input_perturbation() -> None:
     found = audit.labels(200)
     assert (found.likely, found.unlikely) == (200, 0)

@@ -50,9 +50,8 @@ def run_demo(out: str | Path = "hedgerow-demo") -> str:
     path, text = Path(out), draw_survey().to_csv()
     file = path / "survey.csv"
     with prepared_folder(path, force=_holds(file, text)) as folder:
-        staged = folder.staging / "survey.csv"
-        staged.write_text(text, encoding="utf-8")
-        staged.replace(file)
+        (folder.staging / file.name).write_text(text, encoding="utf-8")
+        folder.move([file.name])
         survey = open_survey(str(file), relation="replace-one")
         parts = [survey.release(asked, by=by, epsilon=epsilon, delta=DELTA) for asked, by, epsilon in CALLS]
         release = _together(parts)

@@ -31,6 +31,7 @@ from hedgerow.facts.kinds import REGRESSIONS, kinds
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.formats import formats, holds_password, is_url, names, suffixes
 from hedgerow.inputs import note_input
+from hedgerow.toml import MOST_NAMES, LongKeyError, read_toml
 
 SCHEMA_ID = "urn:hedgerow:schema:facts:1"
 MOST_BYTES = 8 * 2**20
@@ -250,11 +251,13 @@ def fields_of_file(path: object) -> tuple[dict[str, Any], Path]:
         raise _unread(f"{name!r} is larger than {MOST_BYTES >> 20} MiB.")
     try:
         # RecursionError: brackets within brackets, thousands deep.
-        record = tomllib.loads(start.decode("utf-8-sig"))
+        record = read_toml(start.decode("utf-8-sig"))
     except (UnicodeDecodeError, RecursionError):
         raise _unread(f"{name!r} is no TOML in UTF-8.") from None
     except tomllib.TOMLDecodeError as wrong:
         raise _unread(f"{name!r} is no TOML{_place(wrong)}.") from None
+    except LongKeyError:
+        raise _unread(f"{name!r} holds a key that joins more than {MOST_NAMES} names by dots.") from None
     except ValueError:
         # Python reads no whole number of more than 4,300 digits.
         raise _unread(f"{name!r} holds a number of thousands of digits.") from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
+from hedgerow.toml import read_toml
 
 
 def toml_text(text: str) -> str:
@@ -93,7 +93,7 @@ def _lines(facts: Mapping[str, Any]) -> str:
 
 def _columns(text: str, *, strict: bool = True) -> dict[str, Any]:
     try:
-        found = tomllib.loads(text).get("columns", {})
+        found = read_toml(text).get("columns", {})
     except (ValueError, RecursionError):
         found = None
     if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from hedgerow.errors import VerificationError
 from hedgerow.facts.columns import Scalar
@@ -31,6 +32,8 @@ class Found:
         The answer and the noisy counts that it was read from, as plain JSON data; all of it is priced.
     ledger_head, unrecorded, replayed
         As on every release.
+    notes : tuple of str
+        What a reader must know of the price, in sentences.
     """
 
     kind: ClassVar[str]
@@ -40,6 +43,7 @@ class Found:
     ledger_head: str | None = field(default=None, compare=False)
     unrecorded: bool = field(default=False, compare=False)
     replayed: bool = field(default=False, compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def column(self) -> str:
@@ -74,7 +78,11 @@ class Found:
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader must know about the answer, in sentences."""
-        return (*self.meaning(), *(() if self.where is None else (only_where(self.where),)))
+        return (*self.meaning(), *(() if self.where is None else (only_where(self.where),)), *self.notes)
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return it with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def meaning(self) -> tuple[str, ...]:
         """Return what the answer says and what it does not, in sentences."""
@@ -91,7 +99,8 @@ class Found:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: what was asked, the answer with the noisy counts behind it, the certificate."""
-        return {"release": self.about, "found": self.found, "certificate": self.certificate.to_dict()}
+        noted = {"notes": list(self.notes)} if self.notes else {}
+        return {"release": {**self.about, **noted}, "found": self.found, "certificate": self.certificate.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
@@ -186,7 +195,9 @@ def found_from_record(text: str) -> Found:
     try:
         kind = {one.kind: one for one in (Bounds, Categories)}[record["found"]["kind"]]
         certificate = Certificate.from_dict(record["certificate"])
-        return kind(certificate=certificate, about=dict(record["release"]), found=dict(record["found"]))
+        about = dict(record["release"])
+        notes = tuple(about.pop("notes", ()))
+        return kind(certificate=certificate, about=about, found=dict(record["found"]), notes=notes)
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
             "HG502",

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,7 +37,7 @@ from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.request import parse_budget
 from hedgerow.release.resolve import Resolver
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 
 MOST_SHARE = 0.999
 
@@ -281,4 +281,4 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
         write=Found.to_json,
         read=found_from_record,
     )
-    return replace(spent.value, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed)
+    return received(spent.value, spent)

@@ -3,8 +3,10 @@
 * The tables are numbered migrations; a file whose schema is not exactly this one is refused. Rows are only ever
   appended: triggers refuse anything else, which stops accidents; what stops deceit is the hash chain.
 * Opened by URI with ``mode=rw``, so that a mistyped path cannot make a fresh, empty budget.
-* ``journal_mode=DELETE, synchronous=FULL``: SQLite from 3.7.0 to 3.51.2 can corrupt files in WAL mode, and a ledger is
-  small; a committed reservation survives a crash.
+* ``journal_mode=DELETE, synchronous=EXTRA``: SQLite from 3.7.0 to 3.51.2 can corrupt files in WAL mode, and a ledger is
+  small. A commit ends when its journal is removed. EXTRA syncs the folder after that; otherwise a power cut can bring
+  the journal back, which undoes the commit. So what was reserved or recorded survives crashes and power cuts, unless
+  the disk reports that it wrote what it did not write.
 * Writers take the lock before they read (``BEGIN IMMEDIATE``), so the budget that was checked is the one that is spent.
 * Locks are the file system's. On network file systems that do not keep them, use one machine.
 * Bytes that a checkpoint knows (`hedgerow.ledger.checkpoint`) were checked before, and are not checked again.
@@ -23,6 +25,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from hedgerow.disk import sync_folder
 from hedgerow.errors import LedgerError
 from hedgerow.inputs import note_input
 from hedgerow.interrupts import held_back
@@ -129,7 +132,8 @@ _HEAD = "SELECT counter, hash FROM head"
 _PIECE = 2**20
 _MAGIC = b"SQLite format 3\x00"
 _PRAGMAS = (
-    "PRAGMA synchronous = FULL",
+    "PRAGMA synchronous = EXTRA",
+    "PRAGMA fullfsync = ON",  # macOS: fsync alone leaves data in the cache of the disk
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
     "PRAGMA mmap_size = 0",
@@ -172,7 +176,7 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._owner, self._file = 0, (0, 0)
         self._raw = -1
-        self._checked, self._distrusted = False, False
+        self._checked, self._distrusted, self._synced = False, False, False
         self.opened = 0  # a reader that cached something looks whether the connection is still the same
         self.known: Checkpoint | None = None
         """What was known of the file when it was opened; of use in the transaction that opened it only."""
@@ -194,6 +198,8 @@ class LedgerFile:
                     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                     try:
                         self._check(connection)
+                        if write:
+                            self._sync_earlier()
                         yield connection
                         connection.execute("COMMIT")
                     except BaseException:
@@ -233,27 +239,10 @@ class LedgerFile:
             return self._connection
         self._drop()
         _check_magic(self.path)
-        connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode=rw",
-            uri=True,
-            isolation_level=None,
-            timeout=self._timeout,
-            check_same_thread=False,
-        )
-        try:
-            for pragma in _PRAGMAS:
-                connection.execute(pragma)
-            if connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
-                raise _damaged("It is in another journal mode and will not leave it.")
-        except UnicodeDecodeError:  # a message of SQLite's that quotes the file
-            connection.close()
-            raise _damaged("SQLite cannot make sense of it.") from None
-        except BaseException:
-            connection.close()
-            raise
-        self._connection, self._owner, self._file = connection, os.getpid(), found
+        self._connection = _connected(self.path, self._timeout)
+        self._owner, self._file = os.getpid(), found
         self.opened += 1
-        return connection
+        return self._connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Check pages and tables of a file that was just opened, unless a checkpoint knows its bytes."""
@@ -270,14 +259,51 @@ class LedgerFile:
             check_schema(connection)
         self._checked, self._distrusted = True, False
 
+    def _sync_earlier(self) -> None:
+        """Sync the folder once after the file was opened, before an answer rests on an earlier commit (HG307).
+
+        Another process may have been killed between the removal of a journal and the sync that follows.
+        """
+        if self._synced:
+            return
+        try:
+            sync_folder(self.path.parent)
+        except OSError:
+            raise LedgerError(
+                "HG307",
+                rule="A reservation must be on disk before data are read.",
+                finding="The folder cannot be synced to the disk.",
+                remedy="Get permission to read and write the file and its folder. No data were read.",
+            ) from None
+        self._synced = True
+
     def _drop(self) -> None:
-        self._checked, self.known = False, None
+        self._checked, self._synced, self.known = False, False, None
         if self._connection is not None:
             if self._owner == os.getpid():
                 self._connection.close()
             else:
                 _INHERITED.append(self._connection)
         self._connection = None
+
+
+def _connected(path: Path, timeout: float) -> sqlite3.Connection:
+    """Connect to a file that is there, in the one way in which a ledger is read and written."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=timeout, check_same_thread=False
+    )
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        if connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
+            raise _damaged("It is in another journal mode and will not leave it.")
+    except UnicodeDecodeError:  # a message of SQLite's that quotes the file
+        connection.close()
+        raise _damaged("SQLite cannot make sense of it.") from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _resolved(path: Path) -> Path:
@@ -365,13 +391,13 @@ def _refusal(cause: sqlite3.Error) -> LedgerError:
     return _damaged("SQLite cannot make sense of it.")
 
 
-def new_file(path: Path, header: str) -> None:
+def new_file(path: Path, header: str, *, timeout: float) -> None:
     """Write an empty ledger with this header; refuse a path that exists, a link included (HG302)."""
     with held_back():
-        _make(path, header)
+        _make(path, header, timeout)
 
 
-def _make(path: Path, header: str) -> None:
+def _make(path: Path, header: str, timeout: float) -> None:
     try:
         # Left by a ledger that was removed, it would be rolled back into the new one.
         if journal_of(path).exists():
@@ -383,21 +409,14 @@ def _make(path: Path, header: str) -> None:
     except (OSError, ValueError):
         raise _refused("The folder is missing or cannot be written.") from None
     try:
-        _fill(path, header)
+        with taking_turns(), closing(_connected(path.absolute(), timeout)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            build_schema(connection, body=header, digest=digest(header))
+            connection.execute("COMMIT")
     except sqlite3.Error:
         with suppress(OSError):
             path.unlink()
         raise _refused("The disk is full, or the file cannot be written.") from None
-
-
-def _fill(path: Path, header: str) -> None:
-    uri = f"{path.absolute().as_uri()}?mode=rw"
-    with taking_turns(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("BEGIN IMMEDIATE")
-        build_schema(connection, body=header, digest=digest(header))
-        connection.execute("COMMIT")
 
 
 def _refused(finding: str) -> LedgerError:

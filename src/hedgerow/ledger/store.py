@@ -1,7 +1,7 @@
 """A ledger: one SQLite file a data set, in which every price is reserved, durably, before data are read.
 
-Guarantee: whatever processes, threads, crashes and forks do, the entries of the file never cost more together than its
-budget, a price that was reserved stays spent, and a result that was recorded is returned unchanged.
+Guarantee: whatever processes, threads, crashes, power cuts and forks do, the entries of the file never cost more
+together than its budget, a price that was reserved stays spent, and a result that was recorded is returned unchanged.
 
 Not guarded against: whoever may write the file may also put an old copy back. `Ledger.verify` detects that only when it
 is given a head that was printed later; so print the head on every report and keep the reports.
@@ -194,7 +194,7 @@ class Ledger:
             secrets.token_hex(16),
             checked_guarantee(guarantee, budget, relation, family),
         )
-        new_file(Path(path), header.body())
+        new_file(Path(path), header.body(), timeout=timeout)
         return cls.open(path, timeout=timeout)
 
     @classmethod

@@ -285,7 +285,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             n_fits=self.n_fits,
         )
         self._target = setting.alpha
-        self.model_, self.ledger_head_ = fitted.model, fitted.head
+        self.model_, self.ledger_head_ = fitted.model, fitted.ledger_head
         self.unrecorded_, self.replayed_ = fitted.unrecorded, fitted.replayed
         self.certificate_ = fitted.model.certificate
         return self

@@ -40,7 +40,7 @@ from hedgerow.multicalibration.model.model import BaseOrigin, Model
 from hedgerow.multicalibration.model.model_file import family_record, model_from_text, model_text
 from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.spend import Account, run_unpriced, spend
+from hedgerow.release.spend import Account, received, run_unpriced, spend
 from hedgerow.user_code import silence
 
 PREFIX = "multicalibrate:"
@@ -112,15 +112,30 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """The model, the head of the ledger after the fit (None without one), and whether it was read from its record.
+    """A model with what the ledger knows of its fit.
 
-    `unrecorded` says that the ledger holds only the price, since the model could not be written there (HG606).
+    Attributes
+    ----------
+    model : Model
+    ledger_head : str or None
+        The head of the ledger after the fit; None without one.
+    replayed : bool
+        Whether the model was read from its record.
+    unrecorded : bool
+        Whether the ledger holds only the price, since the model could not be written there (HG606).
+    notes : tuple of str
+        What a reader must know of the price, in sentences.
     """
 
     model: Model
-    head: str | None
-    replayed: bool
+    ledger_head: str | None = None
+    replayed: bool = False
     unrecorded: bool = False
+    notes: tuple[str, ...] = ()
+
+    def noted(self, notes: Sequence[str]) -> FitResult:
+        """Return it with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
 
 def fit_model(
@@ -170,7 +185,7 @@ def fit_model(
                 finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
                 remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
             )
-        return FitResult(run_unpriced(account, run), None, False)
+        return FitResult(run_unpriced(account, run))
     warn_about_delta(fit.budget.delta, setting.n, frames=3)
     name = account.request_id
     numbered = None if account.ledger is None else next_fit(account.ledger, n_fits, name)
@@ -179,7 +194,7 @@ def fit_model(
     paid = replace(account, request_id=numbered)
     spent = spend(paid, certificate, request, run=run, write=model_text, read=model_from_text)
     # The record holds only the names of predicates; here they are at hand.
-    return FitResult(replace(spent.value, family=setting.family), spent.head, spent.replayed, spent.unrecorded)
+    return received(FitResult(replace(spent.value, family=setting.family)), spent)
 
 
 def model_of(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,10 @@ class Coefficients(Generic[ModelT, MechanismT]):
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, in sentences."""
         raise NotImplementedError
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return it with further notes."""
+        return replace(self, about=replace(self.about, remarks=(*self.about.remarks, *notes)))
 
     def head(self) -> tuple[str, ...]:
         """Return the lines above the table of coefficients."""

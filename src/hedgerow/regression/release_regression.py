@@ -24,7 +24,7 @@ from hedgerow.regression.robust.numbers import SecondNumbers, ask_again
 from hedgerow.regression.shares import shares_exact, shares_query
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 
 Made = tuple[Regression, ...]
 
@@ -73,17 +73,7 @@ def release_regression(
         write=lambda made: written(record_of_fits(made, 0.95)),
         read=regressions_from_record,
     )
-    notes = spent.notes
-    made = tuple(
-        replace(
-            one,
-            about=replace(one.about, remarks=(*one.about.remarks, *notes)),
-            ledger_head=spent.head,
-            unrecorded=spent.unrecorded,
-            replayed=spent.replayed,
-        )
-        for one in spent.value
-    )
+    made = tuple(received(one, spent) for one in spent.value)
     return made[0] if plan.request.groups == () else RegressionByCell(made)
 
 

@@ -12,9 +12,9 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from hedgerow.accounting.compose import profile_of
@@ -234,7 +234,7 @@ def spend(
     with held_back():
         reservation = account.spending(price).reserve(price, request, account.request_id)
         if isinstance(reservation, Answered):
-            return Spent(read(reservation.result), reservation.head, True)
+            return Spent(read(reservation.result), reservation.head or None, True)
         price_is_spent()
     value = whatever_fails_is_spent(run)
     if isinstance(reservation, NoLedger):
@@ -251,6 +251,32 @@ def spend(
     with suppress(HedgerowWarning):
         warnings.warn(str(not_on_record()), HedgerowWarning, stacklevel=3)
     return Spent(value, None, False, unrecorded=True)
+
+
+class Noted(Protocol):
+    """What a product returns; it has the fields `ledger_head`, `replayed` and `unrecorded`."""
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return it with further notes."""
+        ...
+
+
+R = TypeVar("R", bound=Noted)
+
+
+def received(value: R, spent: Spent[Any]) -> R:
+    """Return a product with what the ledger knows of it; the one place that copies from a `Spent`.
+
+    Parameters
+    ----------
+    value
+        The product, a dataclass: `spent.value`, or what is made of it.
+    spent : Spent
+        What `spend` returned.
+    """
+    noted: Any = value.noted(spent.notes)
+    known: R = replace(noted, ledger_head=spent.head, replayed=spent.replayed, unrecorded=spent.unrecorded)
+    return known
 
 
 def run_unpriced(account: Account, run: Callable[[], T]) -> T:

@@ -59,9 +59,8 @@ class _Folder(Protocol):
     """A folder with one beside it where files are made whole before they are moved to their names."""
 
     @property
-    def path(self) -> Path: ...
-    @property
     def staging(self) -> Path: ...
+    def move(self, names: Sequence[str]) -> None: ...
 
 
 def write_report(
@@ -114,7 +113,7 @@ def add_report(
 ) -> tuple[str, ...]:
     """Write ``report.html`` into a release's folder, made apart and then moved; return its name."""
     write_report(release, folder.staging / REPORT, level=level, facts=facts, ledger_head=ledger_head)
-    (folder.staging / REPORT).replace(folder.path / REPORT)
+    folder.move([REPORT])
     return (REPORT,)
 
 

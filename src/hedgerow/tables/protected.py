@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,6 +201,10 @@ class ProtectedTable(Result):
     def values(self) -> Floats:
         """The numbers as an array of the table's shape."""
         return self.cells.published.reshape(self.shape.shape)
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return it with further notes."""
+        return replace(self, remarks=(*self.remarks, *notes))
 
     @property
     def notes(self) -> tuple[str, ...]:

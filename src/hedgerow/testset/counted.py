@@ -16,7 +16,7 @@ from hedgerow.ledger.request import checked_text
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.adaptive.interval import for_fitted_model
 from hedgerow.testset.distinct import best_of, distinguishable
@@ -26,7 +26,7 @@ from hedgerow.testset.mechanisms.mechanism import Answer, Question
 from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.paired import difference_score
 from hedgerow.testset.parts.look import PartsAsked, score_by_parts
-from hedgerow.testset.score import Score, replayed, score_from_record
+from hedgerow.testset.score import Score, score_from_record
 from hedgerow.testset.settings import Settings
 
 Rows = NDArray[np.int64] | None
@@ -125,7 +125,7 @@ class CountedTestSet:
             account = Account(None, looks, name)
             asked = {"a look": settings.metric.name, **request}
             spent = spend(account, price, asked, run=run, write=lambda score: score.to_json(), read=score_from_record)
-        return replayed(spent.value, spent.head, spent.replayed, unrecorded=spent.unrecorded)
+        return received(spent.value, spent)
 
     def _plain(self, read: Callable[[Rows], Histogram], training: float | None) -> Callable[[Past, str], Score]:
         """Return how a plain look is taken: `read` gives the losses of some rows (None: of all) as a histogram."""

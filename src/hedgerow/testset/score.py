@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,6 +97,8 @@ class Score:
         Whether it was read from its record, at no price.
     unrecorded : bool
         Whether the ledger holds only the look, because its score could not be written there (HG606).
+    notes : tuple of str
+        What a reader must know of the price, in sentences.
     """
 
     estimate: Estimate
@@ -114,6 +117,11 @@ class Score:
     ledger_head: str | None = field(default=None, compare=False)
     replayed: bool = field(default=False, compare=False)
     unrecorded: bool = field(default=False, compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def noted(self, notes: Sequence[str]) -> Score:
+        """Return it with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     @property
     def value(self) -> float:
@@ -210,7 +218,7 @@ class Score:
         simulated = ", SIMULATED" if self.simulated else ""
         again = ", replayed" if self.replayed else ""
         value = f"{self.metric} {self.value:.4g} ± {self.half_width:.3g}{known}"
-        return f"{value}, look {self.look} of {self.n_looks}{simulated}{again}"
+        return "\n".join([f"{value}, look {self.look} of {self.n_looks}{simulated}{again}", *self.notes])
 
     def _repr_html_(self) -> str:
         from hedgerow.plots.notebook import Card
@@ -256,11 +264,6 @@ def score_from_record(text: str) -> Score:
 
 def _interval(fields: dict[str, Any] | None) -> Interval | None:
     return None if fields is None else Interval(**fields)
-
-
-def replayed(score: Score, head: str | None, again: bool, *, unrecorded: bool = False) -> Score:
-    """Return a score with the head of its ledger, and whether it was read from its record or is not on record."""
-    return replace(score, replayed=again, ledger_head=head or None, unrecorded=unrecorded)
 
 
 def _noise(estimate: Estimate) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hedgerow.accounting.averaged import SummedLaplace, moved_curve
+from hedgerow.accounting.calibrate import gaussian_mu_at
 from hedgerow.accounting.compose import compose
 from hedgerow.accounting.gaussian_dp import least_mu, why_no_mu
 from hedgerow.accounting.profile import GaussianProfile
 from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Pure, Revealed, Term
+from hedgerow.cli.verbs.explain import load_registry
 
 AVERAGED = moved_curve(SummedLaplace(10), 2.0, 2.0)
 
@@ -28,6 +31,19 @@ def most_exceeded(terms: list[Term], mu: float) -> float:
     curve, gaussian = compose(terms), GaussianProfile(mu)
     places = np.linspace(0.0, min(curve.epsilon_upper(1e-10), 60.0), 400)[:-1].tolist()
     return max(curve.delta_upper(one) / max(gaussian.delta_upper(one), 1e-300) for one in places)
+
+
+def test_delta_is_what_may_be_added_and_the_loss_exceeds_epsilon_more_often() -> None:
+    """δ = max over S of P(S) − e^ε·Q(S), at S = {loss > ε}; P(S) itself is 20 times larger, as the pages say."""
+    epsilon, delta = 1.0, 1e-6
+    mu = gaussian_mu_at(epsilon, delta)
+    exceeds = stats.norm.sf(epsilon / mu - mu / 2)
+    assert exceeds - math.exp(epsilon) * stats.norm.sf(epsilon / mu + mu / 2) == pytest.approx(delta, rel=1e-6)
+    assert round(exceeds / delta) == 20
+    glossary = (Path(__file__).parents[3] / "docs/reference/glossary.md").read_text(encoding="utf-8")
+    for page in (load_registry()["HG102"]["why"], " ".join(glossary.split())):
+        assert "P(S) ≤ e^ε·Q(S) + δ for every set S of outputs" in page
+        assert "20 times δ for Gaussian noise at ε = 1 and δ = 1e-6" in page
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0, 30.0])

@@ -11,6 +11,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from hedgerow.disk import move_into_place
+from hedgerow.errors import LedgerError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger, Reserved
@@ -19,7 +21,8 @@ from hedgerow.mechanisms.mechanism import GeometricCounts
 from hedgerow.testset import TestSet
 from hedgerow.testset.looks import secret_path
 
-FULL = 2
+EXTRA = 3
+"""SQLite syncs the folder, too, after the journal of a commit is removed."""
 
 
 def spend(path: Path) -> None:
@@ -54,11 +57,42 @@ def commits(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_every_commit_of_a_ledger_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Creating, reserving, recording and reading; SQLite that does not wait (0) would be seen in each."""
+    """Creating, reserving, recording and reading; that SQLite waits for the file alone (2) would be seen in each."""
     found = commits(tmp_path / "people.ledger", monkeypatch)
-    assert len(found) >= 4 and set(found) == {FULL}
-    monkeypatch.setattr("hedgerow.ledger.file._PRAGMAS", ("PRAGMA synchronous = OFF",))
-    assert set(commits(tmp_path / "other.ledger", monkeypatch)[1:]) == {0}
+    assert len(found) >= 4 and set(found) == {EXTRA}
+    monkeypatch.setattr("hedgerow.ledger.file._PRAGMAS", ("PRAGMA synchronous = FULL",))
+    assert set(commits(tmp_path / "other.ledger", monkeypatch)) == {2}
+
+
+def test_nothing_is_reserved_in_a_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spend(path := tmp_path / "people.ledger")
+
+    def fails(folder: Path) -> None:
+        raise OSError(f"{folder} may not be read")
+
+    monkeypatch.setattr("hedgerow.ledger.file.sync_folder", fails)
+    price = certify(GeometricCounts(4.1, 1), Relation.ADD_REMOVE, unit="row", delta=0.0)
+    with Ledger.open(path) as ledger:
+        for asked in ("a", "b"):  # an answer from the record, and a new price
+            with pytest.raises(LedgerError, match="HG307"):
+                ledger.reserve(price, request_id=asked, fingerprint="count")
+        assert [entry.request_id for entry in ledger.entries()] == ["a"]
+
+
+def test_a_moved_file_reaches_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is synced, in order: the bytes of the new file while they have their first name, then the folder."""
+    made, place, synced, sync = tmp_path / "made", tmp_path / "place", list[tuple[int, str]](), os.fsync
+    made.write_text("new")
+    place.write_text("old")
+
+    def noted(file: int) -> None:
+        synced.append((os.fstat(file).st_ino, place.read_text()))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    inode = made.stat().st_ino
+    move_into_place(made, place)
+    assert synced == [(inode, "old"), (tmp_path.stat().st_ino, "new")] and not made.exists()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import typer
 from hedgerow.cli import options
 from hedgerow.cli.spending import as_replayed, deliver, spending, told_again, warnings_told
 from hedgerow.cli.terminal import say, say_json
+from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
 from hedgerow.statistics.entry import written_column
 
@@ -208,4 +209,4 @@ def _add(path: Path, column: str, facts: dict[str, Any]) -> None:
     """Write the file anew beside it, then move it to its name: a failure leaves it as it is."""
     made = path.with_name(f".{path.name}.new")
     made.write_text(_added(path, column, facts), encoding="utf-8")
-    made.replace(path)
+    move_into_place(made, path)

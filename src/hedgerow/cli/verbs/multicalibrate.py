@@ -164,8 +164,9 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
         # Without privacy the errors would be those of the records themselves; a model file has none of them either.
         shown = {**numbers, "note": report.note} if certificate is not None else None
         head = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
+        noted = {"notes": list(result.notes)} if result.notes else {}
         lost = {} if written else {"unwritten": json.loads(model_text(model))}
-        say_json({**head, "certificate": certificate, **as_replayed(result.replayed), **lost})
+        say_json({**head, "certificate": certificate, **as_replayed(result.replayed), **noted, **lost})
         return
     told_again(result.replayed)
     if not written:
@@ -182,5 +183,6 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
             continue
         floor = (numbers["after"] or numbers["before"]).get(f"{name}_floor")
         say(f"  {words}: {short(before)} before, {short(after)} after; of a calibrated model about {short(floor)}")
-    say(f"  {report.note}")
+    for note in (report.note, *result.notes):
+        say(f"  {note}")
     say("  the base model is not covered; see: hedgerow verify, and hedgerow apply")

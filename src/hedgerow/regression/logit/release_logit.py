@@ -41,7 +41,7 @@ from hedgerow.release.execute import check_unchanged
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.request import parse_budget
 from hedgerow.release.resolve import Resolver
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 from hedgerow.resampling.histogram import Histogram
 
 MOST_STEPS = 20
@@ -253,14 +253,7 @@ def release_logit(
         write=LogitRegression.to_json,
         read=logit_from_record,
     )
-    made = spent.value
-    return replace(
-        made,
-        about=replace(made.about, remarks=(*made.about.remarks, *spent.notes)),
-        ledger_head=spent.head,
-        unrecorded=spent.unrecorded,
-        replayed=spent.replayed,
-    )
+    return received(spent.value, spent)
 
 
 def drawn_logit(plan: LogitPlan, histogram: Histogram, noise: NoiseSource) -> NewtonPath:

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from hedgerow.release.bootstrap_dp.plan import NumbersPlan, check_query, numbers
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.publication.result import REPLAYED, Result
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 
 METHOD = "bootstrap-geometric"
 _NOTE = "NOT differential privacy; the width of its noise is confidential, so it has no error and no interval"
@@ -63,6 +63,10 @@ class BootstrapRelease(Result):
     notes: tuple[str, ...] = ()
     token: Token | None = field(default=None, repr=False)
     guarantee: Literal["bootstrap-dp"] = "bootstrap-dp"
+
+    def noted(self, notes: Sequence[str]) -> Self:
+        """Return it with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     @overload
     def __getitem__(self, index: int) -> Estimate: ...
@@ -185,10 +189,7 @@ def bootstrap_release(
         write=BootstrapRelease.to_json,
         read=lambda text: _read_back(text, plan, opened, statement),
     )
-    notes = (*spent.value.notes, *spent.notes)
-    return replace(
-        spent.value, notes=notes, ledger_head=spent.head, unrecorded=spent.unrecorded, replayed=spent.replayed
-    )
+    return received(spent.value, spent)
 
 
 def _drawn(

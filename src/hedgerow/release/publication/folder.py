@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import note_input, why_kept
 from hedgerow.interrupts import undone
@@ -53,8 +54,8 @@ class ReleaseFolder:
     def write(self, result: Result, *, level: float = 0.95, title: str | None = None) -> tuple[str, ...]:
         """Write a result in every format that can hold it, its numbers first, and return the names of the files.
 
-        Each file is made apart and then moved, so a name holds a whole file or the one before; a symbolic link of that
-        name is replaced, never followed.
+        Each file is made apart and then moved: a name holds a whole file or the one before, also after a power cut. A
+        symbolic link of that name is replaced, never followed.
         """
         publication = result.publication(title, level=level)
         written = []
@@ -74,7 +75,7 @@ class ReleaseFolder:
     def move(self, names: Sequence[str]) -> None:
         """Move finished files to their names."""
         for name in names:
-            (self.staging / name).replace(self.path / name)
+            move_into_place(self.staging / name, self.path / name)
 
 
 def left_out(result: Result) -> str | None:

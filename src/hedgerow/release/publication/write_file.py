@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
 from hedgerow.inputs import why_kept
 from hedgerow.interrupts import undone
@@ -92,7 +93,7 @@ def written_whole(place: str | Path) -> Iterator[Path]:
     with undone(partial(passing.unlink, missing_ok=True)):
         passing.touch(exist_ok=False)
         yield passing
-        passing.replace(wanted)
+        move_into_place(passing, wanted)
 
 
 def can_be_written(place: str | Path) -> bool:

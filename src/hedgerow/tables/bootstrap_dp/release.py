@@ -31,7 +31,7 @@ from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import apply_policy
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
@@ -114,13 +114,7 @@ def bootstrap_table(
         write=lambda table: _as_text(table),
         read=lambda text: _table(plan, opened, statement, *_values_of(text, plan)),
     )
-    table: BootstrapTable = replace(
-        spent.value,
-        ledger_head=spent.head,
-        unrecorded=spent.unrecorded,
-        replayed=spent.replayed,
-        remarks=(*spent.value.remarks, *spent.notes),
-    )
+    table = received(spent.value, spent)
     with_margins: Callable[[], Any] = table.with_margins
     return with_margins() if margins else table
 

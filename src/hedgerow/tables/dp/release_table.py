@@ -33,7 +33,7 @@ from hedgerow.release.execute import certificate_of, draw_tables, read_histogram
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.recorded import request_record, table_of, table_record
-from hedgerow.release.spend import Account, spend
+from hedgerow.release.spend import Account, received, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
@@ -155,13 +155,7 @@ def protected_table(
         write=lambda new: json.dumps(kept_record(new.table), ensure_ascii=False, allow_nan=False),
         read=lambda text: made(*_from_text(choice, text)),
     )
-    table = replace(
-        spent.value.table,
-        ledger_head=spent.head,
-        unrecorded=spent.unrecorded,
-        replayed=spent.replayed,
-        remarks=(*spent.value.table.remarks, *spent.notes),
-    )
+    table = received(spent.value.table, spent)
     return table.with_margins() if margins else table
 
 

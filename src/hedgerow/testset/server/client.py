@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
@@ -19,7 +20,7 @@ from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerErro
 from hedgerow.testset.entries import entries_of
 from hedgerow.testset.file_columns import as_key, check_covered, check_distinct
 from hedgerow.testset.from_file import Asked
-from hedgerow.testset.score import Score, replayed, score_from_record
+from hedgerow.testset.score import Score, score_from_record
 from hedgerow.testset.server.address import Address
 
 _ERRORS: dict[int, type[HedgerowError]] = {400: ParameterError, 413: ParameterError, 409: LedgerError, 500: SpentError}
@@ -153,7 +154,8 @@ class TestSetClient:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         found = self._ask("POST", "/v1/scores", body, headers)
         head = found.get("ledger", {}).get("head")
-        return replayed(score_from_record(json.dumps(found)), head, bool(found.get("replayed")))
+        score = score_from_record(json.dumps(found))
+        return replace(score, ledger_head=head or None, replayed=bool(found.get("replayed")))
 
     def score_file(self, source: str | Path, **asked: Unpack[Asked]) -> Score:
         """Take one look: send the predictions of a file, as `score` does (HG201 to HG209 for the file).
