@@ -237,7 +237,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ------
         ParameterError, UncertifiedError, BudgetExceeded, LedgerError
             Nothing was spent. HG189 a parameter is missing, HG428 and HG429 the base model would be fitted on the
-            private rows.
+            private rows, HG440 a predicate cannot be evaluated for one record.
         SpentError
             The price counts as spent.
         """
@@ -306,7 +306,13 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return report_of(self.model_, self._target)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return calibrated probabilities, (records, classes), in the order of ``classes_``."""
+        """Return calibrated probabilities, (records, classes), in the order of ``classes_``.
+
+        Raises
+        ------
+        DataError, UncertifiedError
+            HG166 a column is missing, HG440 a predicate cannot be evaluated for one record of these types.
+        """
         check_is_fitted(self)
         # First the base model's own checks, which know more of X.
         scores = self._scores(X, private=False)

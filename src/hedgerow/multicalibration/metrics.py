@@ -55,8 +55,8 @@ def multicalibration_error(
 
     Raises
     ------
-    ParameterError, DataError
-        HG165 for `kind`, HG166 for arrays that do not fit.
+    ParameterError, DataError, UncertifiedError
+        HG165 for `kind`, HG166 for arrays that do not fit, HG440 for a predicate that one record does not answer.
 
     Examples
     --------

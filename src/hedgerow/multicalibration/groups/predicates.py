@@ -226,6 +226,12 @@ def by_columns(name: str, predicate: Function, type_of: TypeOf) -> bool:
         HG440: it cannot be evaluated for one record of these types, or depends on other records.
     DataError, ParameterError
         HG166: it reads a column that is not there. HG169: a model file has the predicate's name alone.
+
+    Examples
+    --------
+    >>> ways = [lambda x: (x["age"] > 1) & (x["age"] < 9), lambda x: 1 < x["age"] < 9]
+    >>> [by_columns("young", way, lambda column: np.dtype("int64")) for way in ways]
+    [True, False]
     """
     with silence():
         made = quietly(partial(_made_of_columns, predicate))
@@ -265,6 +271,11 @@ def flags_of(predicate: Function, n: int, values: Callable[[Column], list[Any]],
         Returns the values of a column, Python's own.
     whole : bool
         What `by_columns` returned.
+
+    Examples
+    --------
+    >>> flags_of(lambda x: 1 < x["age"] < 9, 3, {"age": [5, None, 12]}.__getitem__, whole=False).tolist()
+    [True, False, False]
     """
     if whole:
         shown = Record(lambda name: ElementwiseColumn(values(name)))
