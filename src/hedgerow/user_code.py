@@ -17,7 +17,7 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
@@ -159,6 +159,24 @@ def one_by_one(call: Callable[[int, int], Any], n: int, nothing: Any) -> NDArray
             else:
                 middle = (start + end) // 2
                 waiting += [(start, middle), (middle, end)]
+    return found
+
+
+def each_alone(call: Callable[..., T], inputs: Iterable[tuple[Any, ...]], nothing: T) -> list[T]:
+    """Return what `call` returns for each tuple of arguments, `nothing` for those on which it fails, silently.
+
+    >>> each_alone(lambda a, b: a / b, [(6, 3), (1, 0), (1, 2)], None)
+    [2.0, None, 0.5]
+    """
+    found = []
+    with silence():
+        for given in inputs:
+            try:
+                found.append(call(*given))
+            except BaseException:  # as in `quietly`, whose cost at each call this spares
+                if _running.interrupted:
+                    raise
+                found.append(nothing)
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hg
-from hedgerow.user_code import quietly, silence
+from hedgerow.user_code import each_alone, quietly, silence
 
 
 def _warns() -> int:
@@ -77,7 +77,10 @@ def test_a_real_interrupt_arrives() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         quietly(waits)
+    with pytest.raises(KeyboardInterrupt):
+        each_alone(waits, [()], None)
     assert quietly(_raises(KeyboardInterrupt)) is None, "the next one is the code's own again"
+    assert each_alone(_raises(KeyboardInterrupt), [(), ()], None) == [None, None]
 
 
 def test_threads_wait_for_each_other_and_leave_the_streams_in_place() -> None:

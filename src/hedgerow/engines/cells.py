@@ -104,6 +104,31 @@ def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
         return np.where(missing, np.nan, numbers) if missing.any() else numbers
 
 
+def as_own(cells: NDArray[Any]) -> list[Any]:
+    """Return each cell as a value of Python's own, as code that sees one record expects.
+
+    A missing number is NaN in a column of numbers; what is missing in another column is None. Times finer than
+    Python's are cut to microseconds.
+
+    >>> as_own(np.ma.MaskedArray([1, 2], mask=[False, True])), as_own(np.array(["a", np.float64("nan")], dtype=object))
+    ([1, nan], ['a', None])
+    """
+    if cells.dtype.kind == "f":
+        return list(as_numbers(cells).tolist())
+    if cells.dtype.kind in "mM" and np.datetime_data(cells.dtype)[0] in ("ns", "ps", "fs", "as"):
+        cells = cells.astype(f"{cells.dtype.kind}8[us]")
+    listed: list[Any] = cells.tolist()
+    if cells.dtype.kind in "iu":
+        return [float("nan") if cell is None else cell for cell in listed] if np.ma.is_masked(cells) else listed
+    return [cell if type(cell) is str else _own(cell) for cell in listed] if cells.dtype.kind == "O" else listed
+
+
+def _own(cell: object) -> object:
+    if _missing(cell):
+        return None
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
 def places_of(cells: NDArray[Any], values: Sequence[Any]) -> NDArray[np.int64]:
     """Return which of the declared values each cell is, ``len(values)`` where it is none of them.
 

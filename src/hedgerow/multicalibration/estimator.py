@@ -237,7 +237,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ------
         ParameterError, UncertifiedError, BudgetExceeded, LedgerError
             Nothing was spent. HG189 a parameter is missing, HG428 and HG429 the base model would be fitted on the
-            private rows.
+            private rows, HG440 a predicate cannot be evaluated for one record.
         SpentError
             The price counts as spent.
         """
@@ -258,14 +258,14 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         models = 1 if len(self.classes_) == 2 else len(self.classes_)
         n = len(labels) if relation is Relation.REPLACE_ONE else None
         setting = Setting(family, relation, n, self.n_buckets, self.alpha, models)
-        family.classes(records_of(X).empty())
+        columns = records_of(X)
+        family.classes(columns.empty())
         self._check_scores(X, models)
         check_labels_can_be(y, self.classes_)
 
         def read() -> list[Records]:
             if private:
                 self._fits = count_fit(self._lineage(), self.total_spent_, relation, budget)
-            columns = records_of(X, one_at_a_time=private)
             groups, scores = family.classes(columns), self._scores(X, private=private)
             code = places_of(labels, [_own(label) for label in self.classes_])
             wanted = range(1, 2) if models == 1 else range(models)
@@ -306,7 +306,13 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return report_of(self.model_, self._target)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return calibrated probabilities, (records, classes), in the order of ``classes_``."""
+        """Return calibrated probabilities, (records, classes), in the order of ``classes_``.
+
+        Raises
+        ------
+        DataError, UncertifiedError
+            HG166 a column is missing, HG440 a predicate cannot be evaluated for one record of these types.
+        """
         check_is_fitted(self)
         # First the base model's own checks, which know more of X.
         scores = self._scores(X, private=False)

@@ -55,8 +55,8 @@ def multicalibration_error(
 
     Raises
     ------
-    ParameterError, DataError
-        HG165 for `kind`, HG166 for arrays that do not fit.
+    ParameterError, DataError, UncertifiedError
+        HG165 for `kind`, HG166 for arrays that do not fit, HG440 for a predicate that one record does not answer.
 
     Examples
     --------
@@ -131,7 +131,8 @@ def noise_floor(
     generator = np.random.default_rng(rng)
     scores = np.asarray(p, dtype=np.float64).ravel()
     drawn = (generator.random((n_draws, len(scores))) < scores).astype(np.int64)
-    errors = [multicalibration_error(y, scores, groups, n_buckets=n_buckets, kind=kind, X=X) for y in drawn]
+    inside = _membership(groups, X, len(scores))[1][:, 1:]
+    errors = [multicalibration_error(y, scores, inside, n_buckets=n_buckets, kind=kind) for y in drawn]
     return float(np.mean(errors))
 
 

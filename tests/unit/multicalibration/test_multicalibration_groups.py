@@ -10,7 +10,6 @@ import pytest
 from hedgerow.errors import DataError, ParameterError, UncertifiedError
 from hedgerow.multicalibration import cuts, family_of, masks
 from hedgerow.multicalibration.groups.columns import records_of
-from hedgerow.multicalibration.groups.elementwise import ElementwiseColumn
 from hedgerow.multicalibration.model.records import Records, fold_classes
 
 PEOPLE = {"race": ["A", "B", "C", "A"], "sex": [0, 1, 1, None], "age": [29.0, 30.0, np.nan, 70.0]}
@@ -46,14 +45,6 @@ def test_masks_count_one_group_each_unless_they_are_declared_disjoint() -> None:
     assert free.membership(free.classes(records_of(X)))[:, 1:].tolist() == X.astype(bool).tolist()
     # The declaration is false of the first record, and kept all the same.
     assert apart.membership(apart.classes(records_of(X))).sum(axis=1).max() == 2
-
-
-def test_a_private_fit_shows_a_predicate_one_record_at_a_time() -> None:
-    """A predicate that looks across records (above the mean) says nothing of the others when it sees one alone."""
-    X = np.array([[1.0], [2.0], [9.0]])
-    across = family_of([lambda rows: rows[:, 0] > rows[:, 0].mean()])
-    assert across.classes(records_of(X)).ravel().tolist() == [1, 1, 0]
-    assert across.classes(records_of(X, one_at_a_time=True)).ravel().tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -103,60 +94,3 @@ def test_records_keep_every_sum() -> None:
         rows = inside[records.pattern]
         assert records.count[rows].sum() == member.sum()
         assert (records.count * records.residual)[rows].sum() == pytest.approx(1e6 * (y - p)[member].sum(), abs=1e-3)
-
-
-def test_a_predicate_record_by_record_is_called_twice_whatever_the_number_of_records() -> None:
-    """Once without records, once with all of them: 30,000 records took 10 s when each was a call of its own."""
-    calls = []
-
-    def young_women(X: Any) -> Any:
-        calls.append(1)
-        return (X["age"] < 30) & X["sex"].isin(["F"]) & np.isfinite(X["age"])
-
-    frame = pd.DataFrame({"age": [20.0, 40.0, np.nan, 25.0] * 500, "sex": ["F", "F", "F", "M"] * 500})
-    family = family_of([young_women])
-    quick = family.classes(records_of(frame, one_at_a_time=True)).ravel()
-    assert len(calls) == 2 and quick.tolist() == [0, 1, 1, 1] * 500
-    assert (family.classes(records_of(frame)).ravel() == quick).all()
-
-
-@pytest.mark.parametrize(
-    "across",
-    [
-        lambda X: X["a"] > X["a"].mean(),
-        lambda X: X["a"] > np.mean(X["a"]),
-        lambda X: X["a"] > np.asarray(X["a"]).mean(),
-        lambda X: X["a"] > np.add.reduce(X["a"]) / 3,
-        lambda X: X["a"] > sum(X["a"]) / 3,
-        lambda X: X["a"] > X["a"][2] / 2,
-        lambda X: (X["a"] > 0) & (len(X) > 1),
-        lambda X: X["a"] == np.maximum.accumulate(X["a"]) + 1,
-        lambda X: np.argsort(X["a"]) > 1,
-        lambda X: (X["a"] > 5) if (X["a"] > 5) is None else [True] * len(X["a"]),
-        lambda X: X.a > X.a.max() - 1,
-    ],
-)
-def test_no_predicate_sees_across_records(across: Any) -> None:
-    """What looks across records is shown one at a time, so no answer changes with another record."""
-    answers = [
-        family_of([across]).classes(records_of(pd.DataFrame({"a": [1.0, 2.0, other]}), one_at_a_time=True)).ravel()
-        for other in (9.0, 1.5, -700.0)
-    ]
-    assert all((one[:2] == answers[0][:2]).all() for one in answers)
-
-
-def test_an_odd_cell_does_not_change_how_others_are_asked() -> None:
-    """The way is chosen by types alone: a text among numbers fails alone, and the others are answered as before."""
-    for odd in (99, "x", None):
-        frame = pd.DataFrame({"a": pd.Series([20, 40, odd], dtype=object)})
-        found = family_of([lambda X: X["a"] < 30]).classes(records_of(frame, one_at_a_time=True)).ravel()
-        assert found.tolist() == [0, 1, 1]
-
-
-def test_what_a_column_does_not_allow_is_refused() -> None:
-    column = ElementwiseColumn(np.arange(4.0))
-    for ask in (bool, len, list, np.asarray, np.sum, np.sort, lambda c: c @ c, lambda c: c < np.arange(4.0)):
-        with pytest.raises((TypeError, AttributeError)):
-            ask(column)
-    # The sabotage that this is for: a plain array gives all of them.
-    assert np.sum(np.arange(4.0)) == 6.0

@@ -282,18 +282,6 @@ def test_every_private_mechanism_meets_its_price_and_survives_its_file(
     assert (made == clf.predict_proba(X)).all() and len(again.certificate.to_dict()["mechanism"]) > 1
 
 
-def test_a_predicate_sees_neither_row_numbers_nor_other_rows() -> None:
-    X, y = people(50)
-    seen: list[tuple[int, object]] = []
-
-    def watching(rows: pd.DataFrame) -> bool:
-        seen.append((len(rows), rows.index[0]))
-        return True
-
-    calibrator(groups=[watching]).fit(X, y)
-    assert seen == [(1, 0)] * 50
-
-
 def test_a_misspelt_column_of_scores_and_labels_of_another_kind_cost_nothing(ledger: Path) -> None:
     X, y = people(200)
     paid = {"groups": GROUPS, "ledger": ledger, "epsilon": 0.1}

@@ -121,8 +121,8 @@ def ending(run: Callable[[], object]) -> tuple[Any, ...]:
         return how, [(one.category, str(one.message)) for one in warned], told
 
 
-def odd_predicate(row: pd.DataFrame) -> bool:
-    cell = row["a"].iloc[0]
+def odd_predicate(person: Any) -> bool:
+    cell = person["a"]
     if not isinstance(cell, (int, float)) or cell != cell or cell > 1:
         print("a is odd")
         warnings.warn("a is odd", stacklevel=1)

@@ -37,9 +37,10 @@ def test_an_odd_cell_leaves_the_groups_of_other_records_alone(odd: object, form:
 
 
 def test_a_predicate_is_shown_listed_records_as_numbers() -> None:
-    found = records_of([[0.25, 1], [0.5, 2]], one_at_a_time=True)
-    assert found.flags(lambda X: np.log(X[:, 1]) > 0.0).tolist() == [False, True]
-    assert Predicate("high", lambda X: X[:, 0] > 0.3).codes(found).tolist() == [1, 0]
+    found = records_of([[0.25, 1], [0.5, 2]])
+    assert Predicate("two", lambda X: np.log(X[:, 1]) > 0.0).codes(found).tolist() == [1, 0]
+    assert Predicate("high", lambda x: x[0] > 0.3 and x[1]).codes(found).tolist() == [1, 1]
+    assert Predicate("high", lambda x: x[0] > 0.3 and x[1] == 2).codes(found).tolist() == [1, 0]
 
 
 class _Seen:

@@ -1,25 +1,28 @@
 """Records as attributes see them: an array, a frame of any library, or a mapping of columns.
 
 Columns are taken by name where there are names and by position where there are none. No frame library is imported: what
-is used is ``X[name]`` and, for predicates, a slice of rows.
+is used is ``X[name]`` and slices of rows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.cells import as_entries, cells_of, places_of
+from hedgerow.engines.cells import as_entries, as_own, cells_of, places_of
 from hedgerow.errors import DataError
-from hedgerow.multicalibration.groups.elementwise import ElementwiseRecords, NotElementwiseError, cells_in
-from hedgerow.user_code import one_by_one, quietly, silence
+from hedgerow.multicalibration.groups.predicates import by_columns, flags_of
 
 Column = str | int
+# The names that pandas, Polars and Arrow give to types of text, in lower case.
+_TEXTS = re.compile(
+    r"str|(large_)?string(_view|\[.*)?|categorical|enum.*|dictionary<values=(large_)?string,.*|[<>|=]u\d+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +33,12 @@ class RecordColumns:
     ----------
     records : array, frame or mapping
         As the caller gave them.
-    one_at_a_time : bool
-        Whether a predicate's answer for one record cannot depend on another (a centred column, a rank), as in every
-        private fit. It is called once with columns that allow nothing but operations record by record (`elementwise`);
-        one that asks for more is called with one record at a time. Where it fails on a record, its answer is no.
-    listed : bool
-        Whether records came as lists. They are held entry by entry; a predicate gets them as NumPy reads them.
     """
 
     records: Any
-    one_at_a_time: bool = False
-    listed: bool = False
+    _values: dict[Column, list[Any]] = field(default_factory=dict, repr=False, compare=False)
+    _types: dict[Column, np.dtype[Any]] = field(default_factory=dict, repr=False, compare=False)
+    _ways: dict[int, tuple[Callable[[Any], Any], bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Return the number of records."""
@@ -75,48 +73,47 @@ class RecordColumns:
             )
         return cells
 
+    def values(self, name: Column) -> list[Any]:
+        """Return the values of one column, Python's own (`as_own`); they are kept for the next predicate."""
+        if name not in self._values:
+            self._values[name] = as_own(self.column(name))
+        return self._values[name]
+
+    def type_of(self, name: Column) -> np.dtype[Any]:
+        """Return NumPy's type of one column, by its declared type alone: ``"U"`` for texts of any library."""
+        if name not in self._types:
+            cells = self.empty().column(name)
+            table = isinstance(self.records, np.ndarray) or hasattr(self.records, "tocsr")
+            column = self.records if table else self.records[name]
+            declared = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+            self._types[name] = np.dtype("U") if _TEXTS.fullmatch(declared) else cells.dtype
+        return self._types[name]
+
     def empty(self) -> RecordColumns:
         """Return the same columns without records, on which a family is tried before anything is read."""
-        return RecordColumns(self._rows(0, 0), one_at_a_time=True)
+        return replace(self, records=self._rows(0, 0), _values={})
 
-    def flags(self, predicate: Callable[[Any], Any]) -> NDArray[np.bool_]:
-        """Return the answer of a predicate for each record."""
-        if self.one_at_a_time:
-            with silence():
-                if quietly(partial(self._answers, predicate, 0, 0)) is not None:
-                    found = one_by_one(partial(self._answers, predicate), len(self), False)
-                    return np.asarray(found, dtype=bool)
-                alone = (quietly(partial(self._answer, predicate, row)) for row in range(len(self)))
-                return np.fromiter(map(bool, alone), dtype=bool, count=len(self))
-        answers = as_flags(predicate(self._argument(self.records))).ravel()
-        if len(answers) != len(self):
-            raise DataError(
-                "HG166",
-                rule="A predicate answers yes or no for each record that it gets.",
-                finding="It returned another number of answers.",
-            )
-        return answers
+    def flags(self, name: str, predicate: Callable[[Any], Any]) -> NDArray[np.bool_]:
+        """Return the answer of a predicate for each record; which way it is evaluated is decided once (`predicates`).
 
-    def _answers(self, predicate: Callable[[Any], Any], start: int, end: int) -> NDArray[np.bool_]:
-        if self.listed or hasattr(self.records, "tocsr"):
-            raise NotElementwiseError("these records are shown one at a time")
-        made = cells_in(predicate(ElementwiseRecords(self.records, self.column, start, end)))
-        return np.asarray(made == 1, dtype=bool)
+        Raises
+        ------
+        UncertifiedError
+            HG440: it cannot be evaluated for one record. Nothing was read.
+        """
+        # With the predicate itself: the id of one that is gone could be another's.
+        if id(predicate) not in self._ways:
+            self._ways[id(predicate)] = predicate, by_columns(name, predicate, self.type_of)
+        _, whole = self._ways[id(predicate)]
+        return flags_of(predicate, len(self), self.values, whole=whole)
 
     def slice(self, start: int, end: int) -> Any:
         """Return records `start` to `end` − 1, in the type in which they were given; lists become an array."""
         return self.records if (start, end) == (0, len(self)) else self._rows(start, end)
 
-    def _answer(self, predicate: Callable[[Any], Any], row: int) -> bool:
-        answer = np.asarray(predicate(self._argument(self._rows(row, row + 1)))).ravel()
-        return bool(answer.size == 1 and answer[0] == 1)
-
-    def _argument(self, rows: Any) -> Any:
-        return np.asarray(rows.tolist()) if self.listed else rows
-
     def _rows(self, start: int, end: int) -> Any:
         if isinstance(self.records, Mapping):
-            return {name: np.array(column[start:end]) for name, column in self.records.items()}
+            return {name: np.array(as_entries(column[start:end])) for name, column in self.records.items()}
         rows = getattr(self.records, "iloc", self.records)[start:end]
         # Without the row numbers, which depend on other records, and without the array that a slice is a view of.
         if hasattr(rows, "reset_index"):
@@ -124,8 +121,8 @@ class RecordColumns:
         return rows.copy() if isinstance(rows, np.ndarray) else rows
 
 
-def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns:
-    """Return records as columns; a nested list becomes an array.
+def records_of(records: object) -> RecordColumns:
+    """Return records as columns; a nested list becomes an array, entry by entry.
 
     >>> records_of([[1.0, 2.0], [3.0, 4.0]]).column(1).tolist()
     [2.0, 4.0]
@@ -134,7 +131,7 @@ def records_of(records: object, *, one_at_a_time: bool = False) -> RecordColumns
         # A sparse matrix of any layout: only this layout has columns and slices.
         records = records.tocsr()  # type: ignore[attr-defined]  # whatever has the one has the other
     known = isinstance(records, (np.ndarray, Mapping)) or hasattr(records, "columns") or hasattr(records, "shape")
-    return RecordColumns(records if known else as_entries(records), one_at_a_time, not known)
+    return RecordColumns(records if known else as_entries(records))
 
 
 def as_flags(values: object) -> NDArray[np.bool_]:

@@ -1,125 +1,171 @@
-"""Records as a predicate may see all of them at once: columns that allow nothing but operations record by record.
+"""What a predicate may see: one record by its columns, or columns that allow nothing but operations record by record.
 
-In a private fit a predicate's answer for one record must not depend on another. One way is to show it one record at a
-time, which takes .3 ms a record on a frame. Here it gets all records, and cannot look across them: ``X["age"] < 30``,
-arithmetic, ``&``, ``|``, ``~``, NumPy's functions of numbers, ``isin``, ``between`` and ``isna`` give columns again.
-Whatever else is asked (a mean, a length, a truth value, an entry) is refused. Which way is taken depends on the
-predicate and on the types of the columns, never on a value: it is tried on columns without records.
+A predicate's answer for one record must not depend on another. So it never gets the records themselves. ``x["age"]`` is
+one value of Python's own, or an `ElementwiseColumn`: all values at once, of which comparisons, arithmetic, ``&``,
+``|``, ``~``, NumPy's functions of numbers, ``isin``, ``between`` and ``isna`` give columns again, and of which nothing
+else can be asked (no mean, no length, no truth value, no entry). An operation on a column is Python's own on each of
+its values, so both ways mean the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import repeat, starmap
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
 
-from hedgerow.engines.cells import places_of
+from hedgerow.errors import DataError
+from hedgerow.user_code import each_alone
 
 Column = str | int
+FAILED = object()
+"""Stands where an operation on a value failed; each operation on it fails."""
 
 
-class NotElementwiseError(TypeError):
-    """Something was asked of a column that could look across records."""
+def _not(value: Any) -> Any:
+    return not value if isinstance(value, (bool, np.bool_)) else ~value
+
+
+_OPERATORS: dict[np.ufunc, Callable[..., Any]] = {
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.power: operator.pow,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
+    np.invert: _not,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.absolute: operator.abs,
+}
+
+
+class AcrossRecordsError(TypeError):
+    """Something was asked that could look across records."""
 
 
 class ElementwiseColumn(NDArrayOperatorsMixin):
-    """One column, on which only operations record by record are possible.
+    """The values of one column, on which only operations record by record are possible.
 
-    >>> ages = ElementwiseColumn(np.array([20.0, 40.0]))
-    >>> cells_in((ages > 30) & (ages < 50)).tolist()
-    [False, True]
+    Parameters
+    ----------
+    values : list
+        Python's own.
+    strict : bool
+        Whether what an operation on a value raises is raised. Else `FAILED` stands for its result.
+
+    Examples
+    --------
+    >>> ages = ElementwiseColumn([20.0, 40.0, None])
+    >>> *found, of_none = values_in((ages > 30) & ~(ages > 50))
+    >>> found, of_none is FAILED
+    ([False, True], True)
     >>> ages.mean()
     Traceback (most recent call last):
     ...
     AttributeError: 'ElementwiseColumn' object has no attribute 'mean'
     """
 
-    __slots__ = ("_cells",)
+    __slots__ = ("_strict", "_values")
     # NumPy asks the column first, also where it stands on the right.
     __array_priority__ = 1000
     __iter__ = None
     __contains__ = None
 
-    def __init__(self, cells: NDArray[Any]) -> None:
-        self._cells = cells
+    def __init__(self, values: list[Any], strict: bool = False) -> None:
+        self._values, self._strict = values, strict
 
-    def __array__(self, *_: object, **__: object) -> NDArray[Any]:
-        raise NotElementwiseError("no array of all records")
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise AcrossRecordsError("an array of a column")
 
     def __bool__(self) -> bool:
-        raise NotElementwiseError("no truth value of all records")
+        raise TypeError("one record has a truth value, and a column has none")
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> ElementwiseColumn:
         apart = all(isinstance(one, ElementwiseColumn) or np.ndim(one) == 0 for one in inputs)
         if method != "__call__" or options or not apart or function.signature is not None or function.nout != 1:
-            raise NotElementwiseError("no operation that is done record by record")
-        plain = (one._cells if isinstance(one, ElementwiseColumn) else one for one in inputs)
-        return ElementwiseColumn(np.asarray(function(*plain)))
+            raise AcrossRecordsError("an operation that is not done record by record")
+        return self._each(_OPERATORS.get(function, function), *inputs)
 
-    def isin(self, values: Sequence[Any]) -> ElementwiseColumn:
-        """Return for each record whether its cell is one of some values."""
-        listed = list(values)
-        return ElementwiseColumn(places_of(self._cells, listed) < len(listed))
+    def __array_function__(self, *_: object) -> Any:
+        raise AcrossRecordsError("a function of arrays")
+
+    def isin(self, values: Iterable[Any]) -> ElementwiseColumn:
+        """Return for each record whether its value is one of some values."""
+        return self._each(frozenset(values).__contains__, self)
 
     def between(self, low: Any, high: Any) -> ElementwiseColumn:
-        """Return for each record whether low ≤ cell ≤ high."""
-        found: ElementwiseColumn = (self >= low) & (self <= high)
-        return found
+        """Return for each record whether low ≤ value ≤ high."""
+        return self._each(lambda value: low <= value <= high, self)
 
     def isna(self) -> ElementwiseColumn:
-        """Return for each record whether its cell is missing."""
-        missing = [cell is None or cell != cell for cell in self._cells.tolist()]  # NaN is unequal to itself
-        return ElementwiseColumn(np.array(missing, dtype=bool))
+        """Return for each record whether its value is missing."""
+        return self._each(lambda value: value is None or value != value, self)  # NaN is unequal to itself
+
+    def _each(self, function: Callable[..., Any], *inputs: Any) -> ElementwiseColumn:
+        def of_one_record(*values: Any) -> Any:
+            if FAILED in values:
+                raise ValueError("what a value was computed from failed")
+            return function(*values)
+
+        columns = [one._values if isinstance(one, ElementwiseColumn) else repeat(one) for one in inputs]
+        given = zip(*columns, strict=False)  # a single value is repeated without end
+        made = starmap(of_one_record, given) if self._strict else each_alone(of_one_record, given, FAILED)
+        return ElementwiseColumn(list(made), self._strict)
 
 
-class ElementwiseRecords:
-    """Records by their columns: ``X["age"]`` of a frame or mapping, ``X.age`` of a frame, ``X[:, 0]`` of an array."""
-
-    __slots__ = ("_columns", "_end", "_records", "_start")
-    __iter__ = None
-    __contains__ = None
-
-    def __init__(self, records: Any, columns: Callable[[Column], NDArray[Any]], start: int, end: int) -> None:
-        self._records, self._columns, self._start, self._end = records, columns, start, end
-
-    def __getitem__(self, key: Any) -> ElementwiseColumn:
-        if isinstance(self._records, np.ndarray):
-            fits = isinstance(key, tuple) and len(key) == 2 and key[0] == slice(None) and isinstance(key[1], int)
-            return self._column(key[1], self._records.dtype) if fits else _refused()
-        if not isinstance(key, (str, int)):
-            return _refused()
-        return self._column(key, getattr(self._records[key], "dtype", None))
-
-    def __getattr__(self, name: str) -> ElementwiseColumn:
-        if name.startswith("_") or isinstance(self._records, (np.ndarray, Mapping)):
-            raise AttributeError(name)
-        return self[name]
-
-    def _column(self, name: Column, dtype: Any) -> ElementwiseColumn:
-        # Other types compare by rules of their own, which the cells alone do not have: categories, dates, missing ones.
-        plain = isinstance(dtype, np.dtype) and dtype.kind in "biufOU"
-        return (
-            ElementwiseColumn(self._columns(name)[self._start : self._end])
-            if plain or str(dtype) == "str"
-            else _refused()
-        )
+def values_in(answer: object) -> list[Any] | None:
+    """Return the values of a column that a predicate made, None where it made something else."""
+    return answer._values if isinstance(answer, ElementwiseColumn) else None
 
 
-def _refused() -> ElementwiseColumn:
-    raise NotElementwiseError("no column that is read record by record")
+class Record:
+    """One record, or all of them, by columns: ``x["age"]``, ``x.age``, ``x.get("age")``, ``x[0]``, ``x[:, 0]``.
 
-
-def cells_in(answer: object) -> NDArray[Any]:
-    """Return the cells of a column that a predicate made.
-
-    Raises
-    ------
-    NotElementwiseError
-        The predicate made no column, so its answer for a record need not come from that record.
+    >>> person = Record({"age": 41, 0: "first"}.__getitem__)
+    >>> person["age"], person.age, person[:, 0]
+    (41, 41, 'first')
     """
-    if not isinstance(answer, ElementwiseColumn):
-        raise NotElementwiseError("the answer is no column")
-    return answer._cells
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Callable[[Column], Any]) -> None:
+        self._value = value
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple) and len(key) == 2 and key[0] == slice(None):
+            key = key[1]
+        if not isinstance(key, (str, int)):
+            raise AcrossRecordsError("something other than a column")
+        return self._value(key)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._value(name)
+
+    def __len__(self) -> int:
+        raise AcrossRecordsError("the number of records")
+
+    def __iter__(self) -> Any:
+        raise AcrossRecordsError("each record or column in turn")
+
+    def get(self, name: Column, default: Any = None) -> Any:
+        """Return the value in a column, `default` where there is no such column."""
+        with suppress(DataError):
+            return self[name]
+        return default

@@ -3,7 +3,7 @@
 =====================================================  ==================================================
 ``{"race": ["White", "Black"], "sex": [0, 1]}``        columns with their declared values
 ``{"age": cuts(30, 50)}``                              a numeric column between declared points
-``{"young": lambda X: X["age"] < 30}``                 a predicate with a name
+``{"young": lambda x: x["age"] < 30}``                 a predicate: a function of one record, with a name
 ``masks("veteran", "student")``                        yes-or-no columns, each a group
 ``masks("urban", "rural", disjoint=True)``             the same, declared to exclude one another
 ``[is_young, is_married]``                             predicates, in a list
@@ -102,9 +102,9 @@ class Cuts:
 class Predicate:
     """A function of records that says which are in the group (Fishman et al., section 3).
 
-    It is called with records in the form in which they were given (an array or a frame) and returns one yes or no a
-    record. In a private fit its answer for one record cannot depend on another: it gets columns that allow nothing but
-    operations record by record (``X["age"] < 30``), once, and where it asks for more, ONE record at a time.
+    It is a function of ONE record: ``lambda x: x["age"] < 30 and x["sex"] == "F"``. What it may use, how it is
+    evaluated and what is refused, `hedgerow.multicalibration.groups.predicates` says; the answer for one record cannot
+    depend on another, and is the same in `fit`, `predict` and metrics.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Predicate:
 
     def codes(self, columns: RecordColumns) -> Codes:
         """Return 0 where it says yes, 1 where it says no."""
-        return np.where(columns.flags(self.function), 0, 1).astype(np.int64)
+        return np.where(columns.flags(self.name, self.function), 0, 1).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
