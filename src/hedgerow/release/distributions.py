@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+READING = 2
+"""How numbers are read from a table. Records without this field spread values over their leaf to read `_SPREAD`, and a
+Gini coefficient of whole numbers excluded the truth: what they say of these is not compared with a new reading."""
+_SPREAD = ("gini", "lorenz", "share_below_median")
 Picture = Literal["cdf", "histogram", "lorenz"]
 _BINS = 24
 _SHOWN = (0.1, 0.25, 0.5, 0.75, 0.9)  # the quantiles that a notebook shows
@@ -222,7 +226,7 @@ def distribution_records(plan: Plan, estimates: Sequence[Estimate]) -> tuple[dic
     """Return, for each released table of a plan, its leaves and its noisy counts by cell, as plain JSON data.
 
     ``estimates`` are the places of the estimates that were read from it; ``public`` says that the release's n is the
-    number of its records; ``counts`` are those of each level, from the top.
+    number of its records; ``reading`` is `READING`; ``counts`` are those of each level, from the top.
     """
     found: dict[int, dict[str, Any]] = {}
     place = 0
@@ -248,6 +252,7 @@ def _record(estimates: Sequence[Estimate]) -> dict[str, Any]:
         "declared": leaves.grid.declared,
         "group": leaves.group,
         "public": reading.n is not None,
+        "reading": READING,
         "cells": [
             {"cell": dict(one.cell), "counts": [level[place].tolist() for level in reading.levels]}
             for place, one in enumerate(estimates)
@@ -309,11 +314,16 @@ def distribution_of(
     )
 
 
-def follows(entry: Mapping[str, Any], reading: TableReading, place: int) -> bool:
-    """Whether an estimate on record, with its errors and its interval, is what its statistic reads from a table."""
+def follows(entry: Mapping[str, Any], table: Mapping[str, Any], reading: TableReading, place: int) -> bool:
+    """Whether an estimate on record, with its errors and its interval, is what its statistic reads from a table.
+
+    What an older version read in another way is not compared: see `READING`.
+    """
     asked = statistic_of(entry["statistic"], str(entry["column"]), reading.leaves.grid)
     if asked is None:
         return False
+    if "reading" not in table and entry["statistic"].startswith(_SPREAD):
+        return True
     interval = entry["confidence_interval"]
     facts = PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, None)  # for the words, which are not compared
     found = ColumnDistribution(str(entry["column"]), entry["cell"], reading, place, facts).estimate_of(asked)

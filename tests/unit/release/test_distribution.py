@@ -20,7 +20,7 @@ from hedgerow.release.designs.distribution import DistributionStatistic
 from hedgerow.release.publication.text import text_table
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.release_page import release_document
-from hedgerow.reports.verify.consistency import contradictions
+from hedgerow.reports.verify.consistency import NOT_CHECKED, contradictions
 from hedgerow.testing import simulated
 
 RNG = np.random.default_rng(5)
@@ -196,6 +196,46 @@ def test_an_expression_reads_what_was_not_asked() -> None:
         ):
             with pytest.raises(hg.ParameterError, match="HG137"):
                 one.ask(wrong)
+
+
+def test_whole_numbers_have_their_gini_coefficient_and_lorenz_curve() -> None:
+    values = np.repeat(np.arange(5.0), [2880, 680, 260, 120, 60])
+    grid = {"bounds": (0, 12), "step": 1}
+    asked = [hg.gini("arrests", **grid), hg.lorenz("arrests", at=0.9, **grid)]
+    release = hg.open(pa.table({"arrests": values}), relation="replace-one").release(asked, epsilon=5.0)
+    coefficient = float((2 * np.arange(1, 4001) - 4001) @ values / (4000 * values.sum()))
+    for one, truth in zip(release, (coefficient, values[:3600].sum() / values.sum()), strict=True):
+        interval = one.confidence_interval(0.9999)
+        assert interval.low <= truth <= interval.high and interval.high - interval.low < 0.2
+    whole = release.distribution("arrests")
+    assert whole.gini().to_dict() == release[0].to_dict() == release.ask("gini(arrests)").to_dict()
+    assert release.certificate is not None
+    assert contradictions(json.loads(release.to_json()), release.certificate) == ()
+
+
+def test_verify_lets_what_an_older_version_read_in_another_way_stand_and_says_so() -> None:
+    release = opened().release([hg.gini("income", **GRID), hg.quantile("income", 0.5, **GRID)], epsilon=2.0)
+    assert release.certificate is not None
+
+    def judged(change: dict[str, Any], *, older: bool, place: int = 0) -> tuple[str, ...]:
+        record = json.loads(release.to_json())
+        record["estimates"][place] |= change
+        if older:
+            del record["distributions"][0]["reading"]
+        assert release.certificate is not None
+        return contradictions(record, release.certificate)
+
+    found = float(release[0].estimate)
+    assert judged({}, older=False) == judged({}, older=True) == judged({"estimate": found - 0.2}, older=True) == ()
+    assert judged({"estimate": found - 0.2}, older=False)
+    assert judged({"estimate": float(release[1].estimate) + 500.0}, older=True, place=1)
+    assert any("`reading`" in one for one in NOT_CHECKED)
+    old = json.loads(release.to_json())
+    old["distributions"][0]["reading"] = 1
+    assert contradictions(old, release.certificate)
+    del old["distributions"][0]["reading"]
+    again = release_from_record(json.dumps(old))
+    assert again.distribution("income").gini().estimate == found and json.loads(again.to_json()) == old
 
 
 def test_verify_reads_the_numbers_anew() -> None:

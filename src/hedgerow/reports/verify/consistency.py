@@ -33,7 +33,7 @@ from hedgerow.mechanisms.mechanism import (
     parts_of,
 )
 from hedgerow.release.designs.design import END_PAIR, MIDPOINT, PUBLIC_MEMBERSHIP, declared_complete
-from hedgerow.release.distributions import follows, readings
+from hedgerow.release.distributions import READING, follows, readings
 from hedgerow.release.joint_record import Facts as JointFacts
 from hedgerow.release.joint_record import counts_fit, joint_values, noise_covariance
 from hedgerow.reports.verify.fitted_record import contradictions_of_a_model, contradictions_of_a_score
@@ -69,6 +69,8 @@ NOT_CHECKED = (
     "error of one that was read from replicates, of the margins of a table, and of most scores and models; that of a "
     "mean or a share whose number of records is private is checked for its size alone, that of totals with bounds by "
     "cell up to one factor for all.",
+    "Gini coefficients, Lorenz curves and shares below a part of the median in records of older versions, which have "
+    "no field `reading` beside the counts: ask the record for them anew, as their errors there can be too small.",
     "The date, what a page shows around the record that it holds, and other releases from the same data.",
 )
 """What no record can show about itself."""
@@ -293,7 +295,8 @@ class _Numbers:
             fields = {"estimates", "column", "grid", "declared", "group", "public", "cells"}
             cells = [cell["cell"] for cell in one["cells"]]
             group = [self._entries[place] for place in one["estimates"]]
-            if set(one) != fields or any(set(cell) != {"cell", "counts"} for cell in one["cells"]):
+            known = set(one) - {"reading"} == fields and one.get("reading", READING) == READING
+            if not known or any(set(cell) != {"cell", "counts"} for cell in one["cells"]):
                 yield "It has more numbers than its mechanism makes: some have no price."
                 return
             repeated = [entry["cell"] for entry in group] != cells * (len(group) // max(len(cells), 1))
@@ -304,7 +307,7 @@ class _Numbers:
             if one["public"] and not all(self._facts.divides(entry) for entry in group):
                 yield "Its mechanism takes every value as present, and the record says that missing ones were dropped."
             for place, entry in enumerate(group):
-                if not follows(entry, reading, place % len(cells)):
+                if not follows(entry, one, reading, place % len(cells)):
                     yield "A number, its errors or its interval do not follow from the counts on record."
 
     def _public(self, left: list[Entry]) -> Generator[str, None, list[Entry]]:
