@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.given import shown
-from hedgerow.facts.relation import Relation, Target
+from hedgerow.facts.relation import Target
 from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.simulated import Band, band
 from hedgerow.inference.estimate import Estimate, parse_level
@@ -306,33 +306,6 @@ def distribution_of(
         rule="A distribution of a release is named by its column and its whole cell.",
         finding=f"There is none of {column!r} in this cell.",
         remedy=f"There are those of {', '.join(listed)}." if listed else "Ask for a quantile of the column.",
-    )
-
-
-def follows(entry: Mapping[str, Any], reading: TableReading, place: int) -> bool:
-    """Whether an estimate on record, with its errors and its interval, is what its statistic reads from a table."""
-    asked = statistic_of(entry["statistic"], str(entry["column"]), reading.leaves.grid)
-    if asked is None:
-        return False
-    interval = entry["confidence_interval"]
-    facts = PublicFacts(Relation.REPLACE_ONE, "row", Target.POPULATION, None)  # for the words, which are not compared
-    found = ColumnDistribution(str(entry["column"]), entry["cell"], reading, place, facts).estimate_of(asked)
-    again = found.confidence_interval(float(interval["level"]))
-    numbers = [
-        (entry["estimate"], found.estimate),
-        (entry["sampling_error"], found.sampling_error),
-        (entry["privacy_error"], found.privacy_error),
-        (interval["low"], again.low),
-        (interval["high"], again.high),
-    ]
-    low, high = reading.leaves.grid.as_bounds()
-    close = 1e-6 * (high - low if asked.family == "function" else 1.0)
-    return (
-        all(
-            said is read is None or (said is not None and read is not None and abs(said - read) <= close)
-            for said, read in numbers
-        )
-        and bool(entry["reliable"]) is found.reliable
     )
 
 

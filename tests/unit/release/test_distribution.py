@@ -198,6 +198,21 @@ def test_an_expression_reads_what_was_not_asked() -> None:
                 one.ask(wrong)
 
 
+def test_whole_numbers_have_their_gini_coefficient_and_lorenz_curve() -> None:
+    values = np.repeat(np.arange(5.0), [2880, 680, 260, 120, 60])
+    grid = {"bounds": (0, 12), "step": 1}
+    asked = [hg.gini("arrests", **grid), hg.lorenz("arrests", at=0.9, **grid)]
+    release = hg.open(pa.table({"arrests": values}), relation="replace-one").release(asked, epsilon=5.0)
+    coefficient = float((2 * np.arange(1, 4001) - 4001) @ values / (4000 * values.sum()))
+    for one, truth in zip(release, (coefficient, values[:3600].sum() / values.sum()), strict=True):
+        interval = one.confidence_interval(0.9999)
+        assert interval.low <= truth <= interval.high and interval.high - interval.low < 0.2
+    whole = release.distribution("arrests")
+    assert whole.gini().to_dict() == release[0].to_dict() == release.ask("gini(arrests)").to_dict()
+    assert release.certificate is not None
+    assert consistency(json.loads(release.to_json()), release.certificate).contradictions == ()
+
+
 def test_verify_reads_the_numbers_anew() -> None:
     release = opened().release([hg.quantile("income", [0.25, 0.5], **GRID), hg.count()], epsilon=2.0)
     assert release.certificate is not None

@@ -28,6 +28,7 @@ from hedgerow.inference.distribution.errors import ErrorLaw
 from hedgerow.inference.distribution.least_squares import NoisyTree
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 _HALVINGS = 60
 _ROUNDING = 1e-9
 
@@ -49,7 +50,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class Cut:
     """A place on the axis: the last edge at or below it, the first at or above it, and the share of values below."""
 
     below: int
@@ -96,6 +97,12 @@ class Distribution:
         raw[0], raw[-1] = 0.0, 1.0
         return np.asarray(isotonic_regression(raw).x)
 
+    @cached_property
+    def noise_of_shares(self) -> Floats:
+        """The variance of the noise of the share left of each edge."""
+        records = max(self.records, 1.0)
+        return self.tree.prefix_variance(np.clip(self.left / records, 0.0, 1.0)) / records**2
+
     def law(self, share: float) -> ErrorLaw:
         """Return the law of the error of counts where the share q lies left."""
         return ErrorLaw(self.records, share, self.census, self.largest)
@@ -107,6 +114,15 @@ class Distribution:
             return self.edges
         half = self.step / 2.0
         return np.concatenate([[self.edges[0] - half], self.edges[1:-1], [self.edges[-1] + half]])
+
+    @cached_property
+    def ends_of_leaves(self) -> tuple[Floats, Floats]:
+        """The least and the greatest value that each leaf may hold: on a declared grid, values of the grid."""
+        least, greatest = self.edges[:-1].copy(), self.edges[1:].copy()
+        if self.step is not None:
+            least[1:] += self.step / 2.0
+            greatest[:-1] -= self.step / 2.0
+        return least, np.maximum(least, greatest)
 
     # Points
     def quantile_point(self, q: float | Floats) -> Floats:
@@ -162,24 +178,31 @@ class Distribution:
 
     def bin(self, low: float, high: float, level: float = 0.95, *, closed: bool = False) -> Read:
         """Return P(low ≤ X < high), `closed` P(low ≤ X ≤ high); inside a leaf the interval reaches over all of it."""
-        first, last = self._cut(low, closed=False), self._cut(high, closed=closed)
+        first, last = self.cut(low, closed=False), self.cut(high, closed=closed)
         value = max(last.share - first.share, 0.0)
         least = self._between(first.above, last.below, level)[0]
         most = self._between(first.below, last.above, level)[1]
         return self._share(value, least, most, self._noise(*self._form(first.below, last.above), value))
 
-    def _cut(self, x: float, *, closed: bool) -> _Cut:
-        """Return where x, or what lies just above it, cuts the edges."""
-        last = len(self.edges) - 1
-        if (x <= self.edges[0] and not closed) or x < self.edges[0]:
-            return _Cut(0, 0, 0.0)
-        if x > self.edges[-1] or (closed and x == self.edges[-1]):
-            return _Cut(last, last, 1.0)
+    def cut(self, x: float, *, closed: bool = False) -> Cut:
+        """Return where x, or `closed` what lies just above it, cuts the edges."""
+        below, above = self.edges_about(np.array([x]), closed=closed)
+        if below[0] == above[0] and above[0] in (0, len(self.edges) - 1):
+            return Cut(int(above[0]), int(above[0]), float(above[0] > 0))
         at = self._edge_at(np.asarray(x, dtype=np.float64), closed=closed)
-        above = min(int(np.searchsorted(self.edges, at, side="left")), last)
+        return Cut(int(below[0]), int(above[0]), float(shares_below(self.curve, self.ends, at)))
+
+    def edges_about(self, x: Floats, *, closed: bool = False) -> tuple[Places, Places]:
+        """Return the last edge at or below each cut of the axis, and the first one at or above."""
+        last = len(self.edges) - 1
+        at = self._edge_at(x, closed=closed)
+        above = np.minimum(np.searchsorted(self.edges, at, side="left"), last)
         # Of two edges at one place, as at a leaf of one value, the first is meant: the value itself lies above.
-        below = above if self.edges[above] == at else above - 1
-        return _Cut(below, above, float(shares_below(self.curve, self.ends, at)))
+        below = np.where(self.edges[above] == at, above, above - 1)
+        none = x < self.edges[0] if closed else x <= self.edges[0]
+        every = x >= self.edges[-1] if closed else x > self.edges[-1]
+        below, above = (np.where(none, 0, np.where(every, last, one)) for one in (below, above))
+        return below, above
 
     def _form(self, first: int, last: int) -> tuple[float, float]:
         weights = np.zeros(len(self.edges) - 1)

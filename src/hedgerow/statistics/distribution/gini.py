@@ -39,7 +39,7 @@ class Gini(OfDistribution):
 
     def read(self, distribution: Distribution, level: float) -> Read:
         """Return the coefficient, its bias by noise and by sampling taken away, with errors from simulation."""
-        from hedgerow.inference.distribution.simulated import gini as read_gini
+        from hedgerow.inference.distribution.inequality import gini as read_gini
 
         return read_gini(distribution, level)
 

@@ -43,7 +43,7 @@ class Lorenz(OfDistribution):
 
     def read(self, distribution: Distribution, level: float) -> Read:
         """Return the point of the curve with errors from simulation."""
-        from hedgerow.inference.distribution.simulated import lorenz as read_lorenz
+        from hedgerow.inference.distribution.inequality import lorenz as read_lorenz
 
         return read_lorenz(distribution, self.at, level)
 

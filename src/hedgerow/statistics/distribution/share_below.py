@@ -43,7 +43,7 @@ class ShareBelow(OfDistribution):
         """Return the share with its interval; of a part of the median, with errors from simulation."""
         if not self.of_median:
             return distribution.share_below(self.line, level)
-        from hedgerow.inference.distribution.simulated import share_below_of_median
+        from hedgerow.inference.distribution.part_of_median import share_below_of_median
 
         return share_below_of_median(distribution, self.line, level)
 

@@ -16,8 +16,10 @@ from scipy import stats
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.distribution.distribution import Distribution, first_reached
 from hedgerow.inference.distribution.errors import ErrorLaw
+from hedgerow.inference.distribution.inequality import gini, lorenz
 from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels
-from hedgerow.inference.distribution.simulated import band, gini, lorenz, lorenz_of, share_below_of_median
+from hedgerow.inference.distribution.part_of_median import share_below_of_median
+from hedgerow.inference.distribution.simulated import band
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -199,8 +201,5 @@ def test_values_on_a_declared_grid_are_read_as_such():
     assert inside.low == 0.0 and inside.high == pytest.approx(0.405, abs=1e-3) and 0.1 < inside.value < 0.3
 
 
-def test_a_lorenz_curve_of_two_values():
+def test_the_first_edge_that_a_curve_reaches_may_be_a_jump():
     assert first_reached(np.array([0.0, 1.0]), np.array([3.0, 3.0]), np.array([0.5])).tolist() == [3.0]
-    curve, ends = np.array([[0.0, 0.5, 0.5, 1.0]]), np.array([1.0, 1.0, 3.0, 3.0])
-    assert lorenz_of(curve, ends, 0.5, 1.0).tolist() == [0.25] == lorenz_of(curve, ends, 0.5, 3.0).tolist()
-    assert lorenz_of(curve, ends, 0.75, 3.0).tolist() == [0.625]

@@ -1,0 +1,231 @@
+r"""Gini coefficients and Lorenz curves, from noisy counts of leaves: ratios ∫f(F)dx / mean, wherever values may stand.
+
+With L the least value, both are a ratio N/μ with μ = L + ∫(1 − F)dx. For the Gini coefficient N = ∫F(1 − F)dx. For the
+part of the total that the lowest p of the records hold, N = pL + ∫(p − F)₊dx: the largest pt − ∫_L^t F dx over t.
+
+The counts tell F at the edges of leaves only. Inside a leaf, between its least and its greatest value, F may rise from
+F_i to F_{i+1} in any way. N − λμ = ∫(f(F) − λ(1 − F))dx is largest, and least, where the integrand is so at each x by
+itself: F stays at one share s_i ∈ [F_i, F_{i+1}] from end to end. So all values of the leaf stand at its two ends, and
+s_i is F_i, F_{i+1} or the turn of f(s) − λ(1 − s), which is (1 + λ)/2 or p. The point takes s_i midway. A leaf of one
+value has no inside: values on a declared grid are then read as the steps that they are.
+
+A ratio g is excluded from above if N − gμ at its largest is below 0 by more than its error explains, and from below
+alike: Fieller's interval (1954) of a ratio between two bounds. It needs no division by a noisy mean. The error of
+N − gμ is linear in the counts to first order, so its variance is exact: Σ p_i w_i² − (Σ p_i w_i)² over n for sampling
+and a form of the tree for noise. F̂(1 − F̂) is less than F(1 − F) by V/n² on average, V the variance of the noise of a
+count, and by 1/n of it for sampling; both are added back, so no count is clipped at 0. The square of the noise itself
+varies by at most 2(∫V dx)²/n⁴.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.distribution.distribution import Distribution, Read
+from hedgerow.inference.score import Quadratic, ScoreArrays
+
+Floats = NDArray[np.float64]
+_ROUNDS = 6  # of finding a ratio and the placement that makes it extreme in turns: they settle after two or three
+_ONE_SD = 0.6826894921370859  # the level of ± one standard deviation of a normal number
+
+
+@dataclass(frozen=True, slots=True)
+class _Integrand:
+    """F ↦ f(F) of N = start·L + ∫f(F)dx.
+
+    Attributes
+    ----------
+    start : float
+        What N has of the least value itself.
+    at : function
+        f of noisy shares; which side of a kink they lie on is told by the second argument, the monotone shares.
+    slope : function
+        f′ at monotone shares.
+    turn : function
+        λ ↦ the share at which f(s) − λ(1 − s) turns.
+    curved : float
+        −f″/2: what the variance of a noisy share takes from f on average.
+    """
+
+    start: float
+    at: Callable[[Floats, Floats], Floats]
+    slope: Callable[[Floats], Floats]
+    turn: Callable[[float], float]
+    curved: float
+
+
+def gini(distribution: Distribution, level: float = 0.95) -> Read:
+    """Return the Gini coefficient of a column that is nowhere negative."""
+    records = max(distribution.records, 1.0)
+    once = 1.0 if distribution.census else records / max(records - 1.0, 1.0)
+    return _ratio(
+        distribution,
+        _Integrand(
+            start=0.0,
+            at=lambda noisy, _: once * noisy * (1.0 - noisy),
+            slope=lambda share: once * (1.0 - 2.0 * share),
+            turn=lambda ratio: (1.0 + ratio) / 2.0,
+            curved=once,
+        ),
+        level,
+    )
+
+
+def lorenz(distribution: Distribution, share: float, level: float = 0.95) -> Read:
+    """Return the part of the total that the lowest `share` of the records hold, of a column nowhere negative."""
+    return _ratio(
+        distribution,
+        _Integrand(
+            start=share,
+            at=lambda noisy, shares: np.where(shares < share, share - noisy, 0.0),
+            slope=lambda shares: np.where(shares < share, -1.0, 0.0),
+            turn=lambda _: share,
+            curved=0.0,
+        ),
+        level,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """A distribution in which the part `split` of each leaf stands at its least value, the rest at its greatest.
+
+    Attributes
+    ----------
+    distribution : Distribution
+    integrand : _Integrand
+    split : float array, (leaves,)
+    """
+
+    distribution: Distribution
+    integrand: _Integrand
+    split: Floats
+
+    def _along(self, at_edges: Floats) -> Floats:
+        """Return numbers of the edges along the axis: within the first leaf, beyond it, within the next, and on."""
+        found = np.empty(2 * len(self.split) - 1)
+        found[0::2] = at_edges[:-1] + self.split * np.diff(at_edges)
+        found[1::2] = at_edges[1:-1]
+        return found
+
+    @property
+    def _lengths(self) -> Floats:
+        least, greatest = self.distribution.ends_of_leaves
+        found = np.empty(2 * len(least) - 1)
+        found[0::2], found[1::2] = greatest - least, least[1:] - greatest[:-1]
+        return found
+
+    @cached_property
+    def parts(self) -> tuple[float, float, float]:
+        """N and μ without bias, and the noise that was added back to N."""
+        shown, lengths, least = self.distribution, self._lengths, float(self.distribution.edges[0])
+        noisy, shares = self._along(shown.left / max(shown.records, 1.0)), self._along(shown.curve)
+        added = self.integrand.curved * float(lengths @ self._along(shown.noise_of_shares))
+        top = self.integrand.start * least + float(lengths @ self.integrand.at(noisy, shares)) + added
+        return top, least + float(lengths @ (1.0 - noisy)), added
+
+    @property
+    def value(self) -> float:
+        """N/μ, moved to what is possible."""
+        top, mean, _ = self.parts
+        # A mean that is all noise is not divided by.
+        return min(max(top / max(mean, 1e-6 * float(self.distribution.edges[-1])), 0.0), 1.0)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What one more share of all records in each leaf adds to N and to μ: (2, leaves)."""
+        shares, lengths = self._along(self.distribution.curve), self._lengths
+        found = np.zeros((2, len(self.split)))
+        for row, slope in zip(found, (self.integrand.slope(shares), np.full(len(shares), -1.0)), strict=True):
+            each = lengths * slope
+            # Of each inner edge: what lies beyond it, and its part of the two leaves that meet there.
+            edge = each[1::2] + each[0:-1:2] * self.split[:-1] + each[2::2] * (1.0 - self.split[1:])
+            row[:-1] = np.cumsum(edge[::-1])[::-1]
+        return found
+
+    @cached_property
+    def errors(self) -> tuple[Floats, Floats]:
+        """The covariances of N and μ times the number of records, by sampling and by noise: two (2, 2) arrays."""
+        shown, share, weights = self.distribution, np.diff(self.distribution.curve), self.weights
+        centred = weights - (weights @ share)[:, None]
+        sampling = (centred * share) @ centred.T * (0.0 if shown.census else max(shown.records, 1.0))
+        noise = _noise_covariance(shown, weights, weights @ share)
+        noise[0, 0] += 2.0 * (self.parts[2] * max(shown.records, 1.0)) ** 2
+        return sampling, noise
+
+    def score(self) -> ScoreArrays:
+        """Return N/μ as a ratio of totals, with the variance of N − λμ, from which intervals follow."""
+        shown, (top, mean, _), (sampling, noise) = self.distribution, self.parts, self.errors
+        records, share, at = max(shown.records, 1.0), np.diff(shown.curve), np.array([1.0, -self.value])
+        each, drawn, added = at @ self.weights, float(at @ sampling @ at), float(at @ noise @ at)
+        # One Laplace number has at most the largest weight: see `errors` for the part of the noise that is read as one.
+        tail = float(np.abs(each).max()) * np.sqrt(shown.largest)
+        laplace = min(1.0, tail / np.sqrt(added)) if added > 0.0 else 0.0
+        each -= share @ each
+        skew = records * float(share @ each**3) / (drawn + added) if drawn > 0.0 else 0.0
+        return ScoreArrays(
+            a=np.array([records * top]),
+            b=records * mean,
+            sampling=_quadratic(sampling + (1.0 - laplace) * noise),
+            noise=_quadratic(laplace * noise),
+            low=0.0,
+            high=1.0,
+            noise_law="laplace",
+            method="distribution",
+            skew=skew,
+        )
+
+
+def _quadratic(covariance: Floats) -> Quadratic:
+    """Return the variance of N − λμ."""
+    return Quadratic(covariance[0, 0], -2.0 * covariance[0, 1], covariance[1, 1])
+
+
+def _noise_covariance(distribution: Distribution, weights: Floats, shared: Floats) -> Floats:
+    """Return the covariance of the noise of Σ w_i·(count_i − p_i·count of all), p_i the share of a leaf."""
+    tree = distribution.tree
+
+    def variance(one: Floats, mean: float) -> float:
+        alpha, rest = tree.form(one)
+        return rest + (alpha - mean) ** 2 * tree.root_variance
+
+    first, second = (variance(one, float(mean)) for one, mean in zip(weights, shared, strict=True))
+    both = (variance(weights.sum(axis=0), float(shared.sum())) - first - second) / 2.0
+    return np.array([[first, both], [both, second]])
+
+
+def _ratio(distribution: Distribution, integrand: _Integrand, level: float) -> Read:
+    """Return N/μ with its interval over all placements."""
+    middle = _Placed(distribution, integrand, np.full(distribution.tree.leaves, 0.5))
+    value = middle.value
+    lowest, highest = (_extreme(middle, side) for side in (-1.0, 1.0))
+    low = min(value, float(lowest.score().interval(level)[0][0]))
+    high = max(value, float(highest.score().interval(level)[1][0]))
+    at, mean = np.array([1.0, -value]), max(middle.parts[1], 1e-6 * float(distribution.edges[-1]))
+    sampling = float(np.sqrt(max(at @ middle.errors[0] @ at, 0.0))) / (mean * max(distribution.records, 1.0))
+    # A ratio of noisy numbers has no variance: its error is half the interval that a normal error would leave in 68 %.
+    ends = [float(one[0]) for one in middle.score().interval(_ONE_SD)]
+    # Where values stand is not known: anywhere between the two placements.
+    error = float(np.hypot((ends[1] - ends[0]) / 2.0, (highest.value - lowest.value) / np.sqrt(12.0)))
+    return Read(value, low, high, error, min(sampling, error))
+
+
+def _extreme(middle: _Placed, side: float) -> _Placed:
+    """Return the placement that makes N/μ least (side −1) or greatest (1)."""
+    curve, integrand = middle.distribution.curve, middle.integrand
+    first, last = curve[:-1], curve[1:]
+    found = middle
+    for _ in range(_ROUNDS):
+        ratio = found.value
+        tried = np.stack([first, last, np.clip(integrand.turn(ratio), first, last)])
+        gained = side * (integrand.at(tried, tried) - ratio * (1.0 - tried))
+        best = np.take_along_axis(tried, gained.argmax(axis=0)[None, :], axis=0)[0]
+        rise = last - first
+        split = np.where(rise > 0.0, (best - first) / np.where(rise > 0.0, rise, 1.0), 0.5)
+        found = _Placed(middle.distribution, integrand, split)
+    return found
