@@ -127,14 +127,6 @@ def _counted_of(record: Mapping[str, Any], mechanism: Counts, about: Facts) -> C
     return counted_cells(table, n=about.n, census=about.census, method=mechanism.methods[0])
 
 
-def counts_fit(record: Mapping[str, Any], mechanism: Counts, about: Facts) -> bool:
-    """Whether the moments on record are those of its noisy counts: these have a price, and nothing beside them."""
-    totals = _counted_of(record, mechanism, about).totals
-    cells = [(cell["sums"], cell["second_moments"]) for cell in record["cells"]]
-    pairs = zip(cells, totals.totals.tolist(), totals.products.tolist(), strict=True)
-    return all((list(sums), list(products)) == (own, square) for (sums, products), own, square in pairs)
-
-
 def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Facts) -> JointTotals:
     """Return the noisy moments on record, with the noise of the mechanism on them."""
     powers = _powers(record)
@@ -160,15 +152,6 @@ class Facts:
 
     n: int | None
     census: bool
-
-
-def noise_covariance(mechanism: JointMoments | Counts, record: Mapping[str, Any], about: Facts) -> Floats:
-    """Return the noise covariance that a part of a record must state for its mechanism."""
-    if isinstance(mechanism, Counts):
-        mixing = _counted_of(record, mechanism, about).totals.mixing
-    else:
-        mixing = _mixing(mechanism, _powers(record), about)
-    return np.asarray(mixing @ mixing.T)
 
 
 def _powers(record: Mapping[str, Any]) -> Powers:
