@@ -14,6 +14,11 @@ from typing import Any
 from hedgerow.mechanisms.certificate import Certificate
 
 Record = Mapping[str, Any]
+READING = 1
+"""The version of the formulas by which a record is written again, on record as ``reading``.
+
+A record without it was written before there were any: it holds less of what determines it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
