@@ -66,8 +66,10 @@ def _unread(model: Model) -> tuple[str, ...]:
     """Return which released numbers leave no trace beside a cell that they shift, or do not."""
     if all(one is None for one in model.before):
         return ("released.**",)
+    if model.mechanism == "table":
+        return ("released.*.1.**",)  # the mean score of a bin that holds hardly any record is its middle
     # The last of several tables is told by the errors after, where they are known; the first by those before.
-    rounds = max(map(len, model.released)) if model.mechanism == "rounds" else 1
+    rounds = max(map(len, model.released))
     told = 2 if rounds > 1 and all(one is not None for one in model.after) else 1
     return tuple(f"released.*.{place}.**" for place in range(1, rounds) if place < rounds - told + 1)
 
