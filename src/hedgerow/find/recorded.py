@@ -103,7 +103,7 @@ def _contradicted_by_noise(counts: Sequence[int], scale: float) -> bool:
     Below 0 the law of a count plus two-sided geometric noise has no memory: −X − 1 is geometric with α = e^(−1/scale),
     and the sum of m of them is negative binomial.
 
-    >>> _contradicted_by_noise([-20, 30, -3] * 100, 20.0), _contradicted_by_noise([-2, 3, -1] * 100, 20.0)
+    >>> _contradicted_by_noise([-40, 30, -3] * 100, 20.0), _contradicted_by_noise([-2, 3, -1] * 100, 20.0)
     (False, True)
     """
     from hedgerow.special import betainc
