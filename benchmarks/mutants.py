@@ -356,22 +356,22 @@ MUTANTS = (
     Mutant(
         "the noise of a look by parts is five percent too small",
         "testset/parts/look.py",
-        "_SHAVED = 1.0 - 1e-6",
-        "_SHAVED = 1.05",
+        "SHAVED = 1.0 - 1e-6",
+        "SHAVED = 1.05",
         PARTS,
     ),
     Mutant(
         "ranks in a look by parts are longer than the price allows",
         "testset/parts/look.py",
-        "weight = math.sqrt((1.0 - _OF_COUNT**2) / (units.shape[1] - 1))",
-        "weight = 1.0",
+        "return math.sqrt((1.0 - _OF_COUNT**2) / (d - 1))",
+        "return 1.0",
         PARTS,
     ),
     Mutant(
         "looks by parts forget that a model may be fitted to earlier answers",
         "testset/parts/look.py",
-        "    if not earlier:",
-        "    if earlier >= 0:",
+        "    if not look.earlier:",
+        "    if look.earlier >= 0:",
         PARTS,
     ),
     Mutant(
@@ -482,8 +482,8 @@ MUTANTS = (
     Mutant(
         "bounds are found by counts without noise",
         "find/search.py",
-        "noisy = drawn.values[:, 0].astype(np.int64)",
-        "noisy = counts[:, 0]",
+        "return self.answer(drawn.values[:, 0].astype(np.int64))",
+        "return self.answer(counts[:, 0])",
         "tests/unit/find/test_find.py",
     ),
     Mutant(

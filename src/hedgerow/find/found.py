@@ -16,6 +16,7 @@ from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.result import REPLAYED
 from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.record_kind import READING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -30,6 +31,8 @@ class Found:
         What was asked of what: source, relation, unit, target, n (under replace-one), date.
     found : dict
         The answer and the noisy counts that it was read from, as plain JSON data; all of it is priced.
+    request : dict or None
+        What was asked for, as plain JSON data; None of a record of an earlier version.
     ledger_head, unrecorded, replayed
         As on every release.
     notes : tuple of str
@@ -40,6 +43,7 @@ class Found:
     certificate: Certificate
     about: dict[str, Any]
     found: dict[str, Any]
+    request: dict[str, Any] | None = None
     ledger_head: str | None = field(default=None, compare=False)
     unrecorded: bool = field(default=False, compare=False)
     replayed: bool = field(default=False, compare=False)
@@ -100,7 +104,9 @@ class Found:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: what was asked, the answer with the noisy counts behind it, the certificate."""
         noted = {"notes": list(self.notes)} if self.notes else {}
-        return {"release": {**self.about, **noted}, "found": self.found, "certificate": self.certificate.to_dict()}
+        asked = {} if self.request is None else {"reading": READING, "request": self.request}
+        told = {"release": {**self.about, **noted}, **asked, "found": self.found}
+        return {**told, "certificate": self.certificate.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the JSON text, and write it to `path` where one is given (HG118 where it cannot be written)."""
@@ -195,9 +201,10 @@ def found_from_record(text: str) -> Found:
     try:
         kind = {one.kind: one for one in (Bounds, Categories)}[record["found"]["kind"]]
         certificate = Certificate.from_dict(record["certificate"])
-        about = dict(record["release"])
+        asked = dict(record["request"]) if "reading" in record else None
+        about, answer = dict(record["release"]), dict(record["found"])
         notes = tuple(about.pop("notes", ()))
-        return kind(certificate=certificate, about=about, found=dict(record["found"]), notes=notes)
+        return kind(certificate=certificate, about=about, found=answer, request=asked, notes=notes)
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
             "HG502",

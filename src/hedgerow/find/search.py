@@ -8,19 +8,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
 from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import warn_about_delta
-from hedgerow.facts.columns import Selection, checked_column
+from hedgerow.facts.budget import Budget, warn_about_delta
+from hedgerow.facts.columns import Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import real, shown
@@ -87,6 +88,11 @@ class Search(Protocol):
         """The δ of its price."""
         ...
 
+    @property
+    def budget(self) -> Budget:
+        """What was asked to be spent: ε and δ."""
+        ...
+
     def request(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data."""
         ...
@@ -108,6 +114,7 @@ class BoundsSearch:
     grid: LogGrid
     share: float
     mechanism: GeometricCounts
+    budget: Budget
     found: type[Found] = Bounds
     delta: float = 0.0
 
@@ -132,7 +139,7 @@ class BoundsSearch:
         grid = LogGrid.of(around)
         budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
-        return cls(place, grid, part, made.mechanism)
+        return cls(place, grid, part, made.mechanism, budget)
 
     @property
     def query(self) -> Query:
@@ -153,7 +160,10 @@ class BoundsSearch:
         histogram = source.histogram(self.query)
         counts = (histogram.cell_sums() + histogram.missing)[:, None]
         drawn = self.mechanism.noisy(counts, noise, cells=self.query.labels, features=("count",))
-        noisy = drawn.values[:, 0].astype(np.int64)
+        return self.answer(drawn.values[:, 0].astype(np.int64))
+
+    def answer(self, noisy: NDArray[np.int64]) -> dict[str, Any]:
+        """Return what noisy counts of the cells tell. It reads no record."""
         bounds = narrowest_bounds(noisy, self.mechanism.scale, self.grid, self.share)
         return {
             "kind": Bounds.kind,
@@ -163,6 +173,7 @@ class BoundsSearch:
             "bounds": None if bounds is None else list(bounds),
             "ends": list(self.grid.ends),
             "noisy_counts": noisy.tolist(),
+            "noisy_total": int(noisy.sum()),
         }
 
 
@@ -172,7 +183,7 @@ class CategoriesSearch:
 
     place: Place
     mechanism: StableCategories
-    delta: float
+    budget: Budget
     found: type[Found] = Categories
 
     @classmethod
@@ -195,7 +206,12 @@ class CategoriesSearch:
         def build(precision: float) -> StableCategories:
             return StableCategories.of_scale(1.0 / precision, budget.delta)
 
-        return cls(place, least_noise(build, relation, budget).mechanism, budget.delta)
+        return cls(place, least_noise(build, relation, budget).mechanism, budget)
+
+    @property
+    def delta(self) -> float:
+        """The δ of its price."""
+        return self.budget.delta
 
     @property
     def query(self) -> ColumnQuery:
@@ -214,12 +230,17 @@ class CategoriesSearch:
         """Return the values whose noisy counts reach the threshold, sorted, and those counts."""
         occurring = source.values(self.query)
         seen = self.mechanism.select(occurring.counts, noise)
-        kept = sorted((occurring.values[place], int(seen[place])) for place in np.flatnonzero(seen))
+        return self.answer((occurring.values[place], int(seen[place])) for place in np.flatnonzero(seen))
+
+    def answer(self, shown: Iterable[tuple[Scalar, int]]) -> dict[str, Any]:
+        """Return the values that are shown with their noisy counts, sorted. It reads no record."""
+        kept = sorted(shown)
         return {
             "kind": Categories.kind,
             "column": str(self.place.column),
             "values": [value for value, _ in kept],
             "noisy_counts": [count for _, count in kept],
+            "noisy_total": sum(count for _, count in kept),
             "threshold": self.mechanism.threshold,
         }
 
@@ -239,6 +260,11 @@ def checked_unit(unit: str | UnitLimit) -> str:
             remedy="Bring the data to one row per unit first, or declare bounds and categories.",
         )
     return unit
+
+
+def spent_on(search: Search) -> dict[str, Any]:
+    """Return what a search was asked to spend, as plain JSON data: its noise follows from that."""
+    return {"epsilon": search.budget.epsilon, "delta": search.budget.delta}
 
 
 def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, request_id: str | None = None) -> Found:
@@ -268,10 +294,11 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     facts = PublicFacts(protection.relation, unit, protection.target, opened.n)
     certificate = certificate_of_search(search, facts, protection.notes)
     about = {"source": opened.source.name, **facts.record(), "missing": "drop", **search.place.record()}
+    asked = {**search.request(), **spent_on(search)}
 
     def run() -> Found:
         drawn = search.draw(opened.source, SecureNoise())
-        return search.found(certificate=certificate, about={**about, "date": today()}, found=drawn)
+        return search.found(certificate=certificate, about={**about, "date": today()}, found=drawn, request=asked)
 
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),

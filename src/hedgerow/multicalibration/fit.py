@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from hedgerow.multicalibration.mechanisms.mechanism import (
     Fitted,
     Setting,
     all_models,
+    mechanism_class,
     mechanism_named,
 )
 from hedgerow.multicalibration.model.model import BaseOrigin, Model
@@ -92,6 +93,21 @@ class Fit:
             delta=self.budget.delta,
             assumptions=[*assumptions, *self.notes],
         )
+
+    def asked(self) -> dict[str, Any]:
+        """Return what was asked for, as the model keeps it: with the released numbers, all of the model follows."""
+        mechanism: Any = self.mechanism
+        return {
+            "groups": family_record(self.setting.family),
+            "classes": list(self.classes),
+            "score": self.score,
+            "n": self.setting.n,
+            "n_buckets": self.setting.n_buckets,
+            "alpha": self.setting.alpha,
+            "parameters": {
+                one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name not in mechanism.planned
+            },
+        }
 
     def request(self, described: Single | Composition, fit_id: str) -> dict[str, Any]:
         """Return what is asked for, all of it public; `fit_id` distinguishes this fit from any other."""
@@ -175,7 +191,10 @@ def fit_model(
         noise = SecureNoise()
         with nullcontext() if certificate is None else silence():
             fitted = [mechanism.run(setting, described, records, noise) for records in read()]
-        return model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
+        made = model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
+        numbers = tuple(one.numbers or tuple(table.values for table in one.released) for one in fitted)
+        known = certificate is not None and mechanism_class(mechanism.name) is type(mechanism)
+        return replace(made, request=fit.asked(), released=numbers) if known else made
 
     if described is None or certificate is None:
         if account.ledger is not None:

@@ -26,6 +26,7 @@ from hedgerow.regression.terms import Regressor
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
 from hedgerow.release.publication.text import aligned
+from hedgerow.release.record_kind import READING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,6 +86,9 @@ class About(Generic[ModelT, MechanismT]):
     facts : mapping
         source, relation, unit, target, n, missing, where, date.
     remarks : tuple of str
+    request : mapping or None
+        What was asked for, as `hedgerow.regression.record.request_record` writes it; None of a record of an earlier
+        version.
     """
 
     model: ModelT
@@ -93,6 +97,7 @@ class About(Generic[ModelT, MechanismT]):
     n: int | None
     facts: Mapping[str, Any]
     remarks: tuple[str, ...] = ()
+    request: Mapping[str, Any] | None = None
 
     @property
     def census(self) -> bool:
@@ -432,10 +437,12 @@ def record_of_fits(fits: Sequence[AnyFit], level: float) -> dict[str, Any]:
         }
         for one in fits
     ]
-    facts = {**first.about.facts, "notes": list(first.about.remarks)}
+    facts, asked = {**first.about.facts, "notes": list(first.about.remarks)}, first.about.request
+    read = {} if asked is None else {"reading": READING, "request": asked}
+    made = {**read, "regression": first.asked(), "fits": cells}
     if first.certificate is None:
-        return {"release": facts | {"simulated": True}, "regression": first.asked(), "fits": cells}
-    return {"release": facts, "regression": first.asked(), "fits": cells, "certificate": first.certificate.to_dict()}
+        return {"release": facts | {"simulated": True}, **made}
+    return {"release": facts, **made, "certificate": first.certificate.to_dict()}
 
 
 @contextmanager

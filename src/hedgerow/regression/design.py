@@ -49,6 +49,7 @@ class LinearModel(Statistic):
 
     model: Model
     formula: str
+    terms: Terms
     robust: str | None = None
     kind: ClassVar[str] = "ols"
     family: ClassVar[Family] = "moments"
@@ -440,7 +441,7 @@ def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str,
     values = category_values(terms, resolver, categories)
     grids = declared_grids("ols", terms.numeric, resolver, bounds)
     made = resolver.statistic(
-        LinearModel(Model(terms.response, terms.regressors(values), grids, values, ball=ball), formula, robust)
+        LinearModel(Model(terms.response, terms.regressors(values), grids, values, ball=ball), formula, terms, robust)
     )
     if not isinstance(made, LinearModel):
         raise TypeError("a linear model was built")

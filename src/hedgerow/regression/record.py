@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
-from hedgerow.facts.columns import Grid, Scalar
+from hedgerow.facts.columns import DEFAULT_STEPS, Grid, Scalar
 from hedgerow.regression.features import Model
-from hedgerow.regression.terms import Monomial, Regressor
+from hedgerow.regression.terms import Monomial, Regressor, Terms
 from hedgerow.release.publication.write_file import write_lines
 
 
@@ -53,6 +53,36 @@ def model_record(model: Declared, formula: str, regressors: Sequence[Regressor])
     }
 
 
+def request_record(
+    formula: str,
+    terms: Terms,
+    declared: tuple[Mapping[str, Grid], Mapping[str, tuple[Scalar, ...]]],
+    **further: Any,
+) -> dict[str, Any]:
+    """Return what was asked for as plain JSON data: a formula and its terms, columns and categories, and the rest."""
+    grids, categories = declared
+    return {
+        "formula": formula,
+        **terms.record(),
+        "bounds": {
+            column: [str(grid.lower), str(grid.upper), str(grid.step) if grid.declared else None]
+            for column, grid in grids.items()
+        },
+        "categories": {column: list(values) for column, values in categories.items()},
+        **{name: value for name, value in further.items() if value is not None},
+    }
+
+
+def model_of_request(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of the model that was asked for, `model_record`, or of the last submodel of it."""
+    terms = Terms.from_record(asked)
+    grids = {column: _grid_of(*one) for column, one in asked["bounds"].items()}
+    categories = {column: tuple(values) for column, values in asked["categories"].items()}
+    last = asked.get("submodel", asked)
+    model = Model(terms.response, terms.regressors(categories), grids, categories)
+    return model_record(model, str(last["formula"]), Terms.from_record(last).regressors(categories))
+
+
 def model_of_record(record: Mapping[str, Any]) -> tuple[Model, tuple[Regressor, ...]]:
     """Return the model that was released, and the regressors of the fit.
 
@@ -78,6 +108,17 @@ def written(record: Mapping[str, Any], path: str | Path | None = None) -> str:
     if path is not None:
         write_lines(path, [text])
     return text
+
+
+def _grid_of(low: str, high: str, step: str | None) -> Grid:
+    """Return the grid between declared bounds, with a declared step or none."""
+    lower, upper = Fraction(low), Fraction(high)
+    if step is None:
+        return Grid(lower, upper, DEFAULT_STEPS, declared=False)
+    steps = (upper - lower) / Fraction(step)
+    if steps.denominator != 1:
+        raise ValueError("step")
+    return Grid(lower, upper, int(steps))
 
 
 def _grid(one: Mapping[str, Any]) -> Grid:

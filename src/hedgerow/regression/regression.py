@@ -190,7 +190,10 @@ class Regression(Coefficients[Model, JointMoments]):
             found = terms.regressors(model.categories)
             known = {one.monomial for one in model.regressors} | set(model.features)
             if all(one.monomial in known or one.name == INTERCEPT for one in found):
-                about = replace(self.about, formula=str(formula))
+                request = self.about.request
+                if request is not None:
+                    request = {**request, "submodel": {"formula": str(formula), **terms.record()}}
+                about = replace(self.about, formula=str(formula), request=request)
                 if self.second is not None:
                     about = replace(about, remarks=(*about.remarks, CLASSICAL))
                 return replace(self, about=about, regressors=found, second=None)
@@ -309,7 +312,8 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
             raise ValueError
         if mechanism.layout.shares != (WEIGHTS if weighted else None):
             raise ValueError
-        about = About(model, str(found["regression"]["formula"]), mechanism, facts["n"], facts, tuple(notes))
+        formula, asked = str(found["regression"]["formula"]), found["request"] if "reading" in found else None
+        about = About(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
         read = partial(second_of, kind=robust, parts=parts, model=model, weighted=weighted)
         seconds = [None if robust is None else read(one["second_step"]) for one in found["fits"]]
         if len(parts) != 1 + (robust is not None):

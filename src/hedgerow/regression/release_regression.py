@@ -18,7 +18,7 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.regression.coefficients import About, record_of_fits
 from hedgerow.regression.design import RegressionPlan, plan_regression
-from hedgerow.regression.record import written
+from hedgerow.regression.record import request_record, written
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
 from hedgerow.regression.robust.numbers import SecondNumbers, ask_again
 from hedgerow.regression.shares import shares_exact, shares_query
@@ -105,6 +105,16 @@ def read_regression(
             "methods": {"moments": design.reason},
         },
         plan.notes(),
+        request_record(
+            design.statistic.formula,
+            design.statistic.terms,
+            (design.model.grids, design.model.categories),
+            missing=plan.request.missing,
+            where=plan.request.where,
+            weights=None if facts.weights is None else facts.weights.public_record(),
+            by={one.column: [one.label(level) for level in range(one.levels)] for one in design.by if one.shown},
+            narrowed=plan.narrowed(),
+        ),
     )
     return tuple(
         Regression(about, released, design.model.regressors, certificate, dict(cell))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
@@ -107,6 +108,17 @@ class Terms:
         if any((response, power) in term for term in terms for power in range(MOST_POWER + 1)):
             raise unfit_formula(formula, "the response is a regressor too")
         return cls(response, terms, constant)
+
+    def record(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        terms = [[list(factor) for factor in term] for term in self.terms]
+        return {"response": self.response, "terms": terms, "intercept": self.intercept}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Terms:
+        """Return the terms of their record; what is none raises LookupError, TypeError or ValueError."""
+        terms = tuple(tuple((str(column), int(power)) for column, power in term) for term in record["terms"])
+        return cls(str(record["response"]), terms, bool(record["intercept"]))
 
     @property
     def categories(self) -> tuple[str, ...]:

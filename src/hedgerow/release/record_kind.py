@@ -15,7 +15,10 @@ from hedgerow.mechanisms.certificate import Certificate
 
 Record = Mapping[str, Any]
 READING = 1
-"""The version of the formulas by which records are read: ``reading`` on every record. Earlier records have none."""
+"""The version of the formulas by which a record is written again, on record as ``reading``.
+
+A record without it was written before there were any: it holds less of what determines it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

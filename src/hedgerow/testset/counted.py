@@ -22,11 +22,11 @@ from hedgerow.testset.adaptive.interval import for_fitted_model
 from hedgerow.testset.distinct import best_of, distinguishable
 from hedgerow.testset.looks import Looks, Past
 from hedgerow.testset.mechanisms.choose import Compared, compare
-from hedgerow.testset.mechanisms.mechanism import Answer, Question
+from hedgerow.testset.mechanisms.mechanism import Drawn, Question
 from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.paired import difference_score
 from hedgerow.testset.parts.look import PartsAsked, score_by_parts
-from hedgerow.testset.score import Score, score_from_record
+from hedgerow.testset.score import Best, Score, drawn_record, score_from_record
 from hedgerow.testset.settings import Settings
 
 Rows = NDArray[np.int64] | None
@@ -131,15 +131,19 @@ class CountedTestSet:
         """Return how a plain look is taken: `read` gives the losses of some rows (None: of all) as a histogram."""
 
         def take(now: Past, name: str) -> Score:
-            return _score(self.settings, now, self._answer(read, now, name, training), name)
+            drawn, earlier = self._draw(read, now, name, training), now.ids.index(name)
+            before = [now.scores[other] for other in now.ids[:earlier] if other in now.scores]
+            # Differences of two models are no scores of one.
+            best = best_of(tuple(one for one in before if one.metric == self.settings.metric.name))
+            return plain_score(self.settings, drawn, earlier, best)
 
         return take
 
-    def _answer(self, read: Callable[[Rows], Histogram], now: Past, name: str, training: float | None = None) -> Answer:
+    def _draw(self, read: Callable[[Rows], Histogram], now: Past, name: str, training: float | None = None) -> Drawn:
         mechanism, secret = self.settings.mechanism, self._looks.secret
         rows = mechanism.rows(secret.key, now.ids.index(name))
         question = Question(read(rows), training, secret.threshold_noise, now.answered(but=name))
-        return mechanism.answer(question, self._noise)
+        return mechanism.draw(question, self._noise)
 
     def _compared(
         self, read: Callable[[], Histogram], differing: int, request: Mapping[str, Any], request_id: str | None
@@ -147,8 +151,8 @@ class CountedTestSet:
         """Take one look at the difference of two models that differ for so many records; see `paired`."""
 
         def take(now: Past, name: str) -> Score:
-            answer = self._answer(lambda rows: read(), now, name)
-            return difference_score(self.settings, answer, differing, now.ids.index(name))
+            drawn = self._draw(lambda rows: read(), now, name)
+            return difference_score(self.settings, drawn, differing, now.ids.index(name))
 
         return self._take_look(take, {"training": None, **request}, request_id)
 
@@ -163,34 +167,34 @@ class CountedTestSet:
         described = asked.mechanism(self.settings)
 
         def take(now: Past, name: str) -> Score:
-            told = asked.parts.draw(described, outcome(), self._noise)
-            return score_by_parts(self.settings, asked, told, now.ids.index(name))
+            sums = asked.parts.draw(described, outcome(), self._noise)
+            return score_by_parts(asked.look(self.settings, now.ids.index(name)), described, sums)
 
         return self._take_look(take, {**sent, **asked.record()}, request_id, described)
 
 
-def _score(settings: Settings, past: Past, answer: Answer, name: str) -> Score:
-    index = past.ids.index(name)
-    estimate, fixed = answer.estimate, None
-    if settings.mechanism.information(index) > 0.0:
+def plain_score(settings: Settings, drawn: Drawn, earlier: int, best: Best | None) -> Score:
+    """Return the score that the numbers of a plain look give, after so many earlier looks. It reads no record."""
+    answer, fixed = settings.mechanism.read(drawn), None
+    estimate = answer.estimate
+    if settings.mechanism.information(earlier) > 0.0:
         fixed = estimate.confidence_interval()
-        estimate = for_fitted_model(answer, settings.mechanism, index)
-    before = [past.scores[earlier] for earlier in past.ids[:index] if earlier in past.scores]
-    # Differences of two models are no scores of one.
-    best = best_of(tuple(one for one in before if one.metric == settings.metric.name))
+        estimate = for_fitted_model(answer, settings.mechanism, earlier)
+    known = {} if best is None else {"best": best.to_dict()}
     score = Score(
         estimate=estimate,
         metric=settings.metric.name,
         greater_is_better=settings.metric.greater_is_better,
-        look=index + 1,
+        look=earlier + 1,
         n_looks=settings.conditions.n_looks,
         best=None if best is None else best.value,
         best_look=None if best is None else best.look,
         distinguishable=None,
         paid=answer.paid,
-        request_id=name,
+        request_id="",
         certificate=None,
         fixed_model=fixed,
+        determined_by={"test_set": settings.on_record(paid=drawn.paid), "released": drawn_record(drawn), **known},
     )
     return score if best is None else replace(score, distinguishable=distinguishable(score, best))
 

@@ -24,7 +24,7 @@ import numpy as np
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.mechanisms.laws import averaged_law
 from hedgerow.testset.mechanisms.mechanism import Conditions
-from hedgerow.testset.score import LEVEL, Score
+from hedgerow.testset.score import LEVEL, Best, Known, Score, drawn_of
 
 _POWER = 0.8
 _LAPLACE = ("laplace", "split", "thresholdout")  # mechanisms with Laplace noise
@@ -71,7 +71,7 @@ def critical_difference(
     return float(quantiles_of(averaged_law(2), each, np.array([sampling]), spread)[0])
 
 
-def distinguishable(one: Score, other: Score) -> bool | None:
+def distinguishable(one: Score, other: Known) -> bool | None:
     """Return whether two scores differ by more than both errors explain; None if an error is not known."""
     errors = [one.sampling_error, other.sampling_error, one.privacy_error, other.privacy_error]
     known = [error for error in errors if error is not None]
@@ -81,9 +81,13 @@ def distinguishable(one: Score, other: Score) -> bool | None:
     return abs(one.value - other.value) > explained
 
 
-def best_of(scores: tuple[Score, ...]) -> Score | None:
+def best_of(scores: tuple[Score, ...]) -> Best | None:
     """Return the score with the best noisy value; None if there are no scores."""
-    return max(scores, key=lambda score: score.value if score.greater_is_better else -score.value, default=None)
+    found = max(scores, key=lambda score: score.value if score.greater_is_better else -score.value, default=None)
+    if found is None:
+        return None
+    drawn = None if found.determined_by is None else drawn_of(found.determined_by["released"])
+    return Best(found.value, found.sampling_error, found.privacy_error, found.look, drawn)
 
 
 def minimum_detectable_difference(

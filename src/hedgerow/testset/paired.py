@@ -25,7 +25,7 @@ from hedgerow.testset.adaptive.bounds import SHARES, tail_exponent
 from hedgerow.testset.adaptive.interval import METHOD
 from hedgerow.testset.entries import Entries
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
-from hedgerow.testset.mechanisms.mechanism import Answer, LookMechanism
+from hedgerow.testset.mechanisms.mechanism import Drawn, LookMechanism
 from hedgerow.testset.metric import Metric
 from hedgerow.testset.predictions import is_model
 from hedgerow.testset.score import LEVEL, Score
@@ -77,9 +77,10 @@ def differences_of(metric: Metric, labels: Entries, first: Entries, second: Entr
     return Histogram.from_triplets(np.zeros_like(index), index, counts[index], cells=1)
 
 
-def difference_score(settings: Settings, answer: Answer, differing: int, earlier: int) -> Score:
-    """Return the difference that an answer to `differences_of` gives, after so many earlier looks."""
+def difference_score(settings: Settings, drawn: Drawn, differing: int, earlier: int) -> Score:
+    """Return the difference that the numbers drawn of `differences_of` give, after so many earlier looks."""
     mechanism, n = settings.mechanism, require_paired(settings)
+    answer = mechanism.read(drawn)
     # The answer is read as a score, (1 + Σ d/n)/2.
     value = min(max(2.0 * answer.estimate.estimate - 1.0, -differing / n), differing / n)
     noise = 2.0 * (mechanism.expected_error() or 0.0)
@@ -115,6 +116,10 @@ def difference_score(settings: Settings, answer: Answer, differing: int, earlier
         request_id="",
         certificate=None,
         fixed_model=fixed.confidence_interval() if fitted else None,
+        determined_by={
+            "test_set": settings.on_record(),
+            "released": {"kind": "comparison", "numbers": list(drawn.numbers), "differing": differing},
+        },
     )
 
 

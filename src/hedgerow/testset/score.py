@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from hedgerow.errors import VerificationError
 from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.release.record_kind import READING
+from hedgerow.testset.mechanisms.mechanism import Drawn
 
 LEVEL = 0.95
+_DETERMINES = ("test_set", "released", "best")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,51 @@ class Part:
         return f"{self.metric}{group} {self.value:.4g}, 95 % interval {interval.low:.4g} to {interval.high:.4g}{unsure}"
 
 
+class Known(Protocol):
+    """A score as far as another one is compared with it."""
+
+    @property
+    def value(self) -> float:
+        """The score."""
+        ...
+
+    @property
+    def sampling_error(self) -> float | None:
+        """The part of its error that comes from the test set being a sample."""
+        ...
+
+    @property
+    def privacy_error(self) -> float | None:
+        """The part that comes from noise, resampling included."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best score of the looks before, as a later look keeps it on its own record.
+
+    Attributes
+    ----------
+    value, sampling_error, privacy_error
+        As of a `Score`.
+    look : int
+        Which look it was.
+    drawn : Drawn or None
+        What it was read from; None where that is on no record, or where it was a look by parts.
+    """
+
+    value: float
+    sampling_error: float | None
+    privacy_error: float | None
+    look: int
+    drawn: Drawn | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, without the value and the look, which a score names itself."""
+        errors = {"sampling_error": self.sampling_error, "privacy_error": self.privacy_error}
+        return errors | ({} if self.drawn is None else {"released": drawn_record(self.drawn)})
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Score:
     """What one look at a test set returned.
@@ -99,6 +147,9 @@ class Score:
         Whether the ledger holds only the look, because its score could not be written there (HG606).
     notes : tuple of str
         What a reader must know of the price, in sentences.
+    determined_by : mapping or None
+        From what all this follows, as plain JSON data: the terms of the test set, the numbers as they were drawn, and
+        the best score before. None of a record of an earlier version.
     """
 
     estimate: Estimate
@@ -118,6 +169,7 @@ class Score:
     replayed: bool = field(default=False, compare=False)
     unrecorded: bool = field(default=False, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
+    determined_by: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def noted(self, notes: Sequence[str]) -> Score:
         """Return it with further notes."""
@@ -184,8 +236,9 @@ class Score:
         return found[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data: the score, and its certificate."""
+        """Return plain JSON data: the score, what it follows from, and its certificate."""
         return {
+            **({} if self.determined_by is None else {"reading": READING}),
             "score": {
                 "metric": self.metric,
                 "greater_is_better": self.greater_is_better,
@@ -202,6 +255,7 @@ class Score:
                 "request_id": self.request_id,
                 "simulated": self.simulated,
             },
+            **(self.determined_by or {}),
             "certificate": self.certificate.to_dict() if self.certificate else None,
         }
 
@@ -252,6 +306,7 @@ def score_from_record(text: str) -> Score:
             certificate,
             _interval(fields.get("fixed_model")),
             tuple(_part(one, fields["mechanism"]) for one in fields.get("parts", ())),
+            determined_by={name: record[name] for name in _DETERMINES if name in record} or None,
         )
     except (KeyError, TypeError, ValueError):
         raise VerificationError(
@@ -260,6 +315,23 @@ def score_from_record(text: str) -> Score:
             finding="This is no such record.",
             remedy="Use the ledger's stored result.",
         ) from None
+
+
+def drawn_record(drawn: Drawn) -> dict[str, Any]:
+    """Return the numbers of a plain look as plain JSON data.
+
+    >>> drawn_record(Drawn((812.0,)))
+    {'kind': 'score', 'numbers': [812.0]}
+    """
+    return {"kind": "score" if drawn.paid else "training score", "numbers": list(drawn.numbers)}
+
+
+def drawn_of(released: Mapping[str, Any] | None) -> Drawn | None:
+    """Return the numbers of a plain look from its record; None of any other."""
+    kind = None if released is None else released["kind"]
+    if released is None or kind not in ("score", "training score"):
+        return None
+    return Drawn(tuple(map(float, released["numbers"])), paid=kind == "score")
 
 
 def _interval(fields: dict[str, Any] | None) -> Interval | None:

@@ -8,7 +8,7 @@ nothing, and it would tell whoever knows all records but one what the last one s
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from hedgerow.errors import LedgerError
+from hedgerow.facts.columns import DEFAULT_STEPS
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
 from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single, as_record
@@ -116,23 +117,45 @@ class Settings(Terms):
     def certificate(self, *, paid: bool = True, described: Single | None = None) -> Certificate:
         """Return the price of one look alone, of a plain one or as described; nothing where the first paid for all."""
         mechanism = described or (self.mechanism.described if paid else Composition(()))
-        return _price(mechanism, self.conditions.relation, self.conditions.budget.delta, tuple(self._assumptions()))
+        return _price(mechanism, self.conditions.relation, self.conditions.budget.delta, self.assumptions)
+
+    def on_record(self, *, paid: bool = True) -> dict[str, Any]:
+        """Return plain JSON data from which a look is read, plain or of two models, with what its certificate says."""
+        facts, metric = self.conditions, self.metric
+        written = metric.record()
+        of_metric = {name: written[name] for name in ("name", "lower", "upper", "steps", "greater_is_better")}
+        if metric.grid.steps == DEFAULT_STEPS:
+            # A grid of so many steps may be declared, or not: losses are then rounded to it.
+            of_metric["declared"] = metric.grid.declared
+        # What the first look pays for all is on the certificate of that look alone.
+        once = {"epsilon": facts.budget.epsilon} if self.mechanism.once else {}
+        if self.mechanism.needs_training:
+            # A paid answer does not depend on the threshold.
+            once |= {"n_answers": self.options.n_answers} | ({} if paid else {"threshold": self.options.threshold})
+        return {"n": facts.n, "keyed": self.keyed, "metric": of_metric, **once}
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON data that tells these settings from others."""
         mechanism = {"mechanism": self.mechanism.name, "described": as_record(self.mechanism.described)}
         return {**Terms.record(self), **mechanism}
 
-    def _assumptions(self) -> Iterator[str]:
-        yield _RECORDS
-        if self.conditions.n is None and not self.keyed:
-            yield _PLACES
-        if self.conditions.n is not None and self.keyed:
-            yield _KEYS
-        if self.mechanism.records_a_look != self.conditions.n:
-            yield _PARTS
-        if isinstance(self.mechanism.described, ResampledGaussian):
-            yield END_PAIR
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the price to hold."""
+        apart = (_PARTS,) if self.mechanism.records_a_look != self.conditions.n else ()
+        ends = (END_PAIR,) if isinstance(self.mechanism.described, ResampledGaussian) else ()
+        return (*assumptions_of(self.conditions.n, self.keyed), *apart, *ends)
+
+
+def assumptions_of(n: int | None, keyed: bool) -> tuple[str, ...]:
+    """Return what the price of a look assumes of the records and of how predictions were joined to them.
+
+    >>> assumptions_of(100, False)
+    ("a record's prediction and loss depend on no other record of the test set",)
+    """
+    if n is None:
+        return (_RECORDS,) if keyed else (_RECORDS, _PLACES)
+    return (_RECORDS, _KEYS) if keyed else (_RECORDS,)
 
 
 def settings_from_record(record: Mapping[str, Any], terms: Terms) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_one_label_moves_a_look_by_parts_as_far_as_a_plain_look(kind: Any, group
 def test_parts_that_overlap_cost_more_than_one_look() -> None:
     """The sabotage: a record that counts in two parts at once, priced as one."""
     parts = Parts.of("ranks", entries_of([0.2, 0.5, 0.9]), None, 1)
-    twice = Parts(parts.kind, parts.groups, parts.cell, np.full((3, 2), STEPS), parts.units, parts.sizes, parts.chances)
+    twice = replace(parts, weights=np.full((3, 2), STEPS))
     assert moved(parts) <= 2.0 < 2.8 < moved(twice)
 
 
@@ -84,7 +85,7 @@ def exact(kind: Any, y: Any, sent: Any, groups: Any = None) -> dict[tuple[str, s
     """Every metric without noise."""
     parts = Parts.of(kind, entries_of(sent), None if groups is None else entries_of(groups), 1)
     outcome = np.asarray(sent) == y if kind == "right" else np.asarray(y) == 1
-    told = parts.told(parts.exact(outcome).astype(float), 0.0)
+    told = parts.told(parts.mechanism(1e6), parts.of_labels(parts.exact(outcome).astype(float)))
     found = [one for one in MEASURES.values() if one.kind == kind]
     return {(one.name, name): one.read(what).value for name, what in named(parts.groups, told) for one in found}
 
@@ -224,14 +225,15 @@ def test_squared_errors_without_noise_are_those_of_scikit_learn() -> None:
     (y, x), group = numbers(N, rng), np.arange(N) % 3
     squares = Squares.of(entries_of(x), group_of(entries_of(group), N), (0, 100))
     described = squares.mechanism(1e5)
-    told = squares.draw(described, y, SimulatedNoise(1))
+    told = squares.told(described, squares.draw(described, y, SimulatedNoise(1)))
     for name, one in named(squares.groups, told):
         rows = slice(None) if name is None else group == int(name)
         wanted = {"r2": sk.r2_score(y[rows], x[rows]), "mean_squared_error": sk.mean_squared_error(y[rows], x[rows])}
         for metric, value in wanted.items():
             assert MEASURES[metric].read(one).value == pytest.approx(value, rel=2e-3)
     missing = np.where(np.arange(N) < 60, np.nan, y)
-    worse = MEASURES["mean_squared_error"].read(squares.draw(described, missing, SimulatedNoise(1))[-1]).value
+    read = squares.told(described, squares.draw(described, missing, SimulatedNoise(1)))[-1]
+    worse = MEASURES["mean_squared_error"].read(read).value
     assert worse == pytest.approx(0.1 * 100.0**2 + np.square(y - x)[60:].sum() / N, rel=2e-3)
 
 
@@ -257,7 +259,7 @@ def test_a_look_at_squared_errors_tells_of_a_record_what_a_plain_look_may() -> N
     """Whatever prediction and label, what it adds keeps within μ/2, in sds, of one point: so I ≤ μ²/8."""
     settings = opened().settings
     u, v = (one.ravel() for one in np.meshgrid(np.linspace(-1.0, 1.0, 41), np.linspace(-1.0, 1.0, 41)))
-    squares = Squares(("",), np.zeros(len(u), dtype=np.int64), v, (-1.0, 1.0))
+    squares = Squares(("",), np.array([len(u)]), (-1.0, 1.0), np.zeros(len(u), dtype=np.int64), v)
     described = asked(squares).mechanism(settings)
     steps = squares.places(u)
     added = np.stack([described.record(one) for one in steps.tolist()]).astype(float) / described.noise_sds()

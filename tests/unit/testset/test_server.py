@@ -353,7 +353,7 @@ def test_a_look_that_was_cut_off_is_taken_to_its_end_once(where: str, mechanism:
         if where == "before it is recorded":
             patch.setattr(Ledger, "record", _killed)
         else:
-            patch.setattr("hedgerow.testset.counted._score", _killed)
+            patch.setattr("hedgerow.testset.counted.plain_score", _killed)
         assert answered(sent(server, post(body)))[0] == 500
     assert looks(ledger) == [("a", "reserved")]
     with serving(ledger) as server:

@@ -16,7 +16,8 @@ and groups need tens of millions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -72,6 +73,7 @@ class InputPerturbation(CalibrationMechanism):
     name: ClassVar[str] = "input_perturbation"
     untold: ClassVar[str] = "no errors are known: each record is released as random bits, too noisy to read them from"
     noise: ClassVar[tuple[type, ...]] = (RandomisedRecords,)
+    planned: ClassVar[tuple[str, ...]] = ("everybody",)
 
     def __post_init__(self) -> None:
         check_parameter(
@@ -114,7 +116,7 @@ class InputPerturbation(CalibrationMechanism):
         """Randomise every record, read the sums of the bits, and shift the cells that exceed their noise."""
         if not isinstance(described, RandomisedRecords):
             raise TypeError("input_perturbation runs as it was described")
-        k, groups = setting.n_buckets, len(setting.family.groups)
+        k = setting.n_buckets
         row = np.repeat(np.arange(len(records.count)), records.count.astype(np.int64))
         # A record that was left out (no label, no score) is in no cell and shows random bits too: otherwise the number
         # of randomised records would reveal how many are complete.
@@ -123,7 +125,6 @@ class InputPerturbation(CalibrationMechanism):
             raise ValueError("more records than are public")
         shown = described.choose_views(len(row) + absent, noise)
         bucket = bucket_of(records.score, k)
-        cells = NoisyCells(*(np.full((groups, k), number) for number in (0.0, 0.0, UNRELEASED, 0.0)))
         released = []
         for view, block in enumerate(_columns(setting)[: len(described.views)]):
             mine = row[shown[: len(row)] == view]
@@ -132,11 +133,22 @@ class InputPerturbation(CalibrationMechanism):
             inner = ((group - block.start) * k + bucket[mine]) * 2 + records.label[mine]
             lies = np.concatenate([np.where(group >= 0, inner, NOWHERE), nowhere])
             counts = described.debiased(described.count_ones(view, lies, noise), len(lies))
-            table = _estimates(setting, described, view, block, counts, len(lies))
-            released.append(table)
-            _read_into(cells, table, block)
+            released.append(_estimates(setting, described, view, block, counts, len(lies)))
+        return replace(self.read(setting, described, [one.values for one in released]), released=tuple(released))
+
+    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[Floats]) -> Fitted:
+        """Return the one round of shifts that the estimated counts of all views give."""
+        if not isinstance(described, RandomisedRecords) or setting.n is None or len(numbers) != len(described.views):
+            raise TypeError("input_perturbation is read as it was described")
+        k, groups = setting.n_buckets, len(setting.family.groups)
+        cells = NoisyCells(*(np.full((groups, k), number) for number in (0.0, 0.0, UNRELEASED, 0.0)))
+        for view, (block, values) in enumerate(zip(_columns(setting), numbers, strict=False)):
+            if values.shape != (block.size * k, 2):
+                raise TypeError("input_perturbation is read as it was described")
+            spread = np.full(2, described.noise_sd(setting.n, view))
+            _read_into(cells, AdditiveTable((), _BINARY, values, spread, "gaussian"), block)
         patch = patch_of(shifts_of(setting.family, cells, z=self.z, least=setting.least_shift))
-        return Fitted(Patches(k, (patch,), LOW, HIGH), None, None, tuple(released))
+        return Fitted(Patches(k, (patch,), LOW, HIGH), None, None)
 
 
 def _columns(setting: Setting) -> list[Block]:

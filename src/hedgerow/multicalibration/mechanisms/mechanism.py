@@ -24,10 +24,13 @@ the help text of the command. The estimator, the command, the report and `hedger
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
@@ -115,12 +118,15 @@ class Fitted:
         the release does not show them.
     released : tuple of AdditiveTable
         The noisy tables, in order; everything else follows from them and from public facts.
+    numbers : tuple of float array
+        These tables as `CalibrationMechanism.read` takes them; where empty, their values.
     """
 
     calibration: Calibration
     before: Residuals | None
     after: Residuals | None
     released: tuple[AdditiveTable, ...] = ()
+    numbers: tuple[NDArray[np.float64], ...] = ()
 
 
 class CalibrationMechanism(ABC):
@@ -138,6 +144,8 @@ class CalibrationMechanism(ABC):
         Why a report lacks errors before or after; empty where it has both.
     noise : tuple of type
         The types of the privacy mechanisms that `describe` returns for one model, in order.
+    planned : tuple of str
+        The parameters that `describe` alone depends on: `read` depends on all others.
     """
 
     __slots__ = ()
@@ -146,6 +154,7 @@ class CalibrationMechanism(ABC):
     releases: ClassVar[tuple[str, ...]] = ("count",)
     untold: ClassVar[str] = ""
     noise: ClassVar[tuple[type, ...]] = ()
+    planned: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def describe(self, setting: Setting, budget: Budget) -> Single | Composition | None:
@@ -162,6 +171,16 @@ class CalibrationMechanism(ABC):
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
         """Fit one model, adding the noise that `described` states."""
+
+    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
+        """Return what the released numbers of a run give. It reads no record: `hedgerow verify` reads a model again.
+
+        Raises
+        ------
+        TypeError
+            This mechanism, of one's own, does not say how.
+        """
+        raise TypeError(f"{self.name} reads no numbers")
 
     @classmethod
     def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:

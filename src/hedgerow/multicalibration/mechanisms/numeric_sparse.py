@@ -16,7 +16,8 @@ moves by (1, 1), or by (1 + W, 0) where the cell stays the same (private_multica
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -71,6 +72,7 @@ class NumericSparse(CalibrationMechanism):
     releases: ClassVar[tuple[str, ...]] = ("count", "sum")
     untold: ClassVar[str] = "no errors are known: only cells above the threshold are answered, and paid for"
     noise: ClassVar[tuple[type, ...]] = (SparseVector,)
+    planned: ClassVar[tuple[str, ...]] = ("positives", "threshold", "answer_share")
 
     def __post_init__(self) -> None:
         positives, threshold = whole(self.positives), real(self.threshold)
@@ -116,19 +118,43 @@ class NumericSparse(CalibrationMechanism):
             cell = int(order[positive])
             state.move(cell, asked.answer(int(state.residual[cell]), int(state.count[cell])), z=self.z)
             first = (cell + 1) % state.cells
-        model = Patches(setting.n_buckets, tuple(state.patches), LOW, HIGH)
-        return Fitted(model, None, None, (state.released(),))
+        return replace(
+            self.read(setting, described, [state.answers]), released=(state.released(),), numbers=(state.answers,)
+        )
+
+    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
+        """Return the shifts that the answers give: rows of a group, a bucket, and its noisy residual sum and count."""
+        (answers,) = numbers
+        if not isinstance(described, SparseVector) or len(answers) > described.positives:
+            raise TypeError("numeric_sparse is read as it was described")
+        found = (_patch_of_answer(setting, described, answer, z=self.z) for answer in answers.reshape(-1, 4))
+        return Fitted(Patches(setting.n_buckets, tuple(one for one in found if len(one.cells)), LOW, HIGH), None, None)
+
+
+def _patch_of_answer(setting: Setting, described: SparseVector, answer: NDArray[np.float64], *, z: float) -> Patch:
+    """Return by how much an answer supports that its cell is shifted, as one round."""
+    k, (group, bucket) = setting.n_buckets, (int(one) for one in answer[:2])
+    residual, count = (float(one) for one in answer[2:])
+    # Discrete Laplace noise of scale s has a variance below 2s².
+    variance = 2.0 * _scales(described) ** 2
+    numbers = [np.array([number]) for number in (residual, count, *variance, (bucket + 0.5) / k)]
+    shift = np.zeros((len(setting.family.groups), k))
+    if abs(residual) >= setting.least_shift * count:
+        shift[group, bucket] = shrunk_step(*numbers, z=z)[0]
+    return patch_of(shift)
+
+
+def _scales(described: SparseVector) -> NDArray[np.float64]:
+    return np.array(described.answer_scales) / (STEPS, 1.0)
 
 
 class _State:
     """The current scores and their exact cells, PRIVATE, and the answers and shifts so far, public."""
 
     def __init__(self, setting: Setting, records: Records, described: SparseVector) -> None:
-        self._setting, self._records = setting, records
-        self._scales = np.array(described.answer_scales) / (STEPS, 1.0)
+        self._setting, self._records, self._described = setting, records, described
         self.cells = len(setting.family.groups) * setting.n_buckets
-        self.patches: list[Patch] = []
-        self._answers: list[tuple[int, float, float]] = []
+        self._answers: list[tuple[int, int, float, float]] = []
         self._count_cells(records.score)
 
     def _count_cells(self, score: Integers) -> None:
@@ -139,22 +165,18 @@ class _State:
     def move(self, cell: int, answer: tuple[int, ...], *, z: float) -> None:
         """Keep a noisy answer, and shift its cell by what the answer supports."""
         k, records = self._setting.n_buckets, self._records
-        residual, count = answer[0] / STEPS, float(answer[1])
-        self._answers.append((cell, residual, count))
-        # Discrete Laplace noise of scale s has a variance below 2s².
-        variance = 2.0 * self._scales**2
-        numbers = [np.array([number]) for number in (residual, count, *variance, (cell % k + 0.5) / k)]
-        shift = np.zeros((len(self._setting.family.groups), k))
-        if abs(residual) >= self._setting.least_shift * count:
-            shift[cell // k, cell % k] = shrunk_step(*numbers, z=z)[0]
-        patch = patch_of(shift)
+        self._answers.append((cell // k, cell % k, answer[0] / STEPS, float(answer[1])))
+        patch = _patch_of_answer(self._setting, self._described, self.answers[-1], z=z)
         if len(patch.cells):
-            self.patches.append(patch)
             self._count_cells(patch.move(records.family, records.patterns, records.pattern, self._score, k))
 
     def released(self) -> AdditiveTable:
         """Return the answers in the order in which they were given."""
-        k, names = self._setting.n_buckets, self._setting.family.names
-        cells = [{"group": names[cell // k], "bucket": cell % k} for cell, _, _ in self._answers]
-        values = np.array([answer[1:] for answer in self._answers]).reshape(-1, 2)
-        return AdditiveTable(cells, FEATURES, values, np.sqrt(2.0) * self._scales, "laplace")
+        names = self._setting.family.names
+        cells = [{"group": names[group], "bucket": bucket} for group, bucket, _, _ in self._answers]
+        return AdditiveTable(cells, FEATURES, self.answers[:, 2:], np.sqrt(2.0) * _scales(self._described), "laplace")
+
+    @property
+    def answers(self) -> NDArray[np.float64]:
+        """The answers in order: group, bucket, noisy residual sum and noisy count."""
+        return np.array(self._answers, dtype=np.float64).reshape(-1, 4)

@@ -13,8 +13,9 @@ count table would be mostly noise; where there are few atoms, ``table`` is bette
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,7 @@ class Rounds(CalibrationMechanism):
     releases: ClassVar[tuple[str, ...]] = ("count", "sum")
     untold: ClassVar[str] = "errors after calibration are not known: the last round is not measured"
     noise: ClassVar[tuple[type, ...]] = (HistogramRounds,)
+    planned: ClassVar[tuple[str, ...]] = ("rounds", "residual_share")
 
     def __post_init__(self) -> None:
         rounds, share = whole(self.rounds), real(self.residual_share)
@@ -125,22 +127,31 @@ class Rounds(CalibrationMechanism):
         if not isinstance(described, HistogramRounds):
             raise TypeError("rounds run as they were described")
         score, k = records.score, setting.n_buckets
-        patches: list[Patch] = []
         released: list[AdditiveTable] = []
-        cells: list[NoisyCells] = []
         for _ in range(described.rounds):
-            table = _release(setting, described, exact_cells(records, score, k), noise)
-            released.append(table)
-            cells.append(_noisy_cells(table, k))
-            shown = _as_residuals(setting, cells[-1])
+            released.append(_release(setting, described, exact_cells(records, score, k), noise))
+            fitted = self.read(setting, described, [one.values for one in released])
+            if fitted.after is not None or not isinstance(fitted.calibration, Patches):
+                break
+            score = fitted.calibration.rounds[-1].move(records.family, records.patterns, records.pattern, score, k)
+        return replace(fitted, released=tuple(released))
+
+    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
+        """Return the rounds of shifts that the tables of the rounds give, up to the first one that needs none."""
+        if not isinstance(described, HistogramRounds) or not 1 <= len(numbers) <= described.rounds:
+            raise TypeError("rounds are read as they were described")
+        k, patches, before, after = setting.n_buckets, list[Patch](), None, None
+        for values in numbers:
+            if after is not None or values.shape != (described.groups * described.buckets, 2):
+                raise TypeError("rounds are read as they were described")
+            cells = _noisy_cells(_as_table((), described, values), k)
+            shown = _as_residuals(setting, cells)
+            before = shown if before is None else before
             if setting.alpha is not None and error_of(shown, "alpha") <= setting.alpha:
-                return Fitted(
-                    Patches(k, tuple(patches), LOW, HIGH), _as_residuals(setting, cells[0]), shown, tuple(released)
-                )
-            patches.append(patch_of(shifts_of(setting.family, cells[-1], z=self.z, least=setting.least_shift)))
-            score = patches[-1].move(records.family, records.patterns, records.pattern, score, k)
-        model = Patches(k, tuple(patches), LOW, HIGH)
-        return Fitted(model, _as_residuals(setting, cells[0]), None, tuple(released))
+                after = shown
+            else:
+                patches.append(patch_of(shifts_of(setting.family, cells, z=self.z, least=setting.least_shift)))
+        return Fitted(Patches(k, tuple(patches), LOW, HIGH), before, after)
 
     @classmethod
     def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
@@ -164,10 +175,14 @@ def _release(setting: Setting, described: HistogramRounds, exact: Integers, nois
     k = described.buckets
     residual, count = described.noisy(exact[:, :k], exact[:, k:], noise)
     cells = [{"group": name, "bucket": bucket} for name in setting.family.names for bucket in range(k)]
+    return _as_table(cells, described, np.stack([residual.ravel() / STEPS, count.ravel()], axis=1))
+
+
+def _as_table(
+    cells: Sequence[Mapping[str, Any]], described: HistogramRounds, values: NDArray[np.float64]
+) -> AdditiveTable:
     spread = np.array([described.residual.in_units / STEPS, described.count.in_units])
-    return AdditiveTable(
-        cells, FEATURES, np.stack([residual.ravel() / STEPS, count.ravel()], axis=1), spread, "gaussian"
-    )
+    return AdditiveTable(cells, FEATURES, values, spread, "gaussian")
 
 
 def _noisy_cells(table: AdditiveTable, n_buckets: int) -> NoisyCells:

@@ -24,7 +24,8 @@ scores that they had.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.mechanisms.mechanism import Composition, Counts, GeometricCounts, Single
+from hedgerow.mechanisms.mechanism import Composition, Counts, GeometricCounts, Single, parts_of
 from hedgerow.multicalibration.groups.family import Family, members_of
 from hedgerow.multicalibration.mechanisms.mechanism import (
     CalibrationMechanism,
@@ -94,6 +95,7 @@ class Table(CalibrationMechanism):
 
     name: ClassVar[str] = "table"
     noise: ClassVar[tuple[type, ...]] = (GeometricCounts, GeometricCounts)
+    planned: ClassVar[tuple[str, ...]] = ("place_share",)
 
     def __post_init__(self) -> None:
         bins_fit = self.bins is None or (isinstance(self.bins, int) and 2 <= self.bins <= 1000)
@@ -137,8 +139,23 @@ class Table(CalibrationMechanism):
         self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
     ) -> Fitted:
         """Release two noisy tables, and read them: only the first line reads records."""
-        table, places = self.release(setting, described, records, noise)
+        released = self.release(setting, described, records, noise)
+        if not isinstance(described, Composition):
+            raise TypeError("a table runs as it was described")
+        return replace(self.read(setting, described, [one.values for one in released]), released=released)
+
+    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[Floats]) -> Fitted:
+        """Return the calibration that both tables support."""
         bins = self.score_bins(setting.family)
+        shapes = (setting.family.atoms * bins.count, 2), (bins.count, 1)
+        for part, values, shape in zip(parts_of(described), numbers, shapes, strict=True):
+            if not isinstance(part, Counts) or values.shape != shape or part.cells != values.size:
+                raise TypeError("a table is read as it was described")
+        table, places = (
+            AdditiveTable((), names, values, part.table_spread(names), part.noise_law.name)
+            for part, values, names in zip(parts_of(described), numbers, (BINARY, PLACED), strict=True)
+            if isinstance(part, Counts)
+        )
         count = table.values.sum(axis=1).reshape(-1, bins.count).sum(axis=0)
         means = means_of(places, count, table.sd(BINARY[0]) * math.sqrt(2.0 * setting.family.atoms), bins)
         rule = Rule(self.z, self.level, self.gain, setting.least_shift)

@@ -281,6 +281,11 @@ class Model:
         The column of scores, where they were precomputed.
     n : int or None
         The number of records under replace-one, where it is public.
+    request : mapping or None
+        What was asked for, as plain JSON data: groups, classes, target, parameters of the mechanism. None of a model
+        without a price, or of one that an earlier version wrote.
+    released : tuple of tuple of float array
+        The noisy numbers of each calibration, from which it was made.
     """
 
     family: Family
@@ -293,6 +298,8 @@ class Model:
     certificate: Certificate | None
     score: Column | None = None
     n: int | None = None
+    request: Mapping[str, Any] | None = None
+    released: tuple[tuple[Floats, ...], ...] = ()
 
     def calibrated(self, columns: RecordColumns, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the calibrated probability of every class, (records, classes); rows add up to 1.

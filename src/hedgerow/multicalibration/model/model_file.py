@@ -21,6 +21,7 @@ from hedgerow.multicalibration.groups.family import Attribute, Family
 from hedgerow.multicalibration.groups.groups import Categories, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.model.model import Calibration, Loss, Model, Patches, Residuals, Shifts
 from hedgerow.release.publication.write_file import can_be_written, written_whole
+from hedgerow.release.record_kind import READING
 
 VERSION = 1
 _LARGEST = 64 * 2**20
@@ -31,8 +32,18 @@ _ATTRIBUTES: dict[str, Any] = {"categories": Categories, "cuts": Cuts, "disjoint
 
 def model_text(model: Model) -> str:
     """Return the JSON text of a model; exact residuals, which are data, stay out of it."""
+    read = (
+        {}
+        if model.request is None
+        else {
+            "reading": READING,
+            "request": dict(model.request),
+            "released": [[one.tolist() for one in each] for each in model.released],
+        }
+    )
     record = {
         "hedgerow_model": VERSION,
+        **read,
         "mechanism": model.mechanism,
         "groups": family_record(model.family),
         "classes": list(model.classes),
@@ -82,7 +93,7 @@ def model_from_text(text: str) -> Model:
 
 
 def _model(record: Mapping[str, Any]) -> Model:
-    family = _family(record["groups"])
+    family = family_of_record(record["groups"])
     calibrations = tuple(_calibration(entry, family) for entry in record["calibrations"])
     classes = tuple(record["classes"])
     models = 1 if len(classes) == 2 else len(classes)
@@ -102,6 +113,8 @@ def _model(record: Mapping[str, Any]) -> Model:
         None if certificate is None else Certificate.from_dict(certificate),
         record["score"],
         None if record["release"] is None else record["release"]["n"],
+        record.get("request"),
+        tuple(tuple(np.array(one, dtype=np.float64) for one in each) for each in record.get("released", ())),
     )
 
 
@@ -135,7 +148,8 @@ def _attribute_record(attribute: Attribute) -> dict[str, Any]:
     return {"kind": kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}}
 
 
-def _family(record: Mapping[str, Any]) -> Family:
+def family_of_record(record: Mapping[str, Any]) -> Family:
+    """Return a family from its record; a predicate has lost its function (HG169 where it is called)."""
     return Family(tuple(_attribute(attribute) for attribute in record["attributes"]), record["depth"])
 
 

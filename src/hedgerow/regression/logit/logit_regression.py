@@ -198,7 +198,8 @@ def logit_from_record(record: Mapping[str, Any] | str) -> LogitRegression:
         size = len(model.ranges)
         if released.shape != (len(mechanism.precisions), size + size * (size + 1) // 2):
             raise ValueError
-        about = About(model, str(found["regression"]["formula"]), mechanism, facts["n"], facts, tuple(notes))
+        formula, asked = str(found["regression"]["formula"]), found["request"] if "reading" in found else None
+        about = About(model, formula, mechanism, facts["n"], facts, tuple(notes), asked)
         fit = LogitRegression(about, released, model.regressors, certificate)
         _ = fit.fit.params
     return fit

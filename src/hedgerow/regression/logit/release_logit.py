@@ -35,6 +35,7 @@ from hedgerow.regression.logit.expected import SHARE, expected_errors
 from hedgerow.regression.logit.logit_regression import LogitRegression, logit_from_record
 from hedgerow.regression.logit.model import LogitModel, LogitRecords
 from hedgerow.regression.logit.newton import USUAL_STEPS, NewtonPath, precisions
+from hedgerow.regression.record import request_record
 from hedgerow.regression.terms import Terms
 from hedgerow.release.designs.design import PublicFacts, only_where
 from hedgerow.release.execute import check_unchanged
@@ -64,6 +65,8 @@ class LogitPlan:
     mechanism : NewtonSteps
     chosen : Selection
         The records that count.
+    terms : Terms
+        Of the formula.
     notes : tuple of str
         What the certificate must say.
     """
@@ -74,6 +77,7 @@ class LogitPlan:
     budget: Budget
     mechanism: NewtonSteps
     chosen: Selection
+    terms: Terms
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -94,7 +98,7 @@ class LogitPlan:
             unit=str(self.facts.unit),
             delta=self.budget.delta,
             assumptions=self.notes,
-            narrowed=_NOISY_WAY if len(self.mechanism.precisions) > 1 else None,
+            narrowed=narrowed_by(self.mechanism),
         )
 
     def expected(
@@ -176,7 +180,14 @@ def plan_logit(
     # Here, and not when a step meets its β: by then the price would be spent.
     require_drawable(mechanism.widest)
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, given)
-    return LogitPlan(model, str(formula), public, budget, mechanism, chosen, (*protection.notes, *resolver.notes))
+    return LogitPlan(
+        model, str(formula), public, budget, mechanism, chosen, terms, (*protection.notes, *resolver.notes)
+    )
+
+
+def narrowed_by(mechanism: NewtonSteps) -> str | None:
+    """Return why records may not differ as much as several Newton steps allow."""
+    return _NOISY_WAY if len(mechanism.precisions) > 1 else None
 
 
 def _steps(given: object) -> int:
@@ -283,6 +294,13 @@ def read_logit(
             "method": "newton-steps",
         },
         (*(() if where is None else (only_where(where),)), _LISTWISE, *_rounded(plan.model)),
+        request_record(
+            plan.formula,
+            plan.terms,
+            (plan.model.grids, plan.model.categories),
+            where=where,
+            value=plan.model.value,
+        ),
     )
     numbers = np.array([step.numbers for step in path.steps])
     return LogitRegression(about, numbers, plan.model.regressors, certificate)

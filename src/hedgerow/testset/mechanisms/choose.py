@@ -112,20 +112,21 @@ def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism
         HG401, HG403, HG431: it cannot be used under these conditions.
     """
     if name != "auto":
-        return _kind(name).fitted(conditions, options)
+        return kind_named(name).fitted(conditions, options)
     served = [
         row.name for row in compare(conditions, options) if row.standard_error and not _KINDS[row.name].by_name_only
     ]
     # If none can be used, the simplest mechanism says why.
-    return _kind(served[0] if served else "gaussian").fitted(conditions, options)
+    return kind_named(served[0] if served else "gaussian").fitted(conditions, options)
 
 
 def mechanism_of(name: str, conditions: Conditions, described: Single, options: Options) -> LookMechanism:
     """Return the mechanism of a recorded description."""
-    return _kind(name).of(conditions, described, options)
+    return kind_named(name).of(conditions, described, options)
 
 
-def _kind(name: str) -> type[LookMechanism]:
+def kind_named(name: str) -> type[LookMechanism]:
+    """Return the class of the mechanism of a name (HG172)."""
     if name not in _KINDS:
         raise ParameterError(
             "HG172",

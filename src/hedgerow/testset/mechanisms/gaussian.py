@@ -16,19 +16,21 @@ import numpy as np
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise
+from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsNoise, Single
 from hedgerow.mechanisms.moments import MomentsLayout
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Drawn, LookMechanism, Options, Question
 from hedgerow.testset.mechanisms.reading import (
     counts_design,
-    draw_and_read,
     estimate_of_mean,
     moments_design,
+    noisy_sums,
+    read_sums,
     read_table,
+    restated_sums,
     two_sided,
 )
 
@@ -85,16 +87,26 @@ class GaussianLook(LookMechanism):
         """Return sd/(2·reach): the noise on the sum of the losses, in ranges of one record."""
         return self._width / (2.0 * self.conditions.grid.steps)
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Add noise and read."""
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Add noise."""
+        design = moments_design(self.conditions, "gaussian")
+        return noisy_sums(design, self.described, question.histogram, noise)
+
+    def restated(self) -> Single:
+        """Return the description with the layout of the losses."""
+        if self.conditions.binary:
+            return replace(self.described, layout=_Binary(self.conditions.relation).layout)
+        return restated_sums(moments_design(self.conditions, "gaussian"), self.described)
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Read noisy moments; of losses of 0 and 1 a noisy sum, whose square is known."""
         if not self.conditions.binary:
             design = moments_design(self.conditions, "gaussian")
-            return draw_and_read(design, self.described, question.histogram, noise, name=self.name)
-        table = self.described.noisy(question.histogram, noise, cells=({},))
-        total = float(table.column("total")[0])
+            return read_sums(design, self.described, drawn, name=self.name)
         if self.conditions.n is None:
-            count = float(table.column("count")[0])
+            count, total = drawn.numbers
             return Answer(self._ratio(count, total), sums=(count, total))
+        (total,) = drawn.numbers
         variance = (self._width / self.conditions.n) ** 2
         return Answer(
             estimate_of_mean(
@@ -124,9 +136,13 @@ class _Binary:
 
     relation: Relation
 
+    @property
+    def layout(self) -> MomentsLayout:
+        """U = ±1; its square is 1."""
+        return MomentsLayout(-1, 2, 1, 0, "public" if self.relation is Relation.REPLACE_ONE else "private", 1)
+
     def __call__(self, mu: float) -> MomentsGaussian:
         if self.relation is Relation.REPLACE_ONE:
-            noise = MomentsNoise(None, lattice_noise(2.0 / mu), None)
-            return MomentsGaussian(MomentsLayout(-1, 2, 1, 0, "public", 1), noise)
+            return MomentsGaussian(self.layout, MomentsNoise(None, lattice_noise(2.0 / mu), None))
         both = lattice_noise(math.sqrt(2.0) / mu)
-        return MomentsGaussian(MomentsLayout(-1, 2, 1, 0, "private", 1), MomentsNoise(both, both, None))
+        return MomentsGaussian(self.layout, MomentsNoise(both, both, None))

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric
+from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question
-from hedgerow.testset.mechanisms.reading import counts_design, draw_and_read, moments_design
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Drawn, LookMechanism, Options, Question
+from hedgerow.testset.mechanisms.reading import counts_design, moments_design, noisy_sums, read_sums, restated_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,17 @@ class LaplaceLook(LookMechanism):
             return float(described.noise_sd / math.sqrt(2.0))
         return float(math.sqrt(2.0) * described.noise.total.in_units / (2.0 * self.conditions.grid.steps))
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Add noise and read."""
-        design = _design(self.conditions)
-        return draw_and_read(design, self.described, question.histogram, noise, name=self.name)
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Add noise."""
+        return noisy_sums(_design(self.conditions), self.described, question.histogram, noise)
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Read noisy counts, or noisy moments."""
+        return read_sums(_design(self.conditions), self.described, drawn, name=self.name)
+
+    def restated(self) -> Single:
+        """Return the description with the cells, or the layout, of the losses."""
+        return restated_sums(_design(self.conditions), self.described)
 
 
 def _design(conditions: Conditions) -> CountsDesign | MomentsDesign:

@@ -174,6 +174,22 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """The numbers of one look as they became public: the answer follows from these and from public facts alone.
+
+    Attributes
+    ----------
+    numbers : tuple of float
+        What the mechanism drew: sums of u ∈ [−1, 1], a record's loss, or of losses in grid steps, or a number of draws.
+    paid : bool
+        Whether the test set answered. If not, the number is the training score.
+    """
+
+    numbers: tuple[float, ...]
+    paid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What one look returns, and whether it used up one of the answers that are paid for.
 
@@ -283,6 +299,18 @@ class LookMechanism(ABC):
         """Return noise that is drawn once for all looks, and is secret like the test set; None if there is none."""
         return None
 
-    @abstractmethod
     def answer(self, question: Question, noise: NoiseSource) -> Answer:
         """Draw, and read what was drawn."""
+        return self.read(self.draw(question, noise))
+
+    @abstractmethod
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Return the numbers that become public: all else that a look returns is read from them."""
+
+    @abstractmethod
+    def read(self, drawn: Drawn) -> Answer:
+        """Return the answer that the numbers give. It reads no record."""
+
+    def restated(self) -> Single:
+        """Return the description with all that the public facts say beside the noise, such as the number of records."""
+        return self.described

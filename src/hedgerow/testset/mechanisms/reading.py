@@ -14,11 +14,13 @@ import math
 from dataclasses import replace
 from statistics import NormalDist
 
+import numpy as np
+
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic, ScoreArrays
-from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsGeometric, Single
+from hedgerow.mechanisms.mechanism import Counts, Moments, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.counts import CountsDesign
@@ -27,7 +29,7 @@ from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.mean import Mean
 from hedgerow.statistics.proportion import Proportion
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions
+from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, Drawn
 
 _COLUMN, _REASON = "loss", "the score of a test set"
 COVERS = "the expected score on records drawn as the test set was; sampling and privacy noise are counted"
@@ -122,18 +124,40 @@ def moments_design(conditions: Conditions, law: NoiseLaw) -> MomentsDesign:
     return MomentsDesign(Mean(_COLUMN, conditions.grid), (), _facts(conditions), missing, law, law, _REASON)
 
 
-def draw_and_read(
-    design: CountsDesign | MomentsDesign, described: Single, histogram: Histogram, noise: NoiseSource, *, name: str
-) -> Answer:
-    """Add noise to the sums of the losses, and read them."""
-    table, sums = design.table(histogram, described, noise), None
+def noisy_sums(
+    design: CountsDesign | MomentsDesign, described: Counts | Moments, histogram: Histogram, noise: NoiseSource
+) -> Drawn:
+    """Return the sums of the losses with noise, in records."""
+    values = design.table(histogram, described, noise).values[0]
+    return Drawn(tuple((values / list(_units(described).values())).tolist()))
+
+
+def read_sums(design: CountsDesign | MomentsDesign, described: Counts | Moments, drawn: Drawn, *, name: str) -> Answer:
+    """Read noisy sums of the losses."""
+    units = _units(described)
+    names = design.features if isinstance(design, CountsDesign) else tuple(units)
+    values = np.array([drawn.numbers]) * list(units.values())
+    table = AdditiveTable(({},), names, values, described.table_spread(names), described.noise_law.name)
+    sums = None
     if design.facts.relation is Relation.ADD_REMOVE:
-        first, second = (float(one) for one in table.values[0, :2])
-        if isinstance(described, (MomentsGaussian, MomentsGeometric)):
-            sums = (first, second / described.layout.reach)
-        else:
-            sums = (first + second, first - second)
+        first, second = drawn.numbers[:2]
+        sums = (first + second, first - second) if isinstance(design, CountsDesign) else (first, second)
     return Answer(read_table(design, table, name=name), sums=sums)
+
+
+def restated_sums(design: CountsDesign | MomentsDesign, described: Counts | Moments) -> Single:
+    """Return a description of noisy sums, with the cells or the layout of a design."""
+    if isinstance(design, CountsDesign):
+        return replace(described, cells=len(design.features))
+    return replace(described, layout=design.layout)
+
+
+def _units(described: Counts | Moments) -> dict[str, float]:
+    """Return the names of the numbers that are drawn, and what a record is in each."""
+    if isinstance(described, Counts):
+        return {str(cell): 1.0 for cell in range(described.cells)}
+    reach = float(described.layout.reach)
+    return {name: {"total": reach, "square": reach**2}.get(name, 1.0) for name in described.noise.coordinates()}
 
 
 def read_table(design: CountsDesign | MomentsDesign, table: AdditiveTable, *, name: str) -> Estimate:

@@ -8,15 +8,23 @@ It protects a record only by not drawing it. Drawn records are used without nois
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import Resample
+from hedgerow.mechanisms.mechanism import Resample, Single
 from hedgerow.mechanisms.resamples.resample import drawn_losses
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import (
+    Answer,
+    Conditions,
+    Drawn,
+    LookMechanism,
+    Options,
+    Question,
+    replace_one_only,
+)
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
 
@@ -68,10 +76,17 @@ class ResampleLook(LookMechanism):
         needed = Resample(self.described.n, self.described.draws * self.conditions.n_looks).chance
         return f"all looks cost δ = {needed:.4g}"
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Draw records, and average their losses."""
-        draws, steps = self.described.draws, self.conditions.grid.steps
-        total = int(drawn_losses(question.histogram, draws, noise.generator())[0])
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Draw records, and add up their losses, in grid steps."""
+        return Drawn((float(drawn_losses(question.histogram, self.described.draws, noise.generator())[0]),))
+
+    def restated(self) -> Single:
+        """Return the description with the number of records."""
+        return replace(self.described, n=replace_one_only(self.name, self.conditions))
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Average the losses of the records that were drawn."""
+        draws, steps, (total,) = self.described.draws, self.conditions.grid.steps, drawn.numbers
         once = 1.0 / draws
         spread = Quadratic(constant=once, square=-once)
         u = 2.0 * total / (draws * steps) - 1.0

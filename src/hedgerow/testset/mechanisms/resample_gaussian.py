@@ -9,18 +9,26 @@ an error of its own, at most R/2·√(Z/n).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import (
+    Answer,
+    Conditions,
+    Drawn,
+    LookMechanism,
+    Options,
+    Question,
+    replace_one_only,
+)
 from hedgerow.testset.mechanisms.reading import estimate_of_mean, two_sided
 
 
@@ -75,12 +83,23 @@ class ResampleGaussianLook(LookMechanism):
         noise = 1.001 * two_sided(beta / 2.0) * math.sqrt(self._noise_variance(self.conditions.n or 1))
         return ((math.sqrt(2.0 * drawn * log) + log / 3.0) / drawn + noise) / 2.0
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Resample, add noise, divide by n/Z."""
-        n, rate, reach = float(self.conditions.n or 1), self.described.rate, self.conditions.grid.steps
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Resample, and add noise."""
+        reach = self.conditions.grid.steps
         about = (2 * question.histogram.index - reach)[:, None]
         table = self.described.noisy(question.histogram, about, noise, cells=({},), names=("total",))
-        u = float(np.ravel(table.values)[0]) / (rate * n * reach)
+        return Drawn((float(np.ravel(table.values)[0]) / reach,))
+
+    def restated(self) -> Single:
+        """Return the description of one sum of the losses."""
+        (coordinate,) = self.described.coordinates
+        coordinate = replace(coordinate, reach=self.conditions.grid.steps)
+        return ResampledGaussian(1, self.described.rate, "value", (coordinate,), "public", 1)
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Divide by n/Z."""
+        n, rate, (total,) = float(self.conditions.n or 1), self.described.rate, drawn.numbers
+        u = total / (rate * n)
         # Var Σ r u = λ Σ u² ≤ λ n, and exactly that where every u is ±1.
         resampling = Quadratic(constant=1.0 / (rate * n))
         return Answer(

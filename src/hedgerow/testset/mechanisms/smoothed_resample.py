@@ -9,15 +9,23 @@ Gaussian noise times √(1 + n/2a). So a is taken large: the noise of counting d
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.inference.score import Quadratic
-from hedgerow.mechanisms.mechanism import SmoothedResample
+from hedgerow.mechanisms.mechanism import Single, SmoothedResample
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.fit import fit
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import (
+    Answer,
+    Conditions,
+    Drawn,
+    LookMechanism,
+    Options,
+    Question,
+    replace_one_only,
+)
 from hedgerow.testset.mechanisms.reading import estimate_of_mean
 
 _MADE_UP = 5.0  # a/n: there the error is 1.05 times its limit
@@ -65,11 +73,20 @@ class SmoothedResampleLook(LookMechanism):
         """Return Hoeffding's bound for the mean of the draws."""
         return self._stretch * math.sqrt(math.log(2.0 / beta) / (2.0 * self.described.draws))
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Draw, count successes, take the made-up ones out."""
-        draws = self.described.draws
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Draw outcomes, and count successes."""
         successes = int(question.histogram.count[question.histogram.index == 1].sum())
-        won = int(self.described.successes(successes, noise.generator())[0])
+        return Drawn((float(self.described.successes(successes, noise.generator())[0]),))
+
+    def restated(self) -> Single:
+        """Return the description with the number of records, whose losses are 0 or 1."""
+        if not self.conditions.binary:
+            raise TypeError("losses")
+        return replace(self.described, n=replace_one_only(self.name, self.conditions))
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Take the made-up outcomes out."""
+        draws, (won,) = self.described.draws, drawn.numbers
         u = (2.0 * won / draws - 1.0) * self._stretch
         resampling = Quadratic(constant=self._stretch**2 / draws, square=-1.0 / draws)
         return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=resampling))

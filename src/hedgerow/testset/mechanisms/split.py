@@ -20,7 +20,15 @@ from hedgerow.errors import UncertifiedError
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.laplace import LaplaceLook
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import (
+    Answer,
+    Conditions,
+    Drawn,
+    LookMechanism,
+    Options,
+    Question,
+    replace_one_only,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +96,13 @@ class SplitLook(LookMechanism):
         order = np.argsort(np.frombuffer(stream, dtype="<u8"), kind="stable")
         return np.sort(order[look * part : (look + 1) * part])
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
-        """Add noise to the sum of the part, and read."""
-        answer = self._look.answer(question, noise)
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
+        """Add noise to the sum of the part."""
+        return self._look.draw(question, noise)
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Read it as one look at the part."""
+        answer = self._look.read(drawn)
         return replace(answer, estimate=replace(answer.estimate, method=self.name))
 
 

@@ -19,7 +19,15 @@ from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import Single, SparseVector
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.mechanism import Answer, Conditions, LookMechanism, Options, Question, replace_one_only
+from hedgerow.testset.mechanisms.mechanism import (
+    Answer,
+    Conditions,
+    Drawn,
+    LookMechanism,
+    Options,
+    Question,
+    replace_one_only,
+)
 from hedgerow.testset.mechanisms.reading import COVERS, estimate_of_mean
 
 _AGREES = "The training score, which agrees with the test set's: nothing else was told, and no answer was used up."
@@ -121,7 +129,7 @@ class ThresholdoutLook(LookMechanism):
         """Return the noise on the threshold, in grid steps of the summed losses; it is drawn once for all looks."""
         return int(noise.two_sided_geometric(self.described.threshold_scale, 1)[0])
 
-    def answer(self, question: Question, noise: NoiseSource) -> Answer:
+    def draw(self, question: Question, noise: NoiseSource) -> Drawn:
         """Return the training score if it is close to the test score, else a noisy test score, which is paid for."""
         if question.training is None or question.threshold_noise is None:
             raise SpentError(
@@ -136,14 +144,22 @@ class ThresholdoutLook(LookMechanism):
         low, high = self.conditions.grid.as_bounds()
         told = min(max(question.training, low), high)
         if not run.ask(abs(total - round((told - low) / self._unit)), round(self.threshold / self._unit)):
-            return Answer(self._agreeing(told), paid=False)
+            return Drawn((told,), paid=False)
         (noisy,) = run.answer(total)
+        return Drawn((float(noisy),))
+
+    def read(self, drawn: Drawn) -> Answer:
+        """Read a noisy sum of the losses, in grid steps, or the training score."""
+        (told,) = drawn.numbers
+        if not drawn.paid:
+            low, high = self.conditions.grid.as_bounds()
+            return Answer(self._agreeing(min(max(told, low), high)), paid=False)
         n, steps = float(self.conditions.n or 1), self.conditions.grid.steps
         # u = 2·S/(n·steps) − 1, and the noise on S has variance 2·scale².
         spread = 2.0 * (2.0 * self.described.answer_scales[0] / (n * steps)) ** 2
         return Answer(
             estimate_of_mean(
-                2.0 * noisy / (n * steps) - 1.0,
+                2.0 * told / (n * steps) - 1.0,
                 self.conditions,
                 mechanism=self.name,
                 resampling=Quadratic(),

@@ -12,7 +12,7 @@ overlapped would cost more. The mechanism is `JointMoments` of vectors in a ball
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ from hedgerow.testset.mechanisms.reading import COVERS, two_sided
 from hedgerow.testset.metric import accuracy, brier
 from hedgerow.testset.parts.measures import BINS, SUBPARTS, Kind, Measure, Told
 from hedgerow.testset.parts.readings import Reading
-from hedgerow.testset.parts.squares import Squared, Squares
+from hedgerow.testset.parts.squares import Squared, SquaredParts, Squares
 from hedgerow.testset.predictions import checked_kind
 from hedgerow.testset.score import Part, Score
 from hedgerow.testset.settings import Settings
@@ -45,7 +45,7 @@ from hedgerow.testset.settings import Settings
 MOST_GROUPS = 100
 OF_LABELS: tuple[Kind, ...] = ("right", "classes")
 """The kinds whose predictions are labels."""
-_SHAVED = 1.0 - 1e-6  # rounding of the noise to its lattice must not make it dearer than a look
+SHAVED = 1.0 - 1e-6  # rounding of the noise to its lattice must not make it dearer than a look
 _OF_COUNT = 0.5  # the weight of a label itself beside its rank
 Known = TypeVar("Known")
 Floats = NDArray[np.float64]
@@ -53,31 +53,100 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """What a look by parts asks, all of which the submitter knows.
+class Division:
+    """Parts of the records as far as their sums are read: their sizes, no record.
 
     Attributes
     ----------
     kind : Kind
     groups : tuple of str
         Their names; one, "", where none were declared.
-    cell : int array, (records,)
-        The part of each record: group by group.
-    weights : int array, (records, d)
-        v in steps of 1/STEPS, ‖v‖ ≤ 1.
-    units : float array, (groups + 1, d)
-        What one of v's units is, in each group and, last, for all records: records, or ranks.
     sizes : int array, (groups, parts of a group)
     chances : float array, (groups, parts of a group)
+        The sum of the chances that were predicted.
     """
 
     kind: Kind
     groups: tuple[str, ...]
-    cell: Integers
-    weights: Integers
-    units: Floats
     sizes: Integers
     chances: Floats
+
+    @property
+    def cells(self) -> int:
+        """How many parts there are in all."""
+        return int(self.sizes.size)
+
+    @property
+    def units(self) -> Floats:
+        """What one of v's units is, in each group and, last, for all records: records, or ranks; (groups + 1, d)."""
+        places = len(self.groups) + 1
+        if self.kind != "ranks":
+            return np.ones((places, 1))
+        units = np.full((places, 2 + (places > 2)), 1.0 / _OF_COUNT)
+        records = np.append(self.sizes.sum(axis=1), self.sizes.sum())
+        units[:, 1:] = (records / 2.0 / _of_rank(units.shape[1]))[:, None]
+        return units
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the release that costs μ."""
+        d = self.units.shape[1]
+        layout = JointLayout((JointFeature(STEPS),) * d, "public", self.cells, ball=d)
+        weights = JointWeights(d, {}, {(i,): 1.0 for i in range(d)})
+        return joint_moments(GAUSSIAN, layout, weights, mu, Relation.REPLACE_ONE)
+
+    def told(self, described: JointMoments, sums: Floats) -> list[Told]:
+        """Return what noisy sums of the labels tell of each group and, last, of all records.
+
+        `sums` holds Σ y·v of each part, (groups, parts of a group, d).
+        """
+        each = float(described.noise_sds()[0]) / (2.0 * STEPS)
+        found = [self._told(place, sums[place], each) for place in range(len(self.groups))]
+        return [*found, self._told(len(self.groups), sums.sum(axis=0), each * math.sqrt(len(self.groups)))]
+
+    def _told(self, place: int, sums: Floats, sd: float) -> Told:
+        overall = place == len(self.groups)
+        sizes, chances = (
+            (self.sizes.sum(axis=0), self.chances.sum(axis=0)) if overall else (self.sizes[place], self.chances[place])
+        )
+        # Of ranks: the labels, and their ranks in the group or among all.
+        columns = [0, sums.shape[1] - 1 if overall else 1] if self.kind == "ranks" else [0]
+        units = self.units[place, columns]
+        return Told((sums[:, columns] * units).ravel(), sd * units, sizes, chances)
+
+    def record(self, sums: Floats) -> dict[str, Any]:
+        """Return the division and noisy sums of its parts as plain JSON data; null for a part that holds no record."""
+        held = self.sizes.sum(axis=0) > 0
+        kept = [[one if there else None for one, there in zip(group, held, strict=True)] for group in sums.tolist()]
+        chances = {"chances": self.chances.tolist()} if self.kind == "chances" else {}
+        return {"of": self.kind, "groups": list(self.groups), "sizes": self.sizes.tolist(), **chances, "sums": kept}
+
+    @classmethod
+    def from_record(cls, released: Mapping[str, Any]) -> tuple[Division, Floats]:
+        """Return the division and the sums from their record."""
+        sizes = np.array(released["sizes"], dtype=np.int64)
+        chances = np.array(released.get("chances", np.zeros(sizes.shape)), dtype=np.float64)
+        parts = cls(released["of"], tuple(released["groups"]), sizes, chances)
+        if sizes.shape != chances.shape or sizes.shape != (len(parts.groups), SUBPARTS[parts.kind]):
+            raise ValueError("sizes")
+        d = parts.units.shape[1]
+        sums = [[[0.0] * d if one is None else one for one in group] for group in released["sums"]]
+        return parts, np.array(sums, dtype=np.float64).reshape(*sizes.shape, d)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts(Division):
+    """What a look by parts asks, all of which the submitter knows.
+
+    Attributes
+    ----------
+    cell : int array, (records,)
+        The part of each record: group by group.
+    weights : int array, (records, d)
+        v in steps of 1/STEPS, ‖v‖ ≤ 1.
+    """
+
+    cell: Integers
+    weights: Integers
 
     @classmethod
     def of(cls, kind: Kind, sent: Entries, groups: Entries | None, positive: Any) -> Parts:
@@ -92,22 +161,10 @@ class Parts:
         sizes = np.bincount(cell, minlength=sub * len(names)).reshape(len(names), sub)
         chances = np.clip(sent.numbers, 0.0, 1.0) if kind == "chances" else np.zeros(len(sent))
         told = np.bincount(cell, weights=chances, minlength=sub * len(names)).reshape(len(names), sub)
-        vectors, units = _ranked(sent.numbers, group, names) if kind == "ranks" else _ones(len(sent), len(names))
+        vectors = _ranked(sent.numbers, group, names) if kind == "ranks" else np.ones((len(sent), 1))
         # Towards zero, so that no vector becomes longer than 1.
         weights = np.trunc(vectors * STEPS).astype(np.int64)
-        return cls(kind, names, cell, weights, units, sizes, np.asarray(told, dtype=np.float64))
-
-    @property
-    def cells(self) -> int:
-        """How many parts there are in all."""
-        return int(self.sizes.size)
-
-    def mechanism(self, mu: float) -> JointMoments:
-        """Return the release that costs μ."""
-        d = self.weights.shape[1]
-        layout = JointLayout((JointFeature(STEPS),) * d, "public", self.cells, ball=d)
-        weights = JointWeights(d, {}, {(i,): 1.0 for i in range(d)})
-        return joint_moments(GAUSSIAN, layout, weights, mu, Relation.REPLACE_ONE)
+        return cls(kind, names, sizes, np.asarray(told, dtype=np.float64), cell, weights)
 
     def exact(self, outcome: NDArray[np.bool_]) -> NDArray[np.object_]:
         """Return Σ (2y − 1)·v of each part, (cells, d), in steps."""
@@ -116,28 +173,14 @@ class Parts:
         columns = [np.bincount(self.cell, weights=signs * one, minlength=self.cells) for one in self.weights.T]
         return np.stack(columns, axis=1).astype(np.int64).astype(object)
 
-    def draw(self, described: JointMoments, outcome: NDArray[Any], noise: NoiseSource) -> list[Told]:
-        """Draw the noise, once, and return what becomes known of each group and, last, of all records."""
-        table = described.noisy(self.exact(outcome), noise, cells=({},) * self.cells)
-        return self.told(table.values, float(described.noise_sds()[0]))
+    def draw(self, described: JointMoments, outcome: NDArray[Any], noise: NoiseSource) -> Floats:
+        """Draw the noise, once, and return the noisy Σ y·v of each part."""
+        return self.of_labels(described.noisy(self.exact(outcome), noise, cells=({},) * self.cells).values)
 
-    def told(self, noisy: Floats, sd: float) -> list[Told]:
-        """Return what noisy sums, with noise of this sd in steps, tell of each group and, last, of all records."""
+    def of_labels(self, noisy: Floats) -> Floats:
+        """Return Σ y·v of each part, half of Σ (2y − 1)·v and of Σ v, which does not depend on labels."""
         whole = np.stack([np.bincount(self.cell, weights=one, minlength=self.cells) for one in self.weights.T], axis=1)
-        shape = (len(self.groups), -1, self.weights.shape[1])
-        sums, each = ((noisy + whole) / (2.0 * STEPS)).reshape(shape), sd / (2.0 * STEPS)
-        found = [self._told(place, sums[place], each) for place in range(len(self.groups))]
-        return [*found, self._told(len(self.groups), sums.sum(axis=0), each * math.sqrt(len(self.groups)))]
-
-    def _told(self, place: int, sums: Floats, sd: float) -> Told:
-        overall = place == len(self.groups)
-        sizes, chances = (
-            (self.sizes.sum(axis=0), self.chances.sum(axis=0)) if overall else (self.sizes[place], self.chances[place])
-        )
-        # Of ranks: the labels, and their ranks in the group or among all.
-        columns = [0, sums.shape[1] - 1 if overall else 1] if self.kind == "ranks" else [0]
-        units = self.units[place, columns]
-        return Told((sums[:, columns] * units).ravel(), sd * units, sizes, chances)
+        return np.asarray(((noisy + whole) / (2.0 * STEPS)).reshape(*self.sizes.shape, self.weights.shape[1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +193,14 @@ class PartsAsked:
 
     def mechanism(self, settings: Settings) -> JointMoments:
         """Return the release, whose price is at most that of a plain look."""
-        return self.parts.mechanism(look_mu(settings.mechanism) * _SHAVED)
+        return self.parts.mechanism(look_mu(settings.mechanism) * SHAVED)
+
+    def look(self, settings: Settings, earlier: int) -> LookByParts:
+        """Return this look as the one after so many earlier ones."""
+        mechanism = settings.mechanism
+        each = mechanism.of_one_record() if earlier else None
+        conditions = (settings.conditions.n_looks, earlier, look_mu(mechanism), each, settings.keyed)
+        return LookByParts(self.measures, self.parts, *conditions)
 
     def record(self) -> dict[str, Any]:
         """Return what tells it from other looks at the same predictions and groups, as plain JSON data."""
@@ -223,20 +273,65 @@ def named(groups: Sequence[str], told: Sequence[Known]) -> list[tuple[str | None
     return [(None, told[-1]), *(found if tuple(groups) != ("",) else [])]
 
 
-def score_by_parts(settings: Settings, asked: PartsAsked, told: Sequence[Told | Squared], earlier: int) -> Score:
-    """Return the score that sums tell, after so many earlier looks: the first metric of all records leads."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LookByParts:
+    """A look by parts as its answer is read: public facts.
+
+    Attributes
+    ----------
+    measures : tuple of Measure
+    parts : Division or SquaredParts
+    n_looks, earlier : int
+        How many looks there are, and how many came before this one.
+    mu : float
+        The price of a plain look.
+    of_one_record : float or None
+        What a plain look tells of a record at most, in nats; None at the first look, which no other came before.
+    keyed : bool
+        Whether predictions were joined to records by a key.
+    """
+
+    measures: tuple[Measure, ...]
+    parts: Division | SquaredParts
+    n_looks: int
+    earlier: int
+    mu: float
+    of_one_record: float | None
+    keyed: bool
+
+    @property
+    def records(self) -> int:
+        """The number of records of the test set."""
+        return int(self.parts.sizes.sum())
+
+    @property
+    def information(self) -> float:
+        """What the earlier answers tell of all records, in nats."""
+        return self.earlier * self.records * (self.of_one_record or 0.0)
+
+    def to_dict(self, sums: Floats) -> dict[str, Any]:
+        """Return this look and its noisy sums as plain JSON data."""
+        told = {} if self.of_one_record is None else {"nats_of_one_record": self.of_one_record}
+        metrics = [one.name for one in self.measures]
+        return {
+            "test_set": {"keyed": self.keyed, "mu_of_a_look": self.mu, **told},
+            "released": {"kind": "parts", "metrics": metrics, **self.parts.record(sums)},
+        }
+
+
+def score_by_parts(look: LookByParts, described: JointMoments, sums: Floats) -> Score:
+    """Return the score that noisy sums tell: the first metric of all records leads. It reads no record."""
+    told: Sequence[Told | Squared] = look.parts.told(described, sums)
     every = tuple(
-        _part(settings.mechanism, measure, name, one, earlier)
-        for name, one in named(asked.parts.groups, told)
-        for measure in asked.measures
+        _part(look, measure, name, one) for name, one in named(look.parts.groups, told) for measure in look.measures
     )
     first = every[0]
     return Score(
         estimate=first.estimate,
         metric=first.metric,
-        greater_is_better=asked.measures[0].greater_is_better,
-        look=earlier + 1,
-        n_looks=settings.conditions.n_looks,
+        greater_is_better=look.measures[0].greater_is_better,
+        look=look.earlier + 1,
+        n_looks=look.n_looks,
         best=None,
         best_look=None,
         distinguishable=None,
@@ -245,10 +340,11 @@ def score_by_parts(settings: Settings, asked: PartsAsked, told: Sequence[Told | 
         certificate=None,
         fixed_model=first.fixed_model,
         parts=every,
+        determined_by=look.to_dict(sums),
     )
 
 
-def _part(mechanism: LookMechanism, measure: Measure, group: str | None, told: Told | Squared, earlier: int) -> Part:
+def _part(look: LookByParts, measure: Measure, group: str | None, told: Told | Squared) -> Part:
     records = int(told.sizes.sum())
     reading = measure.read(told)
     estimate = Estimate(
@@ -259,17 +355,17 @@ def _part(mechanism: LookMechanism, measure: Measure, group: str | None, told: T
         sampling_error=reading.sampling,
         bootstrap_error=0.0,
         privacy_error=reading.noise,
-        method=mechanism.name,
+        method=GaussianLook.name,
         n_resamples=None,
         reliable=reading.reliable,
         note=None if reading.reliable else "the noise is too large for the records that this divides by",
         covers=COVERS,
-        basis=Fixed(reading, mechanism.name),
+        basis=Fixed(reading, GaussianLook.name),
     )
-    if not earlier:
+    if not look.earlier:
         return Part(measure.name, group, records, estimate, None)
     fixed = estimate.confidence_interval()
-    basis = Fitted(reading, METHOD, mechanism, earlier, records, float(told.sds[0]))
+    basis = Fitted(reading, METHOD, look.information, records, float(told.sds[0]))
     return Part(measure.name, group, records, replace(estimate, basis=basis, covers=COVERS_FITTED), fixed)
 
 
@@ -304,14 +400,13 @@ class Fixed:
 class Fitted(Fixed):
     """The interval of a model fitted to earlier answers; the probability is shared by public facts alone."""
 
-    mechanism: LookMechanism
-    earlier: int
+    information: float
     records: int
     sd: float
 
     def interval(self, level: float, method: str) -> tuple[float, float]:
         """Return the interval at a level."""
-        information, beta = self.mechanism.information(self.earlier), 1.0 - level
+        information, beta = self.information, 1.0 - level
         if not math.isfinite(information):
             return self.reading.ends
         share = share_of_sampling(information, self.records, lambda b: two_sided(b) * self.sd / self.records, beta)
@@ -334,24 +429,21 @@ def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]
     return tuple(plain), place.astype(np.int64)
 
 
-def _ones(n: int, groups: int) -> tuple[Floats, Floats]:
-    return np.ones((n, 1)), np.ones((groups + 1, 1))
+def _of_rank(d: int) -> float:
+    """Return the weight of each rank in a vector of so many numbers, beside that of the label."""
+    return math.sqrt((1.0 - _OF_COUNT**2) / (d - 1))
 
 
-def _ranked(scores: Floats, group: Integers, names: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Return (label, rank in the group, rank among all) of length 1 at most, and the units of each."""
-    within, units = np.zeros(len(scores)), np.zeros((len(names) + 1, 2 + (len(names) > 1)))
-    units[:, 0] = 1.0 / _OF_COUNT
-    weight = math.sqrt((1.0 - _OF_COUNT**2) / (units.shape[1] - 1))
+def _ranked(scores: Floats, group: Integers, names: tuple[str, ...]) -> Floats:
+    """Return (label, rank in the group, rank among all) of length 1 at most."""
+    within, weight = np.zeros(len(scores)), _of_rank(2 + (len(names) > 1))
     for place in range(len(names)):
         rows = np.flatnonzero(group == place)
         within[rows] = _centred(scores[rows]) * 2.0 / len(rows) * weight
-        units[place, 1:] = len(rows) / 2.0 / weight
-    units[-1, 1:] = len(scores) / 2.0 / weight
     columns = [np.full(len(scores), _OF_COUNT), within]
     if len(names) > 1:
         columns.append(_centred(scores) * 2.0 / len(scores) * weight)
-    return np.stack(columns, axis=1), units
+    return np.stack(columns, axis=1)
 
 
 def _centred(scores: Floats) -> Floats:

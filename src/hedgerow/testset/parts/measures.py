@@ -66,6 +66,8 @@ class Measure:
     kind: Kind
     greater_is_better: bool
     read: Callable[[Any], Reading]
+    unread: tuple[str, ...] = ()
+    """The fields of a record's ``released`` that hold sums, which this metric is not read from."""
 
 
 def _right(told: Told) -> Share:
@@ -129,7 +131,7 @@ MEASURES: dict[str, Measure] = {
     for one in (
         Measure("accuracy", "right", True, _right),
         Measure("zero_one_loss", "right", False, _wrong),
-        Measure("precision", "classes", True, _precision),
+        Measure("precision", "classes", True, _precision, ("sums.*.0.*",)),
         Measure("recall", "classes", True, _recall),
         Measure("specificity", "classes", True, _specificity),
         Measure("f1", "classes", True, _f1),
@@ -137,7 +139,7 @@ MEASURES: dict[str, Measure] = {
         Measure("roc_auc", "ranks", True, _roc_auc),
         Measure("calibration_error", "chances", False, _calibration),
         Measure("r2", "squares", True, Determination),
-        Measure("mean_squared_error", "squares", False, MeanSquare),
+        Measure("mean_squared_error", "squares", False, MeanSquare, ("sums.**",)),
     )
 }
 

@@ -9,7 +9,8 @@ the covariance of their sampling errors. The noise is 1.8 times that of one sum.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -70,24 +71,75 @@ class Squared:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Squares:
-    """What a look at squared errors asks.
+class SquaredParts:
+    """Groups of the records as far as their moments are read: their sizes, no record.
 
     Attributes
     ----------
     groups : tuple of str
-    group : int array
-        Of each record.
-    scaled : float array
-        v: predictions within the bounds, from −1 to 1.
+    sizes : int array, (groups,)
     bounds : (float, float)
         Of labels.
     """
 
     groups: tuple[str, ...]
+    sizes: Integers
+    bounds: tuple[float, float]
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the release that costs μ at most, and tells of a record what a plain look of that price may tell."""
+        layout = JointLayout((JointFeature(_STEPS),) * 3, "public", len(self.groups))
+        sums: dict[Of, float] = {(i,): 1.0 for i in _PLACES}
+        sums |= {pair: _SQUARE if pair[0] == pair[1] else _PRODUCT for pair in _PAIRS}
+        weights = JointWeights(3, {}, sums)
+        return joint_moments(GAUSSIAN, layout, weights, mu * _TELLS, Relation.REPLACE_ONE)
+
+    def told(self, described: JointMoments, sums: Floats) -> list[Squared]:
+        """Return what noisy moments, (groups, 9), tell of each group and, last, of all records."""
+        noise = described.reading((*_FIRST, *_SECOND), n=1.0).covariance[:3, :3]
+        found = [self._told(one, size, noise) for one, size in zip(sums, self.sizes.tolist(), strict=True)]
+        return [*found, self._told(sums.sum(axis=0), int(self.sizes.sum()), len(sums) * noise)]
+
+    def _told(self, moments: Floats, size: int, noise: Floats) -> Squared:
+        """Read sums of f = 2t/steps − 1: a and c are (1 + f)/2, u is f."""
+        scale = np.array([0.5, 1.0, 0.5])
+        mean, second = moments[:3] / size, np.zeros((3, 3))
+        for (i, j), one in zip(_PAIRS, moments[3:] / size, strict=True):
+            second[i, j] = second[j, i] = one
+        both = np.outer(scale, scale)
+        values, vectors = np.linalg.eigh((second - np.outer(mean, mean)) * both)
+        of_record = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        means = np.where(scale == 1.0, mean, (1.0 + mean) / 2.0)
+        of_noise, half = noise * both / size**2, (self.bounds[1] - self.bounds[0]) / 2.0
+        return Squared(means, of_record, of_noise, np.array([size]), np.sqrt(noise[:1, 0]) / 2.0, half)
+
+    def record(self, sums: Floats) -> dict[str, Any]:
+        """Return the groups and their noisy moments as plain JSON data."""
+        groups = {"groups": list(self.groups), "sizes": self.sizes.tolist()}
+        return {"of": "squares", **groups, "bounds": list(self.bounds), "sums": sums.tolist()}
+
+    @classmethod
+    def from_record(cls, released: Mapping[str, Any]) -> tuple[SquaredParts, Floats]:
+        """Return the groups and their moments from their record."""
+        low, high = map(float, released["bounds"])
+        parts = cls(tuple(released["groups"]), np.array(released["sizes"], dtype=np.int64), (low, high))
+        return parts, np.array(released["sums"], dtype=np.float64).reshape(len(parts.groups), len(_FIRST + _SECOND))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Squares(SquaredParts):
+    """What a look at squared errors asks.
+
+    Attributes
+    ----------
+    group : int array
+        Of each record.
+    scaled : float array
+        v: predictions within the bounds, from −1 to 1.
+    """
+
     group: Integers
     scaled: Floats
-    bounds: tuple[float, float]
 
     @classmethod
     def of(cls, sent: Entries, groups: tuple[tuple[str, ...], Integers], bounds: Any) -> Squares:
@@ -101,21 +153,15 @@ class Squares:
                 finding="None were given, or no two numbers, the lower one first.",
                 remedy="For example bounds=(0, 100), declared, not read off the labels. No look was taken.",
             )
-        found = cls(groups[0], groups[1], np.zeros(0), (ends[0], ends[1]))
-        return cls(groups[0], groups[1], found.within(sent.numbers), found.bounds)
+        names, group = groups
+        sizes = np.bincount(group, minlength=len(names))
+        found = cls(names, sizes, (ends[0], ends[1]), group, np.zeros(0))
+        return replace(found, scaled=found.within(sent.numbers))
 
     def within(self, numbers: Floats) -> Floats:
         """Return numbers moved into the bounds, from −1 to 1; what is no number stays none."""
         low, high = self.bounds
         return np.asarray((np.clip(numbers, low, high) - (low + high) / 2.0) * 2.0 / (high - low))
-
-    def mechanism(self, mu: float) -> JointMoments:
-        """Return the release that costs μ at most, and tells of a record what a plain look of that price may tell."""
-        layout = JointLayout((JointFeature(_STEPS),) * 3, "public", len(self.groups))
-        sums: dict[Of, float] = {(i,): 1.0 for i in _PLACES}
-        sums |= {pair: _SQUARE if pair[0] == pair[1] else _PRODUCT for pair in _PAIRS}
-        weights = JointWeights(3, {}, sums)
-        return joint_moments(GAUSSIAN, layout, weights, mu * _TELLS, Relation.REPLACE_ONE)
 
     def places(self, labels: Floats) -> Integers:
         """Return the grid integers of (a, u, c), (records, 3); a label that is no number counts as the worst error."""
@@ -135,30 +181,14 @@ class Squares:
             )
         return described.exact(GridSums(sums, np.zeros(len(self.groups), dtype=np.int64), 0))
 
-    def draw(self, described: JointMoments, labels: Floats, noise: NoiseSource) -> list[Squared]:
-        """Draw the noise, once, and return what becomes known of each group and, last, of all records."""
+    def draw(self, described: JointMoments, labels: Floats, noise: NoiseSource) -> Floats:
+        """Draw the noise, once, and return the noisy moments of each group, (groups, 9)."""
         released = described.noisy(self.sums(labels, described), noise, cells=({},) * len(self.groups)).values
-        sizes = np.bincount(self.group, minlength=len(self.groups))
-        found, added = [], np.zeros(len(_FIRST + _SECOND))
-        for cell, size in enumerate(sizes.tolist()):
-            reading = described.reading((*_FIRST, *_SECOND), n=float(size))
-            moments = reading.values(released[cell : cell + 1])[0]
-            added = added + moments
-            found.append(self._told(moments, size, reading.covariance[:3, :3]))
-        return [*found, self._told(added, len(self.group), len(sizes) * reading.covariance[:3, :3])]
-
-    def _told(self, moments: Floats, size: int, noise: Floats) -> Squared:
-        """Read sums of f = 2t/steps − 1: a and c are (1 + f)/2, u is f."""
-        scale = np.array([0.5, 1.0, 0.5])
-        mean, second = moments[:3] / size, np.zeros((3, 3))
-        for (i, j), one in zip(_PAIRS, moments[3:] / size, strict=True):
-            second[i, j] = second[j, i] = one
-        both = np.outer(scale, scale)
-        values, vectors = np.linalg.eigh((second - np.outer(mean, mean)) * both)
-        of_record = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        means = np.where(scale == 1.0, mean, (1.0 + mean) / 2.0)
-        of_noise, half = noise * both / size**2, (self.bounds[1] - self.bounds[0]) / 2.0
-        return Squared(means, of_record, of_noise, np.array([size]), np.sqrt(noise[:1, 0]) / 2.0, half)
+        moments = [
+            described.reading((*_FIRST, *_SECOND), n=float(size)).values(released[cell : cell + 1])[0]
+            for cell, size in enumerate(self.sizes.tolist())
+        ]
+        return np.stack(moments)
 
 
 @dataclass(frozen=True)
