@@ -87,6 +87,11 @@ class Search(Protocol):
         """The δ of its price."""
         ...
 
+    @property
+    def query(self) -> Query | ColumnQuery:
+        """The one question to the engine."""
+        ...
+
     def request(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data."""
         ...
@@ -269,14 +274,15 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     certificate = certificate_of_search(search, facts, protection.notes)
     about = {"source": opened.source.name, **facts.record(), "missing": "drop", **search.place.record()}
 
-    def run() -> Found:
-        drawn = search.draw(opened.source, SecureNoise())
+    def run(source: ColumnSource) -> Found:
+        drawn = search.draw(source, SecureNoise())
         return search.found(certificate=certificate, about={**about, "date": today()}, found=drawn)
 
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         {**search.request(), **facts.record(), "certificate": certificate.to_dict()["mechanism"]},
+        reading=opened.source.reading([search.query]),
         run=run,
         write=Found.to_json,
         read=found_from_record,

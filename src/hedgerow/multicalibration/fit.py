@@ -6,17 +6,17 @@ Everything up to the reservation uses only public facts. Records are read by a f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Grid, Scalar
@@ -43,6 +43,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Account, run_unpriced, spend
 from hedgerow.user_code import silence
 
+S = TypeVar("S")
 PREFIX = "multicalibrate:"
 NO_LEDGER = Account(total=None, ledger=None)
 _REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
@@ -124,7 +125,12 @@ class FitResult:
 
 
 def fit_model(
-    fit: Fit, read: Callable[[], Sequence[Records]], account: Account = NO_LEDGER, *, n_fits: int = 1
+    fit: Fit,
+    reading: AbstractContextManager[S],
+    read: Callable[[S], Sequence[Records]],
+    account: Account = NO_LEDGER,
+    *,
+    n_fits: int = 1,
 ) -> FitResult:
     """Fit a model: the price is reserved, and only then `read` is called.
 
@@ -132,8 +138,10 @@ def fit_model(
     ----------
     fit : Fit
         What is fitted.
+    reading : context manager
+        As of `hedgerow.release.spend.spend`: entered before the price is reserved.
     read : callable
-        Returns the records of each model: one for two classes, else one a class.
+        Returns, from what `reading` yields, the records of each model: one for two classes, else one a class.
     account : Account
         Where it is paid. With a ledger, the same request under the same id is answered with the recorded model, at no
         further cost.
@@ -142,7 +150,7 @@ def fit_model(
 
     Raises
     ------
-    UncertifiedError, BudgetExceeded, LedgerError
+    UncertifiedError, BudgetExceeded, LedgerError, DataError
         Nothing was read or spent.
     SpentError
         HG601: the price counts as spent.
@@ -156,10 +164,10 @@ def fit_model(
     described = mechanism.describe(setting, fit.budget)
     certificate = None if described is None else fit.certificate(described, in_ledger=account.ledger is not None)
 
-    def run() -> Model:
+    def run(source: S) -> Model:
         noise = SecureNoise()
         with nullcontext() if certificate is None else silence():
-            fitted = [mechanism.run(setting, described, records, noise) for records in read()]
+            fitted = [mechanism.run(setting, described, records, noise) for records in read(source)]
         return model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
 
     if described is None or certificate is None:
@@ -170,14 +178,15 @@ def fit_model(
                 finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
                 remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
             )
-        return FitResult(run_unpriced(account, run), None, False)
+        with reading as source:
+            return FitResult(run_unpriced(account, lambda: run(source)), None, False)
     warn_about_delta(fit.budget.delta, setting.n, frames=3)
     name = account.request_id
     numbered = None if account.ledger is None else next_fit(account.ledger, n_fits, name)
     # Without a random word two fits at the same moment, which take the same number, would be the same request.
     request = fit.request(described, uuid4().hex if name is None else name)
     paid = replace(account, request_id=numbered)
-    spent = spend(paid, certificate, request, run=run, write=model_text, read=model_from_text)
+    spent = spend(paid, certificate, request, reading=reading, run=run, write=model_text, read=model_from_text)
     # The record holds only the names of predicates; here they are at hand.
     return FitResult(replace(spent.value, family=setting.family), spent.head, spent.replayed, spent.unrecorded)
 
@@ -306,7 +315,7 @@ def records_from(source: Source, family: Family, columns: ScoredColumns) -> Reco
 
 
 def fit_from_source(
-    source: Source,
+    source: ColumnSource,
     columns: ScoredColumns,
     family: Family,
     options: FitOptions,
@@ -332,7 +341,8 @@ def fit_from_source(
     n = source.count_rows() if relation is Relation.REPLACE_ONE else None
     setting = Setting(family, relation, n, options.n_buckets, options.alpha)
     fit = Fit(mechanism, setting, budget, columns.classes, columns.score, notes=options.notes)
-    return fit_model(fit, lambda: [records_from(source, family, columns)], account, n_fits=n_fits)
+    reading = source.reading([columns.query(family)])
+    return fit_model(fit, reading, lambda held: [records_from(held, family, columns)], account, n_fits=n_fits)
 
 
 def fit_rules(
