@@ -200,8 +200,9 @@ MUTANTS = (
     Mutant(
         "data are read before the price is reserved",
         "release/spend.py",
-        "    with held_back():\n        reservation = account.spending(",
-        "    early = whatever_fails_is_spent(run)\n    with held_back():\n        reservation = account.spending(",
+        "        with held_back():\n            reservation = account.spending(",
+        "        early = whatever_fails_is_spent(lambda: run(source))\n"
+        "        with held_back():\n            reservation = account.spending(",
         "tests/unit/release/test_spend.py tests/unit/release/test_ledger_in_release.py",
     ),
     Mutant(

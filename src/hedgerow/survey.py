@@ -363,9 +363,10 @@ class Survey(AsksRegressions):
             Account.of(self.facts, self.ledger, request_id),
             certificate,
             plan.public_record(),
-            run=lambda: Release.of(
+            reading=self.source.reading(plan.sent()),
+            run=lambda source: Release.of(
                 plan,
-                run_reserved(plan, self.source, SecureNoise()),
+                run_reserved(plan, source, SecureNoise()),
                 certificate,
                 source=self.source.name,
                 backend=self._backend(),

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,6 +79,7 @@ def running(bin_folder: Path) -> Iterator[Postgres]:
         try:
             yield Postgres(port, password, log)
         finally:
-            run(bin_folder / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            with suppress(subprocess.CalledProcessError):  # a test may have ended it
+                run(bin_folder / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

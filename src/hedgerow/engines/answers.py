@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, Self
 
 from hedgerow.engines import frames, streamed
 from hedgerow.engines.dialects.priority import fresh_key
+from hedgerow.engines.dialects.read_out import Asked
 from hedgerow.engines.frames import A, Builds, Q
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
-from hedgerow.engines.reading import withheld
+from hedgerow.engines.reading import unreachable, withheld
 from hedgerow.engines.schema import check_values
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -37,6 +38,41 @@ class FrameAnswers(ABC):
 
         Where it is not `reading`, what is made of them is shown and not sent, so that no record need be there.
         """
+
+    @abstractmethod
+    def _opened(self) -> AbstractContextManager[Self]:
+        """Yield this source with what it reads from open until the context ends; itself where it is open already."""
+
+    @contextmanager
+    def reading(self, queries: Iterable[Query | SumsQuery | ColumnQuery]) -> Iterator[Self]:
+        """Yield this source, open, and ready to answer these questions; see `hedgerow.engines.source.SpentFrom`."""
+        with ExitStack() as context:
+            yield withheld(lambda: self._ready(context, queries), unreachable)
+
+    def _ready(self, context: ExitStack, queries: Iterable[Query | SumsQuery | ColumnQuery]) -> Self:
+        source = context.enter_context(self._opened())
+        for query in queries:
+            if isinstance(query, ColumnQuery):
+                source.check_column(query)
+            else:
+                source.check(query)
+            source._rehearse(query)
+        return source
+
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+        """Let the engine look up what a question needs, as it does before it computes; no value is read."""
+        with self._roles(query, reading=False) as roles:
+            # DuckDB looks names up where an expression is made, and files were opened with their columns.
+            if not roles.implementation.is_duckdb():
+                self._asked(roles, query, fresh_key()).explain()
+
+    def _asked(self, roles: Any, query: Query | SumsQuery | ColumnQuery, key: bytes | None) -> Asked[Any]:
+        """Return what an engine is sent for a question, built and not sent."""
+        if isinstance(query, SumsQuery):
+            return frames.add_up(roles, query, self.columns, key)
+        if isinstance(query, ColumnQuery):
+            return frames.count_values(roles, query, self.columns, key)
+        return frames.count(roles, query, self.columns, key)
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         """Return what is sent before a question; refuse (HG213) where no text is sent."""
@@ -66,10 +102,9 @@ class FrameAnswers(ABC):
         def texts() -> list[str]:
             loading = self._loading(query)
             with self._roles(query, reading=False) as roles:
-                if isinstance(query, SumsQuery):
-                    return [*loading, *frames.add_up(roles, query, self.columns, key).texts()]
-                count = streamed.each(lambda _: None) if by_record else frames.count
-                return [*loading, *count(roles, query, self.columns, key).texts()]
+                if by_record and isinstance(query, Query):
+                    return [*loading, *streamed.each(lambda _: None)(roles, query, self.columns, key).texts()]
+                return [*loading, *self._asked(roles, query, key).texts()]
 
         return tuple(text.replace(key.hex(), SECRET_KEY) for text in withheld(texts))
 

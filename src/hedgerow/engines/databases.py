@@ -1,6 +1,6 @@
-"""Databases: PostgreSQL by URL and SQLite files, each question on a connection of its own. The only door to psycopg.
+"""Databases: PostgreSQL by URL and SQLite files, a release in one transaction. The only door to psycopg.
 
-A connection may read and nothing else, sees one state of the database, and dies with the question. A password stays in
+A connection may read and nothing else, sees one state of the database, and dies with the release. A password stays in
 the source that was opened: no message, name, record or pickle holds it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ _KINDS = (
     ("CHAR|CLOB|TEXT", "string"),
     ("BLOB|^$", "binary"),
 )
+_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '5s', false) WHERE current_setting('lock_timeout') = '0'"
 # What a server says when it lets nobody in, what is told of it, and what to do.
 _REFUSALS = (
     ("does not exist", "The database, or the user, does not exist.", "List the databases with `psql -l`."),
@@ -93,38 +94,47 @@ def open_sqlite(file: SourceFile, table: str | None) -> DatabaseSource:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSource(FrameAnswers):
-    """A table of a database: each question opens a connection of its own, and closes it."""
+    """A table of a database; `table` is that of a connection, from when a release begins until it has read."""
 
     name: str
     columns: dict[str, str]
     database: _Postgres | _Sqlite = field(repr=False)
     place: tuple[str | None, str]
+    table: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def opened(cls, name: str, database: _Postgres | _Sqlite, table: str | None) -> DatabaseSource:
         """Return the source, the names and types of its columns read."""
 
-        def found() -> tuple[tuple[str | None, str], dict[str, str]]:
+        def found() -> DatabaseSource:
             with database.connected() as connection:
                 place = _chosen(database.tables(connection), table)
-                frame = frames.lazy_frame(database.table(connection, place))
-                if frame is None:
-                    raise AssertionError("narwhals reads Ibis tables")
-                return place, frames.columns_of(frame)
+                return cls(name, _columns(database.table(connection, place)), database, place)
 
         _check_installed(database.NEEDS)
-        place, columns = withheld(found)
-        return cls(name, columns, database, place)
+        return withheld(found)
 
     def check(self, query: Query | SumsQuery) -> None:
         """Refuse, before any value is read, a question that cannot be answered (HG111, HG203, HG204, HG207, HG211)."""
-        self.database.still_there()
+        if self.table is None:
+            self.database.still_there()
         check_query(query, self.columns)
 
     @contextmanager
-    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+    def _opened(self) -> Iterator[DatabaseSource]:
+        if self.table is not None:
+            yield self
+            return
         with self.database.connected() as connection:
-            yield frames.roles_of(self.database.table(connection, self.place), query, self.columns)
+            self.database.still_there()
+            table = self.database.table(connection, self.place)
+            # A column may have gone, or have another type, since the source was opened.
+            yield replace(self, columns=_columns(table), table=table)
+
+    @contextmanager
+    def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+        with self._opened() as here:
+            yield frames.roles_of(here.table, query, self.columns)
 
 
 def _chosen(found: list[tuple[str | None, str, bool]], table: str | None) -> tuple[str | None, str]:
@@ -147,6 +157,13 @@ def _chosen(found: list[tuple[str | None, str, bool]], table: str | None) -> tup
         finding="There are several." if named else "There is none." if table is None else f"{table!r} is not there.",
         remedy=f"Name one by `table=`: {known}." if known else "Create one.",
     )
+
+
+def _columns(table: Any) -> dict[str, str]:
+    frame = frames.lazy_frame(table)
+    if frame is None:
+        raise AssertionError("narwhals reads Ibis tables")
+    return frames.columns_of(frame)
 
 
 def _check_installed(needed: str) -> None:
@@ -208,6 +225,8 @@ class _Postgres:
         with closing(connection):
             connection.read_only = True
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            # The transaction begins here, for all that follows. A server waits for a lock without end by default.
+            connection.execute(_LOCK_TIMEOUT)
             yield connection
 
     def tables(self, connection: Any) -> list[tuple[str | None, str, bool]]:
@@ -241,6 +260,9 @@ class _Sqlite:
         with closing(sqlite3.connect(f"{Path(self.file.path).as_uri()}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            # The first read takes the shared lock, and the state that all others see.
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             yield connection
 
     def tables(self, connection: Any) -> list[tuple[str | None, str, bool]]:

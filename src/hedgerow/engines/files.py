@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.engines import frames
@@ -23,7 +23,7 @@ from hedgerow.engines.databases import DatabaseSource, open_sqlite
 from hedgerow.engines.incoming.arrivals import unpacked
 from hedgerow.engines.incoming.encoding import plain_csv
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
-from hedgerow.engines.reading import SourceFile, arrived, withheld
+from hedgerow.engines.reading import SourceFile, arrived, unreadable, withheld
 from hedgerow.engines.schema import BLANKS, check_names, check_present, check_query
 from hedgerow.errors import DataError
 from hedgerow.formats import formats, quoted_name, quoted_text
@@ -77,15 +77,17 @@ def open_file(source: str | os.PathLike[str], *, table: str | None = None) -> Cs
 
 @dataclass(frozen=True, slots=True)
 class TableSource(FrameAnswers):
-    """A file that DuckDB reads as a table, such as Parquet: each question opens it anew, and closes it.
+    """A file that DuckDB reads as a table, such as Parquet: each release opens it anew, and closes it.
 
     So it may be asked in several threads, and after a fork; and no lock is kept on a file that another program writes.
+    `relation` is that of a connection, from when a release begins until it has read.
     """
 
     name: str
     columns: dict[str, str]
     file: SourceFile
     table: str | None = None
+    relation: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def opened(cls, file: SourceFile, table: str | None) -> TableSource:
@@ -105,8 +107,17 @@ class TableSource(FrameAnswers):
 
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:
+        with self._opened() as here:
+            yield frames.roles_of(here.relation, query, self.columns)
+
+    @contextmanager
+    def _opened(self) -> Iterator[TableSource]:
+        if self.relation is not None:
+            yield self
+            return
         with _relation(self.file, self.table) as relation:
-            yield frames.roles_of(relation, query, self.columns)
+            self.file.still_there()
+            yield replace(self, relation=relation)
 
     def in_order(self, columns: Sequence[str]) -> list[Any]:
         """Return the cells of some columns as Python's values; see `hedgerow.engines.source.OrderedSource`."""
@@ -114,8 +125,9 @@ class TableSource(FrameAnswers):
         check_present(columns, self.columns)
 
         def cells() -> list[Any]:
-            with _relation(self.file, self.table) as relation:
-                return _columns(relation.project(", ".join(quoted_name(column) for column in columns)), len(columns))
+            with self._opened() as here:
+                named = ", ".join(quoted_name(column) for column in columns)
+                return _columns(here.relation.project(named), len(columns))
 
         return withheld(cells)
 
@@ -137,6 +149,7 @@ def _relation(file: SourceFile, table: str | None) -> Iterator[duckdb.DuckDBPyRe
         if (names := known.names(connection, where)) is not None:
             check_names(names)
             _check_case(names)
+        connection.begin()
         yield known.relation(connection, where, table)
 
 
@@ -308,6 +321,16 @@ class CsvSource(FrameAnswers):
 
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         return _loading(self.header, query.columns(), self.file.path)
+
+    @contextmanager
+    def _opened(self) -> Iterator[CsvSource]:
+        self.file.still_there()
+        if read_header(self.file) != self.header:
+            raise unreadable()
+        yield self
+
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+        """Do nothing: what can be asked depends on the header alone."""
 
     @contextmanager
     def _roles(self, query: Query | SumsQuery | ColumnQuery, *, reading: bool) -> Iterator[Any]:

@@ -79,6 +79,16 @@ class FrameSource(FrameAnswers):
         with _RELATIONS if self._takes_sql() else nullcontext():
             yield frames.roles_of(self.frame, query, self.columns)
 
+    @contextmanager
+    def _opened(self) -> Iterator[FrameSource]:
+        self._check_process()
+        yield self
+
+    def _rehearse(self, query: Query | SumsQuery | ColumnQuery) -> None:
+        """Let DuckDB, a database or Spark look it up; frames in memory are there, and have the columns checked."""
+        if self._takes_sql() or self.frame.implementation.is_spark_like():
+            super(FrameSource, self)._rehearse(query)
+
     def _loading(self, query: Query | SumsQuery) -> Sequence[str]:
         if self._takes_sql():
             return ()

@@ -28,6 +28,11 @@ from hedgerow.errors import DataError, HedgerowError
 from hedgerow.formats import formats, listed
 
 T = TypeVar("T")
+# SQL's own names of what is wrong, as PostgreSQL tells them.
+_STATES = {
+    "42501": "Its user may not read the table, or a column that is needed.",
+    "55P03": "Another session has locked the table.",
+}
 
 
 def unreadable() -> DataError:
@@ -40,7 +45,19 @@ def unreadable() -> DataError:
     )
 
 
-def withheld(read: Callable[[], T]) -> T:
+def unreachable(failure: BaseException) -> DataError:
+    """Return the error of a source that is refused before a value is read (HG207): of the cause, its class alone."""
+    state = str(getattr(failure, "sqlstate", None))
+    return DataError(
+        "HG207",
+        rule="A source is there, not locked and readable by its user before a price is reserved.",
+        finding=_STATES.get(state, "It could not be opened as it was, or another program has locked it.")
+        + " Nothing was read or spent; the reader's own message is withheld.",
+        remedy="Try the same table with the program that wrote it, as the same user.",
+    )
+
+
+def withheld(read: Callable[[], T], told: Callable[[BaseException], DataError] = lambda _: unreadable()) -> T:
     """Return what `read` returns; should it fail, raise HG207 without a trace of the cause.
 
     Hedgerow's own refusals pass. Panics of compiled readers derive from BaseException and are withheld too.
@@ -49,8 +66,8 @@ def withheld(read: Callable[[], T]) -> T:
         return read()
     except (HedgerowError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # whatever a reader raises may quote a cell, so none of it is kept
-        failure = unreadable()
+    except BaseException as cause:  # whatever a reader raises may quote a cell, so none of it is kept
+        failure = told(cause)
     # Raised outside the handler: inside it, __context__ would still carry the reader's message.
     raise failure from None
 

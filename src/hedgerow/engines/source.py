@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self
 
 from hedgerow.engines.query import ColumnQuery, Query, SumsQuery, ValueCounts
 from hedgerow.engines.reading import kinds_of_source
@@ -47,7 +48,26 @@ class Source(Protocol):
         """Return the number of records."""
 
 
-class ColumnSource(Source, Protocol):
+class SpentFrom(Source, Protocol):
+    """A source from which a release may be paid: it is tried before the price is reserved."""
+
+    def reading(self, queries: Iterable[Query | SumsQuery | ColumnQuery]) -> AbstractContextManager[Self]:
+        """Return a context that yields the source, ready to answer these questions; no value is read to enter it.
+
+        Files and databases are opened once, and stay open until the context ends: every question sees the same
+        records. Of a table in a database, the engine plans the statement of each question, by which it looks up
+        columns and rights and takes its locks. Refusals depend on the schema, the rights and who holds a lock.
+
+        Raises
+        ------
+        DataError
+            HG203, HG204 a column is not there, or no longer of its kind; HG207 the source is away, locked, without
+            rights, or was changed; HG209 its table is gone.
+        """
+        ...
+
+
+class ColumnSource(SpentFrom, Protocol):
     """A source whose columns are counted by the values that occur in them, which are private; it shows its queries."""
 
     def statements(self, query: Query | SumsQuery, *, by_record: bool = False) -> tuple[str, ...]:
@@ -77,7 +97,7 @@ class InOrder(Protocol):
         """
 
 
-class OrderedSource(Source, InOrder, Protocol):
+class OrderedSource(SpentFrom, InOrder, Protocol):
     """A file, whose records have an order."""
 
 

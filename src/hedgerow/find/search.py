@@ -93,6 +93,11 @@ class Search(Protocol):
         """What was asked to be spent: ε and δ."""
         ...
 
+    @property
+    def query(self) -> Query | ColumnQuery:
+        """The one question to the engine."""
+        ...
+
     def request(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON data."""
         ...
@@ -296,14 +301,15 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     about = {"source": opened.source.name, **facts.record(), "missing": "drop", **search.place.record()}
     asked = {**search.request(), **spent_on(search)}
 
-    def run() -> Found:
-        drawn = search.draw(opened.source, SecureNoise())
+    def run(source: ColumnSource) -> Found:
+        drawn = search.draw(source, SecureNoise())
         return search.found(certificate=certificate, about={**about, "date": today()}, found=drawn, request=asked)
 
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         {**search.request(), **facts.record(), "certificate": certificate.to_dict()["mechanism"]},
+        reading=opened.source.reading([search.query]),
         run=run,
         write=Found.to_json,
         read=found_from_record,

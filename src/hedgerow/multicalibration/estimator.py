@@ -12,6 +12,7 @@ import math
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -263,7 +264,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self._check_scores(X, models)
         check_labels_can_be(y, self.classes_)
 
-        def read() -> list[Records]:
+        def read(_: None) -> list[Records]:
             if private:
                 self._fits = count_fit(self._lineage(), self.total_spent_, relation, budget)
             groups, scores = family.classes(columns), self._scores(X, private=private)
@@ -280,6 +281,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         score = self.score_column if self.estimator is None and isinstance(self.score_column, (str, int)) else None
         fitted = fit_model(
             Fit(mechanism, setting, budget, classes, score, origin),
+            nullcontext(),
             read,
             Account(None, self.ledger, self.request_id),
             n_fits=self.n_fits,

@@ -6,17 +6,17 @@ Everything up to the reservation uses only public facts. Records are read by a f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from hedgerow.engines.query import Query, ValueOnGrid
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Grid, Scalar
@@ -44,6 +44,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.spend import Account, received, run_unpriced, spend
 from hedgerow.user_code import silence
 
+S = TypeVar("S")
 PREFIX = "multicalibrate:"
 NO_LEDGER = Account(total=None, ledger=None)
 _REFITS = "This is the price of one fit: nothing adds up several on the same records, which a ledger would."
@@ -155,7 +156,12 @@ class FitResult:
 
 
 def fit_model(
-    fit: Fit, read: Callable[[], Sequence[Records]], account: Account = NO_LEDGER, *, n_fits: int = 1
+    fit: Fit,
+    reading: AbstractContextManager[S],
+    read: Callable[[S], Sequence[Records]],
+    account: Account = NO_LEDGER,
+    *,
+    n_fits: int = 1,
 ) -> FitResult:
     """Fit a model: the price is reserved, and only then `read` is called.
 
@@ -163,8 +169,10 @@ def fit_model(
     ----------
     fit : Fit
         What is fitted.
+    reading : context manager
+        As of `hedgerow.release.spend.spend`: entered before the price is reserved.
     read : callable
-        Returns the records of each model: one for two classes, else one a class.
+        Returns, from what `reading` yields, the records of each model: one for two classes, else one a class.
     account : Account
         Where it is paid. With a ledger, the same request under the same id is answered with the recorded model, at no
         further cost.
@@ -173,7 +181,7 @@ def fit_model(
 
     Raises
     ------
-    UncertifiedError, BudgetExceeded, LedgerError
+    UncertifiedError, BudgetExceeded, LedgerError, DataError
         Nothing was read or spent.
     SpentError
         HG601: the price counts as spent.
@@ -187,10 +195,10 @@ def fit_model(
     described = mechanism.describe(setting, fit.budget)
     certificate = None if described is None else fit.certificate(described, in_ledger=account.ledger is not None)
 
-    def run() -> Model:
+    def run(source: S) -> Model:
         noise = SecureNoise()
         with nullcontext() if certificate is None else silence():
-            fitted = [mechanism.run(setting, described, records, noise) for records in read()]
+            fitted = [mechanism.run(setting, described, records, noise) for records in read(source)]
         made = model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
         numbers = tuple(one.numbers or tuple(table.values for table in one.released) for one in fitted)
         known = certificate is not None and mechanism_class(mechanism.name) is type(mechanism)
@@ -204,14 +212,15 @@ def fit_model(
                 finding=f"mechanism={mechanism.name!r} has none: it reads the records as they are.",
                 remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
             )
-        return FitResult(run_unpriced(account, run))
+        with reading as source:
+            return FitResult(run_unpriced(account, lambda: run(source)))
     warn_about_delta(fit.budget.delta, setting.n, frames=3)
     name = account.request_id
     numbered = None if account.ledger is None else next_fit(account.ledger, n_fits, name)
     # Without a random word two fits at the same moment, which take the same number, would be the same request.
     request = fit.request(described, uuid4().hex if name is None else name)
     paid = replace(account, request_id=numbered)
-    spent = spend(paid, certificate, request, run=run, write=model_text, read=model_from_text)
+    spent = spend(paid, certificate, request, reading=reading, run=run, write=model_text, read=model_from_text)
     # The record holds only the names of predicates; here they are at hand.
     return received(FitResult(replace(spent.value, family=setting.family)), spent)
 
@@ -340,7 +349,7 @@ def records_from(source: Source, family: Family, columns: ScoredColumns) -> Reco
 
 
 def fit_from_source(
-    source: Source,
+    source: ColumnSource,
     columns: ScoredColumns,
     family: Family,
     options: FitOptions,
@@ -366,7 +375,8 @@ def fit_from_source(
     n = source.count_rows() if relation is Relation.REPLACE_ONE else None
     setting = Setting(family, relation, n, options.n_buckets, options.alpha)
     fit = Fit(mechanism, setting, budget, columns.classes, columns.score, notes=options.notes)
-    return fit_model(fit, lambda: [records_from(source, family, columns)], account, n_fits=n_fits)
+    reading = source.reading([columns.query(family)])
+    return fit_model(fit, reading, lambda held: [records_from(held, family, columns)], account, n_fits=n_fits)
 
 
 def fit_rules(

@@ -57,18 +57,18 @@ def release_regression(
     """
     plan = planned_regression(formula, regressors, opened, **options)
     warn_about_delta(plan.request.budget.delta, opened.n, frames=4)
-    certificate = certificate_of(plan)
-    source = opened.source.name
+    certificate, name = certificate_of(plan), opened.source.name
 
-    def run() -> Made:
-        answers = read_histograms(plan, opened.source)
-        made = read_regression(plan, drawn_regression(plan, answers, SecureNoise()), certificate, source, today())
-        return with_robust_errors(plan, made, opened.source, SecureNoise())
+    def run(source: Source) -> Made:
+        answers = read_histograms(plan, source)
+        made = read_regression(plan, drawn_regression(plan, answers, SecureNoise()), certificate, name, today())
+        return with_robust_errors(plan, made, source, SecureNoise())
 
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         plan.public_record(),
+        reading=opened.source.reading(plan.sent()),
         run=run,
         write=lambda made: written(record_of_fits(made, 0.95)),
         read=regressions_from_record,

@@ -185,13 +185,17 @@ class Plan:
                 remedy="Open the source: hg.open(…).plan(…).query().",
                 shell="Name the source, and leave out --n.",
             )
+        source, streamed = self.source, self.streamed()
+        return tuple(text for query in self.sent() for text in source.statements(query, by_record=query in streamed))
+
+    def sent(self) -> list[Query | SumsQuery]:
+        """Return what a source is asked, in order: sums together, and after each question whether n is what it was."""
         sent: list[Query | SumsQuery] = []
-        streamed = self.streamed()
         for query, sums in self.questions().items():
             sent += as_sent(sums) if sums else [query]
             if self.facts.limit is not None and self.facts.n is not None:
-                sent.append(units_query(self.facts.limit.column))  # the check that n is what it was
-        return tuple(text for query in sent for text in self.source.statements(query, by_record=query in streamed))
+                sent.append(units_query(self.facts.limit.column))
+        return sent
 
     def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
         """Return each question once, in order: with the first about sums all those about sums, asked together."""

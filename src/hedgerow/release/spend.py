@@ -1,9 +1,10 @@
-"""The one path on which a budget is spent: check the facts' budget, reserve, run, record.
+"""The one path on which a budget is spent: check the facts' budget, reach the source, reserve, run, record.
 
 Guarantee: whatever is released (statistics, a table, a score, a model), a price above the whole budget of the facts is
-refused; the price is durable before data are read; whatever fails later stays spent; the same request under the same
-id is answered from its record at no further price; and a result that was paid for is returned even where its record
-cannot be kept. No product does one of these steps itself.
+refused; a source that cannot answer is refused before the price is reserved; the price is durable before data are read;
+whatever fails later stays spent; the same request under the same id is answered from its record at no further price;
+and a result that was paid for is returned even where its record cannot be kept. No product does one of these steps
+itself.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -31,6 +32,7 @@ from hedgerow.mechanisms.certificate import Certificate, round_up
 from hedgerow.mechanisms.mechanism import Composition, parts_of
 from hedgerow.release.plan import Plan
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -198,11 +200,12 @@ def spend(
     price: Price,
     request: Mapping[str, Any],
     *,
-    run: Callable[[], T],
+    reading: AbstractContextManager[S],
+    run: Callable[[S], T],
     write: Callable[[T], str],
     read: Callable[[str], T],
 ) -> Spent[T]:
-    """Check, reserve, run, record; or answer from the record of the same request under the same id.
+    """Check, reach the source, reserve, run, record; or answer from the record of the same request under the same id.
 
     Parameters
     ----------
@@ -212,8 +215,11 @@ def spend(
         Made from public facts.
     request : mapping
         What is asked for as plain JSON data, all of it public: it tells this request from another under the same id.
+    reading : context manager
+        Entered before the price is reserved: what it refuses costs nothing. It stays entered until all data are read.
+        Of a source, its `reading`; ``nullcontext`` where records are at hand.
     run : callable
-        Reads data and draws noise. From here on the price is spent.
+        Reads data, from what `reading` yields, and draws noise. From here on the price is spent.
     write, read : callable
         From what was released to the text that the ledger keeps, and back.
 
@@ -221,6 +227,8 @@ def spend(
     ------
     ParameterError, BudgetExceeded, LedgerError
         HG211, HG310, HG316, HG318, HG706 and HG301 to HG312: nothing was read or spent.
+    DataError
+        As `reading`: nothing was read or spent.
     SpentError
         HG601 to HG603: the price counts as spent.
 
@@ -231,12 +239,13 @@ def spend(
     """
     _check_total(price, account.total)
     check_texts(request, "A text of this request")
-    with held_back():
-        reservation = account.spending(price).reserve(price, request, account.request_id)
-        if isinstance(reservation, Answered):
-            return Spent(read(reservation.result), reservation.head or None, True)
-        price_is_spent()
-    value = whatever_fails_is_spent(run)
+    with reading as source:
+        with held_back():
+            reservation = account.spending(price).reserve(price, request, account.request_id)
+            if isinstance(reservation, Answered):
+                return Spent(read(reservation.result), reservation.head or None, True)
+            price_is_spent()
+        value = whatever_fails_is_spent(lambda: run(source))
     if isinstance(reservation, NoLedger):
         counted = account.total is None or account.ledger is not None
         return Spent(value, None, False, uncounted=not counted)  # a record that nobody keeps need not be written

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from uuid import uuid4
 
@@ -78,9 +79,10 @@ class CountedTestSet:
 
     def _take_look(
         self,
-        take: Callable[[Past, str], Score],
+        take: Callable[[Past, str, Any], Score],
         request: Mapping[str, Any],
         request_id: str | None,
+        reading: AbstractContextManager[Any],
         described: Single | None = None,
     ) -> Score:
         """Take one look, or answer from the record of the same request under the same id.
@@ -88,12 +90,14 @@ class CountedTestSet:
         Parameters
         ----------
         take : callable
-            Reads the labels, draws, and returns the score; called once the look is paid, with all looks so far and the
-            name of this one.
+            Reads the labels, draws, and returns the score; called once the look is paid, with all looks so far, the
+            name of this one, and what `reading` yields.
         request : mapping
             What tells this request from others, as plain JSON data.
         request_id : str or None
             The caller's id.
+        reading : context manager
+            As of `hedgerow.release.spend.spend`: entered before the look is taken.
         described : Single, optional
             What is drawn, if it is not the mechanism of a plain look.
 
@@ -116,22 +120,32 @@ class CountedTestSet:
             first = not before.used or name == before.ids[0]  # also where that look is resumed
             price = settings.certificate(paid=first or not settings.mechanism.once, described=described)
 
-            def run() -> Score:
+            def run(labels: Any) -> Score:
                 # Read again: what others have reserved meanwhile counts as answered.
                 certificate = price if self._noise.secure else None
-                return replace(take(looks.past(), name), request_id=name, certificate=certificate)
+                return replace(take(looks.past(), name, labels), request_id=name, certificate=certificate)
 
             # The budget of a test set is that of its looks, which count them.
             account = Account(None, looks, name)
             asked = {"a look": settings.metric.name, **request}
-            spent = spend(account, price, asked, run=run, write=lambda score: score.to_json(), read=score_from_record)
+            spent = spend(
+                account,
+                price,
+                asked,
+                reading=reading,
+                run=run,
+                write=lambda score: score.to_json(),
+                read=score_from_record,
+            )
         return received(spent.value, spent)
 
-    def _plain(self, read: Callable[[Rows], Histogram], training: float | None) -> Callable[[Past, str], Score]:
+    def _plain(
+        self, read: Callable[[Any, Rows], Histogram], training: float | None
+    ) -> Callable[[Past, str, Any], Score]:
         """Return how a plain look is taken: `read` gives the losses of some rows (None: of all) as a histogram."""
 
-        def take(now: Past, name: str) -> Score:
-            drawn, earlier = self._draw(read, now, name, training), now.ids.index(name)
+        def take(now: Past, name: str, labels: Any) -> Score:
+            drawn, earlier = self._draw(partial(read, labels), now, name, training), now.ids.index(name)
             before = [now.scores[other] for other in now.ids[:earlier] if other in now.scores]
             # Differences of two models are no scores of one.
             best = best_of(tuple(one for one in before if one.metric == self.settings.metric.name))
@@ -146,31 +160,37 @@ class CountedTestSet:
         return mechanism.draw(question, self._noise)
 
     def _compared(
-        self, read: Callable[[], Histogram], differing: int, request: Mapping[str, Any], request_id: str | None
+        self,
+        read: Callable[[Any], Histogram],
+        differing: int,
+        request: Mapping[str, Any],
+        request_id: str | None,
+        reading: AbstractContextManager[Any],
     ) -> Score:
         """Take one look at the difference of two models that differ for so many records; see `paired`."""
 
-        def take(now: Past, name: str) -> Score:
-            drawn = self._draw(lambda rows: read(), now, name)
+        def take(now: Past, name: str, labels: Any) -> Score:
+            drawn = self._draw(lambda rows: read(labels), now, name)
             return difference_score(self.settings, drawn, differing, now.ids.index(name))
 
-        return self._take_look(take, {"training": None, **request}, request_id)
+        return self._take_look(take, {"training": None, **request}, request_id, reading)
 
     def _by_parts(
         self,
         asked: PartsAsked,
-        outcome: Callable[[], NDArray[Any]],
+        outcome: Callable[[Any], NDArray[Any]],
         sent: Mapping[str, Any],
         request_id: str | None,
+        reading: AbstractContextManager[Any],
     ) -> Score:
         """Take one look by parts; see `hedgerow.testset.parts.look`."""
         described = asked.mechanism(self.settings)
 
-        def take(now: Past, name: str) -> Score:
-            sums = asked.parts.draw(described, outcome(), self._noise)
+        def take(now: Past, name: str, labels: Any) -> Score:
+            sums = asked.parts.draw(described, outcome(labels), self._noise)
             return score_by_parts(asked.look(self.settings, now.ids.index(name)), described, sums)
 
-        return self._take_look(take, {**sent, **asked.record()}, request_id, described)
+        return self._take_look(take, {**sent, **asked.record()}, request_id, reading, described)
 
 
 def plain_score(settings: Settings, drawn: Drawn, earlier: int, best: Best | None) -> Score:

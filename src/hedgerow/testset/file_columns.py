@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -82,8 +83,16 @@ class FileColumns:
 
     def check_labels(self, opened: OrderedSource) -> None:
         """Refuse, from names and types alone, a file that cannot hold the labels (HG111, HG203)."""
-        opened.check(Query(None, (Category.declared(self.label, self.labels, other=True),)))
+        opened.check(self._of_labels)
         self._check_key(opened)
+
+    def reading(self, opened: OrderedSource) -> AbstractContextManager[OrderedSource]:
+        """Return the context in which the labels are read; see `hedgerow.engines.source.SpentFrom`."""
+        return opened.reading([self._of_labels])
+
+    @property
+    def _of_labels(self) -> Query:
+        return Query(None, (Category.declared(self.label, self.labels, other=True),))
 
     def check_predictions(self, opened: InOrder, kind: Kind | None = None) -> None:
         """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203).

@@ -193,12 +193,12 @@ class FileTestSet(CountedTestSet):
             self._in_order(held, keys)
         request = {"training": training, "predictions": self._digest(request_id, predictions, keys)}
 
-        def losses(rows: Rows) -> Histogram:
-            read, records = self.columns.read_labels(held)
+        def losses(opened: OrderedSource, rows: Rows) -> Histogram:
+            read, records = self.columns.read_labels(opened)
             found = joined(records, predictions, keys) if self.columns.key is not None else predictions
             return losses_of(self.columns.measured, read, found, rows)
 
-        return self._take_look(self._plain(losses, training), request, request_id)
+        return self._take_look(self._plain(losses, training), request, request_id, self.columns.reading(held))
 
     def compare(
         self,
@@ -228,11 +228,12 @@ class FileTestSet(CountedTestSet):
         pair = [self._in_order(held, keys)(predictions) for predictions, keys in sent]
         digests = [self._digest(request_id, *one) for one in sent]
 
-        def differences() -> Histogram:
-            return differences_of(self.columns.measured, self.columns.read_labels(held)[0], *pair)
+        def differences(opened: OrderedSource) -> Histogram:
+            return differences_of(self.columns.measured, self.columns.read_labels(opened)[0], *pair)
 
         request = {"predictions": digests[0], "against": digests[1]}
-        return self._compared(differences, count_differing(*pair), request, request_id)
+        reading = self.columns.reading(held)
+        return self._compared(differences, count_differing(*pair), request, request_id, reading)
 
     def _score_parts(self, sent: InOrder, labels: str | Path | None, asked: Asked) -> Score:
         require_parts(self.settings)
@@ -256,11 +257,11 @@ class FileTestSet(CountedTestSet):
         parts = PartsAsked(measures, code, Parts.of(kind, found, group, code))
         given = self._digest(request_id, predictions, keys, *([] if groups is None else [groups]))
 
-        def outcome() -> NDArray[np.bool_]:
-            read = self.columns.read_labels(held)[0]
+        def outcome(opened: OrderedSource) -> NDArray[np.bool_]:
+            read = self.columns.read_labels(opened)[0]
             return read.equal(found) if kind == "right" else read.among([code])
 
-        return self._by_parts(parts, outcome, {"predictions": given}, request_id)
+        return self._by_parts(parts, outcome, {"predictions": given}, request_id, self.columns.reading(held))
 
     def _in_order(self, held: OrderedSource, keys: list[str]) -> Callable[[Entries], Entries]:
         """Return what brings what was sent into the order of the records, whose keys are public (HG437)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -253,10 +254,10 @@ class TestSet(CountedTestSet):
             if request_id is not None:
                 request["predictions"] = digest_of(self._looks.secret.key, predictions)
 
-        def losses(rows: Rows) -> Histogram:
+        def losses(_: object, rows: Rows) -> Histogram:
             return losses_of(self._metric, self._y, align_to_records(predictions, n), rows)
 
-        return self._take_look(self._plain(losses, training), request, request_id)
+        return self._take_look(self._plain(losses, training), request, request_id, nullcontext())
 
     def _score_parts(
         self, sent: object, metric: str | Sequence[str], groups: object, about: Any, request_id: str | None
@@ -276,12 +277,12 @@ class TestSet(CountedTestSet):
         key = self._looks.secret.key
         given = None if request_id is None else digest_of(key, predictions, *([] if group is None else [group]))
 
-        def outcome() -> NDArray[Any]:
+        def outcome(_: object) -> NDArray[Any]:
             if kind == "squares":
                 return self._y.numbers
             return self._y.equal(predictions) if kind == "right" else self._y.among([label])
 
-        return self._by_parts(asked, outcome, {"predictions": given}, request_id)
+        return self._by_parts(asked, outcome, {"predictions": given}, request_id, nullcontext())
 
     @takes()
     def compare(self, first: object, second: object, *, request_id: str | None = None) -> Score:
@@ -325,7 +326,9 @@ class TestSet(CountedTestSet):
         digests = [None if request_id is None else digest_of(key, one) for one in pair]
 
         request = {"predictions": digests[0], "against": digests[1]}
-        return self._compared(lambda: differences_of(self._metric, self._y, *pair), differing, request, request_id)
+        return self._compared(
+            lambda _: differences_of(self._metric, self._y, *pair), differing, request, request_id, nullcontext()
+        )
 
     def __call__(self, model_or_predictions: object) -> float:
         """Take one look and return the value alone, for a tuning loop; see `as_objective`."""

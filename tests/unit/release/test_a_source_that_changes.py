@@ -73,6 +73,19 @@ def test_another_number_of_records_is_noticed(kind: str, tmp_path: Path) -> None
         assert [entry.state for entry in opened.entries()] == ["recorded", "reserved"]
 
 
+def test_a_file_that_keeps_its_size_and_time_and_has_another_header_costs_nothing(tmp_path: Path) -> None:
+    ledger = tmp_path / "a.ledger"
+    Ledger.create(ledger, dataset="d", budget=Budget(2.0, 1e-6), relation="add-remove", unit="row").close()
+    place, _ = csv(tmp_path)
+    survey = hg.open(place, relation="add-remove", ledger=ledger)
+    rewritten(place, lambda: place.write_text("w\n10\n20\n"))()
+    for ask in (lambda: survey.count(epsilon=0.5), lambda: survey.find_categories("v", epsilon=0.5)):
+        with pytest.raises(hg.DataError, match="HG207"):
+            ask()
+    with Ledger.open(ledger) as opened:
+        assert opened.entries() == ()
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_file_that_is_seen_to_change_is_refused_before_anything_is_spent(kind: str, tmp_path: Path) -> None:
     place = tmp_path / f"people.{kind}"

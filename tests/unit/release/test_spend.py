@@ -1,10 +1,13 @@
 """Reserve, run, record: the order holds whatever is released, and a failure in the middle stays spent."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
-from hedgerow.errors import BudgetExceeded, LedgerError, SpentError
+from hedgerow.engines.reading import unreachable
+from hedgerow.errors import BudgetExceeded, DataError, LedgerError, SpentError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
@@ -38,9 +41,9 @@ class Once:
         return self.value
 
 
-def ask(spending: Spending, run: object, *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
+def ask(spending: Spending, run: Callable[[], int], *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
     account = Account(None, spending, request_id)
-    return spend(account, price(), {"what": what}, run=run, write=str, read=int)
+    return spend(account, price(), {"what": what}, reading=nullcontext(), run=lambda _: run(), write=str, read=int)
 
 
 def spent(path: Path) -> float:
@@ -95,6 +98,40 @@ def test_the_price_is_durable_when_the_run_begins(path: Path) -> None:
     assert seen == [PRICE]
 
 
+def test_the_source_is_reached_before_the_price_and_left_after_the_run(path: Path) -> None:
+    steps: list[tuple[str, float]] = []
+
+    @contextmanager
+    def reading() -> Iterator[int]:
+        steps.append(("reached", spent(path)))
+        yield 41
+        steps.append(("left", spent(path)))
+
+    def run(source: int) -> int:
+        steps.append(("run", spent(path)))
+        return source + 1
+
+    def write(value: int) -> str:
+        steps.append(("written", spent(path)))
+        return str(value)
+
+    found = spend(Account(None, path, "a"), price(), {}, reading=reading(), run=run, write=write, read=int)
+    assert found.value == 42
+    assert steps == [("reached", 0.0), ("run", PRICE), ("left", PRICE), ("written", PRICE)]
+
+
+def test_a_source_that_cannot_be_reached_costs_nothing(path: Path) -> None:
+    @contextmanager
+    def away() -> Iterator[None]:
+        raise unreachable(ValueError("cell 8151"))
+        yield
+
+    run = Once()
+    with pytest.raises(DataError, match="HG207") as caught:
+        spend(Account(None, path, "a"), price(), {}, reading=away(), run=lambda _: run(), write=str, read=int)
+    assert (run.runs, spent(path)) == (0, 0.0) and "8151" not in str(caught.value)
+
+
 def test_without_a_ledger_every_call_runs() -> None:
     run = Once()
     assert [ask(NoLedger(), run).head, ask(NoLedger(), run).replayed, run.runs] == [None, False, 2]
@@ -111,9 +148,22 @@ def test_more_than_the_whole_budget_of_the_facts_is_refused_before_anything_is_r
     run = Once()
     for total in (Budget(0.5, 0.0), Budget(0.4, 1e-9)):
         with pytest.raises(BudgetExceeded, match="HG706"):
-            spend(Account(total, path, "a"), price(), {}, run=run, write=str, read=int)
+            spend(
+                Account(total, path, "a"), price(), {}, reading=nullcontext(), run=lambda _: run(), write=str, read=int
+            )
     assert (run.runs, spent(path)) == (0, 0.0)
-    assert spend(Account(Budget(0.6, 0.0), path, "a"), price(), {}, run=run, write=str, read=int).value == 41
+    assert (
+        spend(
+            Account(Budget(0.6, 0.0), path, "a"),
+            price(),
+            {},
+            reading=nullcontext(),
+            run=lambda _: run(),
+            write=str,
+            read=int,
+        ).value
+        == 41
+    )
 
 
 def test_what_has_no_price_is_refused_where_the_facts_set_a_budget() -> None:

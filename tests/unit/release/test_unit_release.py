@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import pyarrow as pa
 import pytest
 
@@ -51,6 +53,9 @@ def test_a_number_of_units_that_changes_is_noticed() -> None:
         def histogram(self, query: Query) -> Histogram:
             self.asked += 1
             return open_source(TABLE.slice(0, len(PERSON) - 5 * (self.asked == 1))).histogram(query)
+
+        def reading(self, queries: object) -> AbstractContextManager[Growing]:
+            return nullcontext(self)
 
         def sums(self, query: SumsQuery) -> GridSums:
             return self.inner.sums(query)

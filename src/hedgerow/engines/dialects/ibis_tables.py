@@ -33,6 +33,8 @@ _WIDE = ("postgres", "snowflake")  # a sum of integers has no limit, or 38 digit
 _BINARY, _DIGEST = "hedgerow_binary", "hedgerow_digest"
 _SHORT_INTEGERS = ("postgres", "databricks")  # an integer that is written out has 32 bits there
 _DECIMALS = ("snowflake", "databricks")  # a number with a point is a decimal there, and 1.0 / 3.0 has six digits
+# BigQuery has no such statement, and Databricks writes what is wrong into its answer.
+_EXPLAINED = ("duckdb", "postgres", "snowflake", "sqlite")
 _TABLES_OF_VALUES = ("duckdb", "postgres", "sqlite")
 _LISTED = 1000  # categories that are written out where there is no such table: a query may have a megabyte
 
@@ -193,14 +195,20 @@ def _mended(engine: str) -> Callable[[Any], Any]:
     return mended
 
 
-def rows_of(table: Any) -> list[tuple[Any, ...]]:
-    """Send the statement of a table and return the rows of the answer."""
+def explain(table: Any) -> None:
+    """Let the engine plan the statement of a table, which it does not run; nothing is sent to one that cannot."""
+    if engine_of(table) in _EXPLAINED:
+        rows_of(table, "EXPLAIN ")
+
+
+def rows_of(table: Any, verb: str = "") -> list[tuple[Any, ...]]:
+    """Send the statement of a table, after a `verb` if there is one, and return the rows of the answer."""
     backend = table.get_backend()
     # It lets the engine see the frames in memory that a caller's own expression names.
     backend._run_pre_execute_hooks(table)
     if backend.name == "sqlite":
         backend.con.create_function(_DIGEST, 1, _digest, deterministic=True)
-    answer = backend.raw_sql(statement(table))
+    answer = backend.raw_sql(verb + statement(table))
     rows = [tuple(row) for row in (answer.fetchall() if hasattr(answer, "fetchall") else answer)]
     if backend.name != "duckdb" and hasattr(answer, "close"):  # DuckDB answers with the connection itself
         answer.close()

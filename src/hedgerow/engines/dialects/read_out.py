@@ -44,6 +44,15 @@ class Asked(Generic[A]):
         """Send it, and return the answer."""
         return self.answer(*(read(frame) for frame, read in self.sent))
 
+    def explain(self) -> None:
+        """Let a database or Spark plan it: tables, columns and rights are looked up, and no value is read."""
+        for frame, _ in self.sent:
+            native = frame.to_native() if hasattr(frame, "to_native") else frame
+            if hasattr(native, "selectExpr"):
+                _ = native.schema  # Spark Connect looks nothing up before
+            else:
+                ibis_tables.explain(native)
+
     def texts(self) -> list[str]:
         """Return the SQL that is sent: by DuckDB, or for an Ibis table."""
         return [_text(frame) for frame, _ in self.sent]

@@ -10,6 +10,7 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
+from hedgerow.engines.source import Source
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Selection
@@ -249,17 +250,18 @@ def release_logit(
     """
     plan = planned_logit(formula, regressors, opened, **options)
     warn_about_delta(plan.budget.delta, opened.n, frames=4)
-    certificate, name = plan.certificate(), opened.source.name
+    certificate, name, query = plan.certificate(), opened.source.name, plan.model.query((plan.chosen,))
 
-    def run() -> LogitRegression:
-        histogram = opened.source.histogram(plan.model.query((plan.chosen,)))
-        check_unchanged(plan.facts, histogram, opened.source)
+    def run(source: Source) -> LogitRegression:
+        histogram = source.histogram(query)
+        check_unchanged(plan.facts, histogram, source)
         return read_logit(plan, drawn_logit(plan, histogram, SecureNoise()), certificate, name, today())
 
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         plan.public_record(),
+        reading=opened.source.reading([query]),
         run=run,
         write=LogitRegression.to_json,
         read=logit_from_record,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.engines.query import Query, ValueOnGrid
+from hedgerow.engines.query import ColumnQuery, Query, ValueOnGrid
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Grid, Missing, parse_missing
 from hedgerow.facts.declared import Facts
@@ -249,8 +249,9 @@ def with_step(statistics: Sequence[Any], step: float | None) -> list[Any]:
     return [stepped(one) for one in statistics]
 
 
-def check_query(number: Number) -> Query:
-    """Return the question that an engine checks: the column is there, and numeric."""
+def questions_about(number: Number) -> list[Query | ColumnQuery]:
+    """Return what a source must be able to answer: the column is there, and numeric, and its values are counted."""
     if number.indicator is not None:
-        return Query(number.indicator.counted)
-    return Query(ValueOnGrid(number.column, _WHOLE if number.grid is None else number.grid))
+        return [Query(number.indicator.counted)]
+    numeric = Query(ValueOnGrid(number.column, _WHOLE if number.grid is None else number.grid))
+    return [numeric, ColumnQuery(number.column), Query(None)]

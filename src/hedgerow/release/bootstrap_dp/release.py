@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.clock import today
 from hedgerow.engines.cells import as_entries, as_numbers
-from hedgerow.engines.query import ColumnQuery
+from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import SpentError, VerificationError
 from hedgerow.facts.columns import Missing
@@ -26,7 +26,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
 from hedgerow.release.bootstrap_dp.number import Integers, Number, least_scale
-from hedgerow.release.bootstrap_dp.plan import NumbersPlan, check_query, numbers_plan
+from hedgerow.release.bootstrap_dp.plan import NumbersPlan, numbers_plan, questions_about
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.publication.result import REPLAYED, Result
@@ -178,14 +178,13 @@ def bootstrap_release(
     O'Keefe & Charest (2018), Definitions 5, 9 and 10, Results 7 and 11.
     """
     plan = numbers_plan(statistics, opened, **options)
-    for number in plan.numbers:
-        opened.source.check(check_query(number))
     statement = plan.statement()
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         statement,
         plan.public_record(),
-        run=lambda: _drawn(plan, opened, statement, SecureNoise()),
+        reading=opened.source.reading([one for number in plan.numbers for one in questions_about(number)]),
+        run=lambda source: _drawn(plan, replace(opened, source=source), statement, SecureNoise()),
         write=BootstrapRelease.to_json,
         read=lambda text: _read_back(text, plan, opened, statement),
     )
@@ -219,7 +218,7 @@ def exact_and_width(number: Number, source: ColumnSource, read: dict[str, Any]) 
         HG602 a column that was declared complete has a row without a value; HG603 the number of rows changed.
     """
     if number.indicator is not None:
-        histogram = source.histogram(check_query(number))
+        histogram = source.histogram(Query(number.indicator.counted))
         if histogram.total() != number.n:
             raise changed()
         return int(histogram.cell_sums(histogram.index)[0]), 1

@@ -104,13 +104,13 @@ def bootstrap_table(
     `hedgerow.tables.bootstrap_dp.table_sensitivity` in place of the published ones.
     """
     plan = bootstrap_plan(asked, opened, guarantee=guarantee, **options)
-    opened.source.check(plan.query)
     statement = plan.statement()
     spent = spend(
         Account.of(opened.facts, opened.ledger, request_id),
         statement,
         plan.public_record(),
-        run=lambda: _drawn(plan, opened, statement, SecureNoise()),
+        reading=opened.source.reading([plan.query]),
+        run=lambda source: _drawn(plan, replace(opened, source=source), statement, SecureNoise()),
         write=lambda table: _as_text(table),
         read=lambda text: _table(plan, opened, statement, *_values_of(text, plan)),
     )

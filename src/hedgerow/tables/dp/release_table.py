@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.clock import today
+from hedgerow.engines.source import Source
 from hedgerow.errors import VerificationError
 from hedgerow.facts.columns import CellLabels
 from hedgerow.inference.cells import Cells, Subject
@@ -137,9 +138,6 @@ def protected_table(
     given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
     choice = choosing(asked, opened.protection, opened.facts, n=opened.n, **given)
     plan = choice.plan
-    for item in plan.items:
-        if item.design is not None:
-            opened.source.check(item.design.query)
     certificate = certificate_of(plan)
 
     def made(drawn: AdditiveTable, date: str | None) -> _Made:
@@ -151,7 +149,8 @@ def protected_table(
         Account.of(opened.facts, opened.ledger, request_id),
         certificate,
         choice.public_record(),
-        run=lambda: made(_drawn(choice, opened, SecureNoise()), today()),
+        reading=opened.source.reading(plan.sent()),
+        run=lambda source: made(_drawn(choice, source, SecureNoise()), today()),
         write=lambda new: json.dumps(kept_record(new.table), ensure_ascii=False, allow_nan=False),
         read=lambda text: made(*_from_text(choice, text)),
     )
@@ -196,8 +195,8 @@ def _unit_of(design: object) -> float:
     return float(grid.about_zero()[2]) if design.about_zero else grid.half_step
 
 
-def _drawn(choice: Choice, opened: OpenedSource, noise: NoiseSource) -> AdditiveTable:
-    (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, opened.source), noise)
+def _drawn(choice: Choice, source: Source, noise: NoiseSource) -> AdditiveTable:
+    (drawn,) = draw_tables(choice.plan, read_histograms(choice.plan, source), noise)
     if drawn is None:
         raise TypeError("a table has groups, so something is drawn")
     return drawn
