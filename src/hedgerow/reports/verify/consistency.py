@@ -28,7 +28,7 @@ from hedgerow.reports.verify.compared import differences, has_any
 from hedgerow.tables.dp.rewritten import RECORD as TABLE
 from hedgerow.testset.recorded import RECORD as SCORE
 
-KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE, REGRESSION, SEARCH, SCORE, MODEL)
+KINDS: tuple[RecordKind, ...] = (TABLE, RELEASE, REGRESSION, SEARCH, MODEL, SCORE)
 """Every kind of record, and which field tells it; the first one that fits is taken."""
 
 NOT_CHECKED = (
@@ -154,8 +154,8 @@ def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certif
     computed = {name: value for name, value in written.record.items() if name != "certificate"}
     # As JSON has it, so that a tuple is a list and a text of an enumeration a text.
     places = list(differences(stated, json.loads(json.dumps(computed))))
-    told = record["certificate"]
-    places += [f"certificate.{name}" for name, value in written.certified.items() if [*differences(told[name], value)]]
+    told, certified = record["certificate"], json.loads(json.dumps(dict(written.certified)))
+    places += [f"certificate.{name}" for name, value in certified.items() if [*differences(told[name], value)]]
     made = certify(
         certificate.mechanism,
         certificate.relation,

@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 PAGE_TEXT = "the text of the page, but for the numbers that name a field of the record"
-_NUMBER = re.compile(r"[-−]?(?:∞|\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)|–|none")
+_NUMBER = re.compile(r"[-−]?(?:∞|\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)|–|none")
 _MOST_TOLD = 5
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
