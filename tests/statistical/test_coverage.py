@@ -4,13 +4,22 @@ Thousands of runs a setting, read at once as the cells of one table; the seeded 
 `benchmarks/coverage_of_releases.py` prints widths too.
 """
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.statistical.simulations.releases import (
+    GROUP_SHARES,
+    Setting,
+    answers,
+    draw_cells,
+    draw_samples,
+    ends,
+    plan_of,
+    settings,
+    simulate,
+)
 
 import hedgerow as hg
 from hedgerow.engines.query import SumsQuery
@@ -22,19 +31,6 @@ from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, grid_sums
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_releases import (
-    GROUP_SHARES,
-    Setting,
-    answers,
-    draw_cells,
-    draw_samples,
-    ends,
-    plan_of,
-    settings,
-    simulate,
-)
 
 RUNS = 2000
 SEED = 20261120
