@@ -12,6 +12,8 @@ demo: $(VENV)/.core
 # Two processes share two cores: threads inside linear algebra would only get in each other's way.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
+# What is compiled is kept, whatever the shell says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 -m "not long and not databases and not spark"
