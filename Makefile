@@ -18,6 +18,11 @@ export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 -m "not long and not databases and not spark"
 
+# The tests that a change of a folder of src/hedgerow needs: make test-release, make test-engines, …
+test-%: $(VENV)/.dev
+	@paths=$$($(BIN)/python -m tests.mirror $*) \
+	  && $(BIN)/python -m pytest -q -n 2 -m "not long and not databases and not spark" $$paths
+
 # The tests that read public data files, alone; HEDGEROW_DATA names the folder of the files.
 test-data: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 -m "data and not long"
