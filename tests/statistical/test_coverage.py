@@ -145,7 +145,15 @@ def test_a_plug_in_ratio_interval_loses_coverage_where_the_score_interval_keeps_
     assert not too_low(kept, total), kept / total
 
 
-@pytest.mark.parametrize("setting", [s for s in settings() if s.groups == 1 and s.missing == 0], ids=str)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param(s, marks=pytest.mark.long if s.n > 500 else ())
+        for s in settings()
+        if s.groups == 1 and s.missing == 0
+    ],
+    ids=str,
+)
 def test_calibrated_bootstrap_intervals_cover_to_within_a_point(setting: Setting) -> None:
     """Not significantly below the level less one point, 800 runs a setting, k chosen from public facts."""
     result = simulate(setting, "mean", 800, np.random.default_rng([SEED, 3]), estimator="bootstrap")
