@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: bench demo docs test test-databases test-spark test-long reproduce lint package versions clean
+.PHONY: bench demo docs test test-data test-databases test-spark test-long reproduce lint package versions clean
 
 demo: $(VENV)/.core
 	@$(BIN)/hedgerow demo
@@ -12,18 +12,28 @@ demo: $(VENV)/.core
 # Two processes share two cores: threads inside linear algebra would only get in each other's way.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
+# What is compiled is kept, whatever the shell says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 -m "not long and not databases and not spark"
+
+# The tests that a change of a folder of src/hedgerow needs: make test-release, make test-engines, …
+test-%: $(VENV)/.dev
+	@paths=$$($(BIN)/python -m tests.mirror $*) \
+	  && $(BIN)/python -m pytest -q -n 2 -m "not long and not databases and not spark" $$paths
+
+# The tests that read public data files, alone; HEDGEROW_DATA names the folder of the files.
+test-data: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 -m "data and not long"
 
 # PostgreSQL is asked of the machine: the tests start a server of their own, and are skipped by name where there is none.
 test-databases: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "databases and not long" tests/contracts
 
-# Java is asked of the machine. Each kind of Spark is a run of its own: two of them cannot share a process.
+# Java is asked of the machine: without it the tests are skipped, and the last line of a run says so. Each kind of Spark is
+# a run of its own: two of them cannot share a process.
 test-spark: $(VENV)/.spark
-	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] \
-	  || echo 'No Java is installed: the tests of Spark are skipped. They need Java 17 or later.'
 	HEDGEROW_SPARK=local $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts
 	HEDGEROW_SPARK=cluster $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts/test_spark*.py
 	HEDGEROW_SPARK=connect $(BIN)/python -m pytest -q -m "spark and not long" tests/contracts/test_spark*.py

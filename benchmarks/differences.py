@@ -1,6 +1,6 @@
 """Coverage and width of differences of released means or shares: of two groups, and of two columns of the same people.
 
-Run: python benchmarks/differences.py [--runs 400] [--n 500 5000] [--epsilon 0.3 1 3] [--relation replace-one]
+Run: python -m benchmarks.differences [--runs 400] [--n 500 5000] [--epsilon 0.3 1 3] [--relation replace-one]
                                      [--shares]
 
 With --shares they are shares of ones, of the populations of 0 and 1 alone; of one column by group a share is counted.
@@ -25,9 +25,9 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
-from aims import COVERAGE, WIDTH, least_coverage
+from benchmarks.aims import COVERAGE, WIDTH, least_coverage
 from numpy.typing import NDArray
-from pums import pums
+from reproduction.pums import pums
 from scipy import stats
 
 import hedgerow as hg

@@ -1,6 +1,6 @@
 """How good found bounds and categories are: the figures of docs/how_to/find_bounds_and_categories.md.
 
-Run ``HEDGEROW_DATA=… python benchmarks/find.py [RUNS]`` (200 by default, some minutes). For the income of PUMS and laws
+Run ``HEDGEROW_DATA=… python -m benchmarks.find [RUNS]`` (200 by default, some minutes). For the income of PUMS and laws
 of 10,000 records: in how many runs the bounds hold at least 98 % of the records, in how many they are at most 4 times
 as wide as needed besides, and the widths. Needed is the width of the narrowest interval that holds 98 % of the records.
 Then how often a category of so many records is found. Noise is seeded and drawn by the mechanisms of a release.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from pums import pums
+from reproduction.pums import pums
 
 from hedgerow.facts.relation import Relation
 from hedgerow.find.narrowest import narrowest_bounds

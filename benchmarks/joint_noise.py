@@ -1,6 +1,6 @@
 """The noise of means and ratios of joint moments, by the plan's own choice, beside the plain mechanisms.
 
-Run ``python benchmarks/joint_noise.py``. One row a question: the noise sd in units of range/n, at the centre
+Run ``python -m benchmarks.joint_noise``. One row a question: the noise sd in units of range/n, at the centre
 of the range, half way to a bound and at a bound; the choice and the runner-up. Then the noise of `hg.mean` itself, as a
 release of 1,000 records states it for a mean at the centre. No data but these are read.
 """
@@ -11,37 +11,14 @@ import math
 
 import numpy as np
 import pyarrow as pa
+from tests.unit.release.joint_questions import FAR, NEAR, N, asked, noise_of
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.release.designs.joint_choice import Asked, JointChoice, choose_joint, mean_of, ratio_of
+from hedgerow.release.designs.joint_choice import choose_joint
 from hedgerow.testing.simulated import SimulatedNoise, Study
-
-__all__ = ["QUESTIONS", "main", "noise_of"]
-
-FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
-N = 1000.0
-
-
-def noise_of(choice: JointChoice, asked: Asked, guess: float) -> float:
-    """Return the noise sd of the first function in units of range/n, where every feature has the mean `guess`."""
-    d = len(asked.layout.features)
-    moments = [(), *(((i, 1),) for i in range(d))]
-    noise = choice.mechanism.reading(moments, n=asked.n if asked.known else None).covariance
-    slopes = asked.functions[0](asked.n * np.array([1.0, *[guess] * d]))
-    return float(math.sqrt(slopes @ noise @ slopes) * asked.n / 2.0)
-
-
-def asked(means: int, relation: Relation, *, steps: int = 2**20, cells: int = 1, ratio: bool = False) -> Asked:
-    """Return a question: some means, or the ratio of two features."""
-    known = relation is FAR and cells == 1
-    layout = JointLayout((JointFeature(steps),) * means, "public" if known else "private", cells)
-    functions = (ratio_of(0, 1),) if ratio else tuple(mean_of(i) for i in range(means))
-    return Asked(layout, functions, N, known)
-
 
 QUESTIONS = {
     "one mean, n public": (asked(1, FAR), FAR),
@@ -79,11 +56,7 @@ def main() -> None:
             choice = choose_joint(question, budget, relation)
             noises = " ".join(f"{noise_of(choice, question, guess):8.3f}" for guess in (0.0, 0.5, 1.0))
             print(f"  {name:32s} {noises}  {choice.name}; then {choice.runner_up}")
-        for name, relation, drop in (
-            ("n public", FAR, False),
-            ("missing dropped", FAR, True),
-            ("add-remove", NEAR, True),
-        ):
+        for name, relation, drop in MEANS:
             print(f"  hg.mean, {name:23s} {noise_of_mean(relation, epsilon, drop=drop):8.3f}")
 
 

@@ -1,6 +1,6 @@
 """The error of one released mean beside OpenDP's and diffprivlib's at the same ε, in one run.
 
-Run ``python benchmarks/mean_against_others.py [--runs 4000] [--n 1000] [--diffprivlib DIR]``: some minutes.
+Run ``python -m benchmarks.mean_against_others [--runs 4000] [--n 1000] [--diffprivlib DIR]``: some minutes.
 ``HEDGEROW_DATA`` names the folder that holds ``PUMS5extract10000.csv``; without it age and income are left out.
 
 Under replace-one n is public. Each library is given the same values and bounds and draws its mean again and again; a
@@ -86,7 +86,7 @@ def settings(n: int) -> list[Setting]:
         "0/1": ((rng.random(n) < 0.3).astype(np.float64), (0.0, 1.0)),
     }
     if "HEDGEROW_DATA" in os.environ:
-        from pums import pums
+        from reproduction.pums import pums
 
         kept = rng.choice(pums()["age"].size, n, replace=False)
         for name, high in (("age", 100.0), ("income", 200_000.0)):

@@ -1,6 +1,6 @@
 """Quantiles from one table of counts: coverage, width and error, beside JointExp and the exponential mechanism.
 
-Run ``python benchmarks/quantiles.py [--runs 200] [--rows 10000000]``: some minutes. ``HEDGEROW_DATA`` names the folder
+Run ``python -m benchmarks.quantiles [--runs 200] [--rows 10000000]``: some minutes. ``HEDGEROW_DATA`` names the folder
 that holds ``PUMS5extract10000.csv``; without it its income and age are left out.
 
 * ``coverage``: how often the 95 % interval of a release holds the population's quantile, over populations with heaps,
@@ -36,7 +36,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
-from pums import pums
+from reproduction.pums import pums
 
 import hedgerow as hg
 from hedgerow.demo.population import draw_survey

@@ -26,7 +26,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from benchmarks.pums import pums
+from reproduction.pums import pums
 
 import hedgerow as hg
 from hedgerow.mechanisms.number import gaussian_mu

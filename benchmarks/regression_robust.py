@@ -17,8 +17,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from benchmarks.pums import pums
 from benchmarks.regression import LEVEL, PUMS_GUESS, Data, planned, simulated
+from reproduction.pums import pums
 
 from hedgerow.testing.simulated import SimulatedNoise
 

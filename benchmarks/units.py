@@ -1,6 +1,6 @@
 """Coverage and width of numbers of units of several rows, by simulation, beside an oracle and the bootstrap.
 
-Run: python benchmarks/units.py [--runs 2000] [--n 200 1000 5000] [--epsilon .3 1 3] [--bootstrap 60]
+Run: python -m benchmarks.units [--runs 2000] [--n 200 1000 5000] [--epsilon .3 1 3] [--bootstrap 60]
 
 Units are drawn with replacement from a population of 50,000, each with 1 to 4 rows; δ = 1e-6. Under replace-one their
 number is n, under add-remove it is Poisson. All runs of a setting are read at once, as the cells of one table: exact
@@ -23,7 +23,7 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
-from aims import COVERAGE, least_coverage
+from benchmarks.aims import COVERAGE, least_coverage
 from numpy.typing import NDArray
 
 import hedgerow as hg

@@ -1,6 +1,6 @@
 """Coverage, width and standard errors of weighted means, shares and ratios, by simulation.
 
-Run: python benchmarks/weights.py [--runs 2000] [--epsilon 1.0] [--relation replace-one]
+Run: python -m benchmarks.weights [--runs 2000] [--epsilon 1.0] [--relation replace-one]
 
 The population are the 10,000 people of the PUMS extract. A sample of n is drawn with replacement and with probability
 in proportion to a size: years of schooling, age, or the root of income. The weight of a record is inverse to its size,
@@ -27,9 +27,9 @@ from functools import lru_cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
-from aims import COVERAGE, WIDTH, least_coverage
+from benchmarks.aims import COVERAGE, WIDTH, least_coverage
 from numpy.typing import NDArray
-from pums import pums
+from reproduction.pums import pums
 
 import hedgerow as hg
 from hedgerow.facts.budget import Budget

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -12,12 +11,11 @@ from numpy.typing import NDArray
 from hedgerow.testing.published import MultinomialBootstrap, multinomial_replicates
 from reproduction.brawner_honaker.theory import PublishedIntervals, published_intervals
 
-from ..source import data_file
+from ..pums import pums
 
 __all__ = ["BOUNDS", "N", "RHO", "K", "Population", "Releases", "population", "releases"]
 
 N, K, RHO, BOUNDS = 500, 50, 0.5, (0.0, 100.0)
-_EXTRACT = "PUMS5extract10000.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +43,7 @@ class Population:
 @lru_cache(maxsize=1)
 def population() -> Population:
     """Read the extract; ages clamped to 0..100 as in the paper."""
-    with data_file(_EXTRACT).open(newline="", encoding="utf-8") as file:
-        ages = np.clip([float(row["age"]) for row in csv.DictReader(file)], *BOUNDS)
-    values, counts = np.unique(ages, return_counts=True)
+    values, counts = np.unique(np.clip(pums()["age"], *BOUNDS), return_counts=True)
     return Population(values, counts / counts.sum())
 
 

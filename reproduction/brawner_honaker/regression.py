@@ -8,7 +8,6 @@ and not one for each of k replicates.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 
@@ -24,7 +23,7 @@ from hedgerow.testing.simulated import SimulatedNoise, Study
 
 from ..drawing import BLUE, INK, ORANGE, Drawing
 from ..exhibit import Exhibit, Line
-from ..source import data_file
+from ..pums import pums
 
 __all__ = ["exhibit"]
 
@@ -63,10 +62,7 @@ def by_bootstrap() -> UserFunction:
 
 def population() -> tuple[Floats, Floats]:
     """Return education and income of the extract; incomes clamped to the declared bounds."""
-    with data_file("PUMS5extract10000.csv").open(newline="", encoding="utf-8") as file:
-        rows = [(float(row["educ"]), float(row["income"])) for row in csv.DictReader(file)]
-    educ, income = np.array(rows).T
-    return educ, np.clip(income, *INCOME)
+    return pums()["educ"], np.clip(pums()["income"], *INCOME)
 
 
 def simulated(runs: int) -> dict[str, Floats]:

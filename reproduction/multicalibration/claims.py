@@ -13,8 +13,6 @@ log loss, and the table at ε = 1 has to be no worse than its base model.
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +27,7 @@ from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
 from ..exhibit import Exhibit, Line, Verdict
-from ..source import data_file
+from ..pums import pums
 from .adult import RACES, SEXES, adult
 from .baseline import papers
 from .figure_2 import Row, both
@@ -75,9 +73,7 @@ def over_fitted(runs: int) -> dict[str, float]:
     """Return mean test log losses of a tree: as it is, calibrated on its own rows, on others, and there privately."""
     from sklearn.tree import DecisionTreeClassifier
 
-    with data_file("PUMS5extract10000.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    number = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+    number = pums()
     X = np.column_stack([number[name] for name in ("age", "educ", "income", "sex")])
     race = np.select([number[name] == 1 for name in ("latino", "black", "asian")], [0, 1, 2], 3)
     classes = np.column_stack([number["sex"], race]).astype(np.int64)

@@ -12,6 +12,8 @@ import hedgerow
 
 SOURCE = Path(hedgerow.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+ROOT = Path(__file__).parents[2]
+TESTS = sorted(path for folder in ("tests", "reproduction") for path in (ROOT / folder).rglob("*.py"))
 DOORS = {
     "duckdb": {"engines/files.py"},
     "ibis": {"engines/dialects/ibis_tables.py"},
@@ -82,6 +84,26 @@ def test_each_vendor_has_one_door(path: Path) -> None:
 
 def test_a_second_door_would_be_seen() -> None:
     assert "duckdb" in imported(ast.parse("def f():\n    import duckdb.typing"))
+
+
+def roads_to_benchmarks(text: str) -> list[str]:
+    """Return what imports from benchmarks/, and what adds a folder to the places that are imported from."""
+    tree = ast.parse(text)
+    calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return sorted(imported(tree) & {"benchmarks"}) + [call for call in calls if call.startswith("sys.path.")]
+
+
+def test_no_test_imports_a_benchmark() -> None:
+    """What both need stands in tests/ or reproduction/, where the tests run it without data."""
+    texts = {path: path.read_text(encoding="utf-8") for path in TESTS}
+    asked = {path: text for path, text in texts.items() if "benchmarks" in text or "sys.path" in text}
+    assert {path: found for path, text in asked.items() if (found := roads_to_benchmarks(text))} == {}
+
+
+def test_a_test_that_imports_a_benchmark_would_be_seen() -> None:
+    assert roads_to_benchmarks("from benchmarks.find import main") == ["benchmarks"]
+    assert roads_to_benchmarks("def f():\n    import benchmarks.find") == ["benchmarks"]
+    assert roads_to_benchmarks("sys.path.insert(0, str(folder))\nfrom find import main") == ["sys.path.insert"]
 
 
 def test_importing_hedgerow_loads_no_vendor() -> None:

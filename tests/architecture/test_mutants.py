@@ -1,12 +1,7 @@
-"""The faults of `benchmarks/mutants.py`: each can still be made; the long test makes them and wants each caught."""
-
-import sys
-from pathlib import Path
+"""The faults of `mutants.py`: each can still be made; the long test makes them and wants each caught."""
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from mutants import MUTANTS, ROOT, Mutant, main, mutated
+from tests.architecture.mutants import MUTANTS, ROOT, Mutant, main, mutated
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contracts.postgres_server import Postgres, programs, running
+from tests.contracts.postgres_server import Postgres, running
+from tests.engines import need
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session of the kind that HEDGEROW_SPARK names: threads of one JVM, a cluster of executors, or Spark Connect."""
-    pytest.importorskip("pyspark", reason="pyspark is not installed: the Spark engine is not tested here")
-    if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "/nowhere"), "bin/java").is_file()):
-        pytest.skip("Java is not installed: the Spark engine is not tested here")
+    need("pyspark")
+    need("java")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -47,7 +45,5 @@ def postgres() -> Iterator[Postgres]:
     pytest.importorskip("ibis", reason="ibis is not installed: databases are not tested here")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: PostgreSQL is not tested here")
     assert psycopg
-    if (folder := programs()) is None:
-        pytest.skip("PostgreSQL is not installed: its engine is not tested here")
-    with running(folder) as server:
+    with running(need("postgresql")) as server:
         yield server

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import socket
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.engines import unprivileged
 
 USER = "hedgerow"
 DATABASE = "postgres"
@@ -30,25 +31,10 @@ class Postgres(NamedTuple):
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{DATABASE}"
 
 
-def programs() -> Path | None:
-    """Return the folder of `initdb` and `pg_ctl`; None where PostgreSQL is not installed, or may not be started."""
-    found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else []
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    if os.getuid() == 0 and _unprivileged() is None:
-        return None
-    return next((one for one in folders if (one / "initdb").exists() and (one / "pg_ctl").exists()), None)
-
-
-def _unprivileged() -> str | None:
-    """Return the user who runs the server where we are root, which PostgreSQL refuses to be."""
-    return next((name for name in ("postgres", "nobody") if name in {one.pw_name for one in pwd.getpwall()}), None)
-
-
 @contextmanager
 def running(bin_folder: Path) -> Iterator[Postgres]:
     """Start a server, yield where it is, stop it."""
-    user = _unprivileged() if os.getuid() == 0 else None
+    user = unprivileged() if os.getuid() == 0 else None
     # Short: the path of a Unix socket holds some hundred bytes.
     folder = Path(tempfile.mkdtemp(prefix="hg-pg-", dir="/tmp"))
     password = secrets.token_hex(12)

@@ -141,6 +141,19 @@ def brute_force(columns: Columns, query: Query) -> Counter[tuple[int, int]]:
     return found
 
 
+_SAID: dict[Any, Any] = {}
+
+
+def once(loop: Callable[[Columns, Any], Any], columns: Columns, query: Query | SumsQuery) -> Any:
+    """Return what a loop says of records: of those that every engine is asked about, the loop runs once."""
+    if not any(columns is one for one in (AWKWARD, SOME)):
+        return loop(columns, query)
+    key = loop.__name__, id(columns), query
+    if key not in _SAID:
+        _SAID[key] = loop(columns, query)
+    return _SAID[key]
+
+
 def counted(source: Source, query: Query) -> Counter[tuple[int, int]]:
     h = source.histogram(query)
     assert h.cells == query.cells
@@ -194,7 +207,7 @@ QUERIES = {
 @pytest.mark.parametrize("asked", QUERIES)
 def test_every_engine_counts_as_a_loop_in_python_does(opened: Callable[[Columns], Source], asked: str) -> None:
     source = opened(AWKWARD)
-    assert counted(source, QUERIES[asked]) == brute_force(AWKWARD, QUERIES[asked])
+    assert counted(source, QUERIES[asked]) == once(brute_force, AWKWARD, QUERIES[asked])
     assert source.count_rows() == len(AWKWARD["x"])
 
 
@@ -305,7 +318,7 @@ records = st.lists(st.tuples(numbers, st.sampled_from(TEXTS), st.sampled_from([N
 
 
 @pytest.mark.parametrize("engine", MAKERS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=records, grid=st.sampled_from([(0, 100, 0.1), (-1, 1, 1), (0, 1, None), (-0.3, 99.9, 0.3)]))
 @example(rows=[(99.95, "a", 0)], grid=(0, 100, 0.1))
 def test_random_records_count_alike(engine: str, tmp_path: Path, rows: list[Any], grid: Any) -> None:
@@ -350,7 +363,7 @@ def test_the_index_of_a_weighted_value_is_exact(weight: int, value: int, sizes: 
 
 
 @pytest.mark.parametrize("engine", MAKERS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=triples, grids=st.tuples(st.sampled_from(GRIDS), st.sampled_from(GRIDS)), order=st.permutations(range(3)))
 @example(
     rows=[(0.0, math.nan, 0, "a"), (math.nan, 0.0, 0, "a"), (0.0, 0.0, None, "a")],
@@ -440,7 +453,7 @@ def brute_sums(columns: Columns, query: SumsQuery) -> tuple[dict[Any, list[int]]
 
 def check_sums(source: Source, columns: Columns, query: SumsQuery) -> None:
     found = source.sums(query)
-    sums, missing, outside = brute_sums(columns, query)
+    sums, missing, outside = once(brute_sums, columns, query)
     assert {monomial: found.sums[monomial].tolist() for monomial in query.monomials} == sums
     assert all(type(total) is int for totals in found.sums.values() for total in totals)
     assert (found.missing.tolist(), found.outside) == (missing, outside)
@@ -482,7 +495,7 @@ def test_sums_are_asked_apart_for_what_is_present_only_where_this_saves_half(
 
 
 @pytest.mark.parametrize("engine", MAKERS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=triples, grids=st.tuples(st.sampled_from(GRIDS), st.sampled_from(GRIDS)), needed=st.booleans())
 def test_random_records_add_up_alike(engine: str, tmp_path: Path, rows: Any, grids: Any, needed: bool) -> None:
     columns: Columns = {name: [row[i] for row in rows] for i, name in enumerate(("x", "y", "code", "text"))}

@@ -342,8 +342,11 @@ def check(kind: str, entries: list[Entry], capfd: pytest.CaptureFixture[str], *,
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("priced_once")
 def test_no_record_changes_how_a_release_ends(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """All evil cells at once: where one of them changed the ending, so would all."""
-    check(kind, ENTRIES, capfd)
+    """All evil cells at once: where one of them changed the ending, so would all.
+
+    Two kinds beside each other share the calls; the long test asks each kind all of them.
+    """
+    check(kind, ENTRIES[list(KINDS).index(kind) % 2 :: 2], capfd)
 
 
 @pytest.mark.parametrize("kind", ["pandas decimal[pyarrow]", "csv numbers", "csv texts", "pandas object"])

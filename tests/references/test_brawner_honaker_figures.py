@@ -6,16 +6,11 @@ What needs ages or published results reads them from $HEDGEROW_DATA and is skipp
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.brawner_honaker import (
     alpha_prime,
     attack,
@@ -38,13 +33,12 @@ from reproduction.brawner_honaker.published import population, releases
 from reproduction.drawing import INK, Drawing
 from reproduction.exhibit import Exhibit, Line
 from reproduction.page import write_page
+from reproduction.pums import pums
 from reproduction.run import run as started
-from reproduction.source import FILES, is_the_copy_used
+from reproduction.source import FILES, data_file, is_the_copy_used
+from scipy import stats
 
-needs_data = pytest.mark.skipif(
-    bool(run.BRAWNER_HONAKER.missing),
-    reason="PUMS extract and published intervals: set HEDGEROW_DATA to their folder",
-)
+needs_data = pytest.mark.data(*run.BRAWNER_HONAKER.needed)
 
 
 def test_figure_4_is_the_binomial_law() -> None:
@@ -155,6 +149,7 @@ def test_without_data_what_needs_none_runs_and_the_rest_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path / "empty"))
+    pums.cache_clear()
     population.cache_clear()
     releases.cache_clear()
     both = dataclasses.replace(run.BRAWNER_HONAKER, exhibits=(figure_4.exhibit, figure_8.exhibit))
@@ -184,9 +179,11 @@ def test_every_file_says_where_it_is_had(name: str) -> None:
     file = FILES[name]
     assert file.typed or file.derived
     assert len(file.sha256) == 64 and file.publisher in file.how_to_get()
-    found = Path(os.environ.get("HEDGEROW_DATA", "")) / name
-    if "HEDGEROW_DATA" in os.environ and found.is_file():
-        assert is_the_copy_used(found)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.data(name)) for name in FILES])
+def test_a_file_that_is_here_is_the_copy_used(name: str) -> None:
+    assert is_the_copy_used(data_file(name))
 
 
 def test_the_partition_is_a_resample_in_another_order() -> None:

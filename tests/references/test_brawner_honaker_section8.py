@@ -5,27 +5,21 @@ One run of 2,000: s.e. .9 points on the unbiased interval.
 
 from __future__ import annotations
 
-import csv
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.pums import EXTRACT, pums
 from scipy import stats
 
 from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
 
-EXTRACT = Path(os.environ.get("HEDGEROW_DATA", "")) / "PUMS5extract10000.csv"
 N, K, RHO, RUNS = 500, 50, 0.5, 2000
 
 
-@pytest.mark.skipif(
-    not (os.environ.get("HEDGEROW_DATA") and EXTRACT.is_file()), reason="PUMS extract: set HEDGEROW_DATA to its folder"
-)
+@pytest.mark.data(EXTRACT)
 def test_the_three_printed_coverages() -> None:
-    with EXTRACT.open(newline="", encoding="utf-8") as file:
-        ages = np.clip([float(row["age"]) for row in csv.DictReader(file)], 0, 100)
+    ages = np.clip(pums()["age"], 0, 100)
     rng = np.random.default_rng(8)
     noise_variance = (100 / N) ** 2 * K / (2 * RHO)
     values, shares = np.unique(ages, return_counts=True)

@@ -6,12 +6,11 @@ Race × sex, k = 10, test rows. Recorded elsewhere on the same scores and groups
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reproduction.multicalibration.adult import RACES, SEXES, adult
+from reproduction.multicalibration.baseline import Baseline, ordinary, papers
+from reproduction.multicalibration.scores import judge
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -22,14 +21,7 @@ from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from reproduction.multicalibration.adult import RACES, SEXES, adult
-from reproduction.multicalibration.baseline import Baseline, ordinary, papers
-from reproduction.multicalibration.scores import judge
-
-pytestmark = pytest.mark.skipif(
-    "HEDGEROW_DATA" not in os.environ, reason="UCI Adult: set HEDGEROW_DATA to the folder of adult.data and adult.test"
-)
+pytestmark = pytest.mark.data("adult.data", "adult.test")
 SEEDS = 4
 
 

@@ -9,16 +9,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from hedgerow.multicalibration.metrics import log_loss, multicalibration_error
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.multicalibration import audit, claims, figure_2, no_privacy, numeric_sparsed, run, sound, uncalibrated
 from reproduction.multicalibration.adult import adult
 from reproduction.multicalibration.baseline import moved, papers
@@ -26,10 +20,11 @@ from reproduction.multicalibration.input_perturbed import noise_sd
 from reproduction.multicalibration.printed import input_perturbation, numeric_sparse, passes
 from reproduction.multicalibration.scores import BUCKETS, bucket, judge, members
 from reproduction.page import write_page
+from scipy import stats
 
-needs_data = pytest.mark.skipif(
-    bool(run.MULTICALIBRATION.missing), reason="UCI Adult: set HEDGEROW_DATA to the folder of adult.data and adult.test"
-)
+from hedgerow.multicalibration.metrics import log_loss, multicalibration_error
+
+needs_data = pytest.mark.data(*run.MULTICALIBRATION.needed)
 
 
 def test_the_constants_of_figure_1() -> None:

@@ -7,28 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from hedgerow.audit.attack import epsilon_lower
-from hedgerow.tables.bootstrap_dp.table_sensitivity import (
-    cell_total_sensitivities,
-    contingency_table_sensitivity,
-    magnitude_table_sensitivity,
-    public_membership_sensitivities,
-    split_sensitivities,
-)
-from hedgerow.testing.published import (
-    published_cell_sensitivities,
-    published_contingency_sensitivity,
-    published_magnitude_sensitivity,
-)
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.okeefe_charest import (
     attack,
     figure_1,
@@ -46,10 +28,23 @@ from reproduction.okeefe_charest import (
 from reproduction.okeefe_charest.farms import CELLS, extremes, farms
 from reproduction.okeefe_charest.mechanism import noisy_totals
 from reproduction.page import write_page
+from scipy import stats
 
-pytestmark = pytest.mark.skipif(
-    bool(run.OKEEFE_CHAREST.missing), reason="rice farms: set HEDGEROW_DATA to the folder of RiceFarms.csv"
+from hedgerow.audit.attack import epsilon_lower
+from hedgerow.tables.bootstrap_dp.table_sensitivity import (
+    cell_total_sensitivities,
+    contingency_table_sensitivity,
+    magnitude_table_sensitivity,
+    public_membership_sensitivities,
+    split_sensitivities,
 )
+from hedgerow.testing.published import (
+    published_cell_sensitivities,
+    published_contingency_sensitivity,
+    published_magnitude_sensitivity,
+)
+
+pytestmark = pytest.mark.data(*run.OKEEFE_CHAREST.needed)
 
 
 def test_tables_1_to_4_are_the_papers_but_for_the_misprint() -> None:

@@ -5,12 +5,11 @@ With 20 seeds: ``python benchmarks/multicalibration_adult.py --seeds 20``.
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reproduction.multicalibration.adult import RACES, SEXES, adult
+from reproduction.multicalibration.baseline import Baseline, ordinary, papers
+from reproduction.multicalibration.scores import judge
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
@@ -22,14 +21,7 @@ from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.testing.simulated import SimulatedNoise
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from reproduction.multicalibration.adult import RACES, SEXES, adult
-from reproduction.multicalibration.baseline import Baseline, ordinary, papers
-from reproduction.multicalibration.scores import judge
-
-pytestmark = pytest.mark.skipif(
-    "HEDGEROW_DATA" not in os.environ, reason="UCI Adult: set HEDGEROW_DATA to the folder of adult.data and adult.test"
-)
+pytestmark = pytest.mark.data("adult.data", "adult.test")
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 SEEDS = 4
 

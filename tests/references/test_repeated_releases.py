@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.brawner_honaker import figure_2, figure_3
 from reproduction.brawner_honaker.theory import (
     analytic_variance,
     averaged_epsilon,
@@ -19,9 +18,6 @@ from reproduction.brawner_honaker.theory import (
 from scipy import stats
 
 from hedgerow.accounting.profile import GaussianProfile
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from reproduction.brawner_honaker import figure_2, figure_3
 
 
 @pytest.mark.parametrize("k", [1, 4, 10])

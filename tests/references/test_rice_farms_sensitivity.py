@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import csv
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.source import data_file
 
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     CellExtremes,
@@ -26,15 +25,12 @@ from hedgerow.testing.published import (
     published_magnitude_sensitivity,
 )
 
-FARMS = Path(os.environ.get("HEDGEROW_DATA", "")) / "RiceFarms.csv"
-pytestmark = pytest.mark.skipif(
-    not (os.environ.get("HEDGEROW_DATA") and FARMS.is_file()), reason="RiceFarms: set HEDGEROW_DATA to its folder"
-)
+pytestmark = pytest.mark.data("RiceFarms.csv")
 
 
 @pytest.fixture(scope="module")
 def farms() -> tuple[np.ndarray, np.ndarray]:
-    with FARMS.open(newline="", encoding="utf-8") as file:
+    with data_file("RiceFarms.csv").open(newline="", encoding="utf-8") as file:
         read = list(csv.DictReader(file))
     status, varieties = ("mixed", "owner", "share"), ("high", "mixed", "trad")
     cells = [3 * status.index(row["status"]) + varieties.index(row["varieties"]) for row in read]

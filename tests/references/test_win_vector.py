@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduction.page import write_page
 from reproduction.win_vector import adaptive, price, run, variance
+from scipy import stats
 
 
 @pytest.mark.parametrize(("n", "draws"), [(2, 1), (3, 2), (4, 4)])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from reproduction.brawner_honaker.study import Law
 from scipy import stats
+from tests.statistical.simulations.releases import answers, draw_cells
 
 import hedgerow as hg
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw
@@ -22,9 +20,6 @@ from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, sample
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_releases import answers, draw_cells
 
 N = 20_000
 ACCEPT, REJECT = 1e-6, 1e-12

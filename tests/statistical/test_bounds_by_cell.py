@@ -1,16 +1,15 @@
 """95 % intervals of totals with bounds by cell: no cell significantly below 94 %, and the test has power.
 
-1,000 runs a setting, seeded; the cells and their laws are those of `benchmarks/coverage_of_tables.py`, with bounds of
+1,000 runs a setting, seeded; the cells and their laws are those of `simulations/tables.py`, with bounds of
 100, 60 and 25 by the first column: truths are totals of values clamped to their own cell's bounds.
 """
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.statistical.simulations.tables import BY, SHARES, TOP, N, histogram_of, value_laws
 
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
@@ -19,9 +18,6 @@ from hedgerow.release.execute import draw_tables
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
 from hedgerow.testing.simulated import SimulatedNoise
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_tables import BY, SHARES, TOP, N, histogram_of, value_laws
 
 RUNS = 1000
 TOPS = {"a": TOP, "b": 60, "c": 25}

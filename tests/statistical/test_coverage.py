@@ -4,13 +4,22 @@ Thousands of runs a setting, read at once as the cells of one table; the seeded 
 `benchmarks/coverage_of_releases.py` prints widths too.
 """
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.statistical.simulations.releases import (
+    GROUP_SHARES,
+    Setting,
+    answers,
+    draw_cells,
+    draw_samples,
+    ends,
+    plan_of,
+    settings,
+    simulate,
+)
 
 import hedgerow as hg
 from hedgerow.engines.query import SumsQuery
@@ -22,19 +31,6 @@ from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise, grid_sums
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_releases import (
-    GROUP_SHARES,
-    Setting,
-    answers,
-    draw_cells,
-    draw_samples,
-    ends,
-    plan_of,
-    settings,
-    simulate,
-)
 
 RUNS = 2000
 SEED = 20261120
@@ -149,7 +145,15 @@ def test_a_plug_in_ratio_interval_loses_coverage_where_the_score_interval_keeps_
     assert not too_low(kept, total), kept / total
 
 
-@pytest.mark.parametrize("setting", [s for s in settings() if s.groups == 1 and s.missing == 0], ids=str)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param(s, marks=pytest.mark.long if s.n > 500 else ())
+        for s in settings()
+        if s.groups == 1 and s.missing == 0
+    ],
+    ids=str,
+)
 def test_calibrated_bootstrap_intervals_cover_to_within_a_point(setting: Setting) -> None:
     """Not significantly below the level less one point, 800 runs a setting, k chosen from public facts."""
     result = simulate(setting, "mean", 800, np.random.default_rng([SEED, 3]), estimator="bootstrap")

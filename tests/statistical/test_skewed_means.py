@@ -4,15 +4,10 @@
 allows at p > 1e-6. The sabotage, the same numbers without the correction for skewness, is rejected at p < 1e-12.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_of_skewed_means import Result, Setting, plain, simulate
+from tests.statistical.simulations.skewed_means import Result, Setting, plain, simulate
 
 RUNS = 4000
 RARE = ["1 % ones", "1 % halves", "99 % ones", "95 % zeros, exponential"]

@@ -5,13 +5,13 @@
 """
 
 import dataclasses
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.statistical.simulations.small_cells import Small, coverage
+from tests.statistical.simulations.tables import Setting, settings, simulate
 
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
@@ -22,10 +22,6 @@ from hedgerow.release.execute import draw_tables
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.testing.simulated import SimulatedNoise
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from coverage_by_path import Small, coverage
-from coverage_of_tables import Setting, settings, simulate
 
 RUNS = 1000
 SEED = 20261121

@@ -27,7 +27,7 @@ from hedgerow.statistics.mean import Mean, mean
 from hedgerow.statistics.sum import Sum, sum
 from hedgerow.testing.simulated import SimulatedNoise
 
-RUNS = 2000
+RUNS = 1000
 PEOPLE = 400
 LIMIT = UnitLimit("person", 4)
 MEANS = np.arange(20, 61)  # a person's own level, even chances; rows lie within 5 of it
@@ -106,12 +106,12 @@ def p_values(kind: str, *, mu: float, seed: int) -> list[float]:
 
 @pytest.mark.parametrize(("kind", "mu"), [("mean", 8.0), ("mean", 0.5), ("mean by cell", 8.0), ("sum", 8.0)])
 def test_intervals_of_units_cover(kind: str, mu: float) -> None:
-    """n = 400 people with 1 to 4 rows each, k = 30, 2,000 runs, seed 5."""
+    """n = 400 people with 1 to 4 rows each, k = 30, 1,000 runs, seed 5."""
     assert min(p_values(kind, mu=mu, seed=5)) > 1e-6
 
 
 def test_intervals_that_take_rows_for_people_do_not() -> None:
-    """The named sabotage: the same rows, each resampled on its own; 2,000 runs, seed 5."""
+    """The named sabotage: the same rows, each resampled on its own; 1,000 runs, seed 5."""
     assert max(p_values("rows", mu=8.0, seed=5)) < 1e-12
 
 
@@ -147,7 +147,7 @@ def joint_p_value(kind: str, relation: str, *, epsilon: float, seed: int, cluste
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(("kind", "epsilon"), [("mean", 3.0), ("mean", 0.3), ("sum", 3.0), ("count", 1.0)])
 def test_intervals_of_joint_moments_of_units_cover(kind: str, relation: str, epsilon: float) -> None:
-    """n = 400 people with 1 to 4 rows each, 2,000 runs, seed 5."""
+    """n = 400 people with 1 to 4 rows each, 1,000 runs, seed 5."""
     assert joint_p_value(kind, relation, epsilon=epsilon, seed=5) > 1e-6
 
 
@@ -156,12 +156,12 @@ def test_intervals_of_joint_moments_cover_in_cells_that_people_span() -> None:
 
 
 def test_joint_moments_of_rows_taken_for_people_do_not_cover() -> None:
-    """The named sabotage: each row a unit of its own; 2,000 runs, seed 5."""
+    """The named sabotage: each row a unit of its own; 1,000 runs, seed 5."""
     assert joint_p_value("mean", "add-remove", epsilon=20.0, seed=5, clustered=False) < 1e-12
 
 
 def test_intervals_about_the_file_cover_the_files_own_mean() -> None:
-    """Student's, n = 400 people, 2,000 runs, seed 7; the sabotage takes the population's mean for the file's."""
+    """Student's, n = 400 people, 1,000 runs, seed 7; the sabotage takes the population's mean for the file's."""
     made, noise = design(mean("age", **AGE), Relation.ADD_REMOVE, target=Target.FILE), SimulatedNoise(8)
     rows = draw(np.random.default_rng(7), 1)
     histogram, own = per_unit(rows, 1), float(rows.t.mean())

@@ -5,15 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines import need
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -98,7 +97,4 @@ class Browser:
 @pytest.fixture
 def browser(tmp_path: Path) -> Browser:
     """A browser; a test that needs one is skipped where none is installed."""
-    program = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip("no headless Chromium is installed")
-    return Browser(program, tmp_path)
+    return Browser(str(need("chromium")), tmp_path)

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,17 @@ IN_PYTHON_ONLY = (
 )
 
 
+@cache
+def parsed() -> list[tuple[str, ast.Module]]:
+    """Return every file of the source, by name."""
+    paths = SOURCE.rglob("*.py")
+    return [(path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+
+
 def literals() -> Iterator[tuple[str, str, str, bool]]:
     """Yield (file, part, text, whether the error has words of its own for the shell) of every error in the source."""
-    for path in SOURCE.rglob("*.py"):
-        name = path.relative_to(SOURCE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, tree in parsed():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 parts = {one.arg: one.value for one in node.keywords}
                 if "rule" in parts:
@@ -78,11 +85,8 @@ def shown(text: str) -> str:
     return re.sub(r"--[\w-]+ [^\s,;]+|`[^`]*`|\bCOL=\S+", "", text)
 
 
-LITERALS = list(literals())
-
-
 def test_the_source_is_searched() -> None:
-    assert len(LITERALS) > 800
+    assert len(list(literals())) > 800
     assert PYTHON.search('Try noise="laplace".') and PYTHON.search("hg.mean") and SHELL.search("Try --epsilon 1.")
     assert not PYTHON.search(shown("For example --by sex=0,1."))
 
@@ -90,7 +94,7 @@ def test_the_source_is_searched() -> None:
 def test_no_error_that_a_command_can_reach_shows_python() -> None:
     wrong = [
         (file, in_shell(text))
-        for file, part, text, own in LITERALS
+        for file, part, text, own in literals()
         if not file.startswith(tuple(IN_PYTHON_ONLY))
         and not (own and part == "remedy")
         and PYTHON.search(shown(in_shell(text)))
@@ -103,8 +107,7 @@ def test_no_error_that_a_command_can_reach_shows_python() -> None:
 
 def sentences() -> Iterator[tuple[str, str]]:
     """Yield (file, text) of every sentence in the source: errors may take their words from constants and helpers."""
-    for path in SOURCE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for name, tree in parsed():
         described = {
             id(node.body[0].value)
             for node in ast.walk(tree)
@@ -123,7 +126,7 @@ def sentences() -> Iterator[tuple[str, str]]:
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and not {id(node)} & (inside | described):
                 text = text_of(node)
                 if text.endswith(".") and " " in text:
-                    yield path.relative_to(SOURCE).as_posix(), text
+                    yield name, text
 
 
 def test_no_sentence_in_a_constant_shows_python_either() -> None:
@@ -166,7 +169,7 @@ def test_words_of_somebody_elses_are_printed_as_they_are() -> None:
 def test_no_error_of_python_shows_an_option() -> None:
     wrong = [
         (file, text)
-        for file, _, text, _ in LITERALS
+        for file, _, text, _ in literals()
         if not file.startswith("cli/") and SHELL.search(re.sub(r"`hedgerow [^`]*`", "", text))
     ]
     assert wrong == []
@@ -312,8 +315,8 @@ def test_warnings_and_notes_are_lines_of_json(folder: Path) -> None:
 def test_every_warning_of_hedgerow_has_its_one_category(folder: Path) -> None:
     calls = [
         node
-        for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for _, tree in parsed()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("warn")
     ]
     # An old name is a DeprecationWarning, as Python's own are.

@@ -1,6 +1,5 @@
 """One call scans a source once: answers are those of questions asked alone, and the log of DuckDB shows one scan."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.engines.ten_columns import BOUNDS, COLUMNS, means, query_log, sources
 
 import hedgerow as hg
 from hedgerow.engines import together
@@ -18,9 +18,6 @@ from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.release.execute import read_histograms
 from hedgerow.resampling.grid_sums import GridSums
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from ten_means import BOUNDS, COLUMNS, means, query_log, sources  # found by the line before
 
 FINE, COARSE = Grid.from_bounds("a", (0, 10), 1), Grid.from_bounds("a", (0, 10), 5)
 VALUES = (ValueOnGrid("a", FINE), ValueOnGrid("a", COARSE), ValueOnGrid("b", FINE), Indicator("c", 1))

@@ -101,7 +101,7 @@ FORGED = [_moved, _hidden, _noise, _feature, _counted, _estimate, _interval, _sa
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("options", [{}, {"by": BY}, {"missing": COMPLETE}, {"by": BY, "noise": "averaged-laplace"}])
-@pytest.mark.parametrize("target", ["population", "file"])
+@pytest.mark.parametrize("target", ["population", pytest.param("file", marks=pytest.mark.long)])
 @pytest.mark.parametrize("asked", [[SHARE], [COUNT], [SHARE, COUNT]])
 def test_a_record_of_counts_is_verified_and_computed_with(
     asked: list[Any], relation: str, options: dict[str, Any], target: str

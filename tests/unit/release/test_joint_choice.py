@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.release.joint_questions import FAR, NEAR, asked, noise_of
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.facts.budget import Budget
@@ -18,11 +17,6 @@ from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.joint_choice import Asked, choose_joint, mean_of, ratio_of
 from hedgerow.testing.simulated import SimulatedNoise
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
-from joint_noise import asked, noise_of
-
-FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 
 
 @pytest.mark.parametrize(("epsilon", "most"), [(0.1, 15.0), (1.0, 1.5), (3.0, 0.5)])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.user_code import quietly
+from hedgerow.user_code import quietly, silence
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[Any]  # float or complex
@@ -338,7 +338,8 @@ class UserFunction(Smooth):
 
     def _value(self, totals: Numbers) -> Numbers:
         means = np.stack([axis.mean(totals) for _, axis in self.columns], axis=1)
-        return np.array([self.of_means(row) for row in means], dtype=complex)
+        with silence():
+            return np.array([self.of_means(row) for row in means], dtype=complex)
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
         bases = {(axis.base, axis.weight): axis for _, axis in self.columns}

@@ -166,7 +166,7 @@ def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certif
     )
     # Another version may find a sharper price. The one that was stated then holds all the same.
     if "reading" in record and dict(certificate.versions) == dict(made.versions):
-        places += [f"certificate.{place}" for place in differences(told, made.to_dict())]
+        places += [f"certificate.{place}" for place in differences(told, json.loads(made.to_json()))]
     for place in places[:_MOST_TOLD]:
         yield f"The field {place} is not what the rest of the record gives."
     if len(places) > _MOST_TOLD:

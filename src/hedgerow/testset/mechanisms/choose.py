@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
@@ -112,12 +113,12 @@ def choose(name: str, conditions: Conditions, options: Options) -> LookMechanism
         HG401, HG403, HG431: it cannot be used under these conditions.
     """
     if name != "auto":
-        return kind_named(name).fitted(conditions, options)
+        return _fitted(kind_named(name), conditions, options)
     served = [
         row.name for row in compare(conditions, options) if row.standard_error and not _KINDS[row.name].by_name_only
     ]
     # If none can be used, the simplest mechanism says why.
-    return kind_named(served[0] if served else "gaussian").fitted(conditions, options)
+    return _fitted(kind_named(served[0] if served else "gaussian"), conditions, options)
 
 
 def mechanism_of(name: str, conditions: Conditions, described: Single, options: Options) -> LookMechanism:
@@ -137,9 +138,17 @@ def kind_named(name: str) -> type[LookMechanism]:
     return _KINDS[name]
 
 
+@lru_cache(maxsize=64)
+def _fitted(
+    kind: type[LookMechanism], conditions: Conditions, options: Options, *, checked: bool = True
+) -> LookMechanism:
+    # A function of public facts, which are the key: whoever opens a test set again pays for the search once.
+    return kind.fitted(conditions, options, checked=checked)
+
+
 def _error(kind: type[LookMechanism], conditions: Conditions, options: Options) -> tuple[float | None, str]:
     try:
-        look = kind.fitted(conditions, options, checked=False)
+        look = _fitted(kind, conditions, options, checked=False)
     except HedgerowError as refused:
         return None, f"{refused.code}: {refused.rule}"
     if conditions.n is not None:

@@ -1,7 +1,8 @@
 """50 deliberate faults, each in a copy of the source, and whether a test of the suite finds it.
 
-Run ``python benchmarks/mutants.py`` (about half an hour), or with numbers of mutants (``--list`` prints them). A fault
-is one replacement of a text that stands in its file exactly once; the tests named with it run until the first failure.
+Run ``python -m tests.architecture.mutants`` (about half an hour), or with numbers of mutants (``--list`` prints them).
+A fault is one replacement of a text that stands in its file exactly once; the tests named with it run until the first
+failure.
 The exit status is 1 where a mutant survives, or its text is not found. The tree itself is never written to.
 """
 
@@ -20,8 +21,8 @@ from pathlib import Path
 
 __all__ = ["MUTANTS", "Mutant", "copied", "main", "mutated"]
 
-ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("src", "tests", "benchmarks", "docs", "reproduction", "pyproject.toml", "README.md")
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("src", "tests", "conftest.py", "docs", "reproduction", "pyproject.toml", "README.md")
 NOISE = "tests/statistical/test_released_noise.py"
 CATEGORIES = "tests/unit/mechanisms/test_stable_categories.py"
 WEIGHTS = "tests/unit/mechanisms/test_joint_weights.py"

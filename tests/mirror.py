@@ -1,0 +1,44 @@
+"""The tests that a change of a folder needs: ``python -m tests.mirror release`` prints their paths.
+
+These are the folder's mirror in tests/unit, its doctests, and the files outside tests/unit that import from the folder,
+also by way of a module of tests/. A folder that has neither is tested by the files of tests/unit that import from it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE, TESTS = ROOT / "src" / "hedgerow", ROOT / "tests"
+FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+
+
+@cache
+def folders_of(path: Path) -> frozenset[str]:
+    """Return the folders of the library that a file of tests imports from."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    found += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    own = frozenset(name.split(".")[1] for name in found if name.startswith("hedgerow."))
+    shared = [ROOT / f"{name.replace('.', '/')}.py" for name in found if name.startswith("tests.")]
+    return own.union(*(folders_of(one) for one in shared if one.is_file()))
+
+
+def concerned(folder: str) -> list[Path]:
+    """Return the paths of the tests that a change of a folder needs."""
+    mirror = TESTS / "unit" / folder
+    found = [path for path in sorted(TESTS.rglob("test_*.py")) if folder in folders_of(path)]
+    outside = [path for path in found if TESTS / "unit" not in path.parents]
+    if mirror.is_dir():
+        return [mirror, SOURCE / folder, *outside]
+    return [SOURCE / folder, *(outside or found)]
+
+
+if __name__ == "__main__":
+    (asked,) = sys.argv[1:]
+    if asked not in FOLDERS:
+        sys.exit(f"src/hedgerow has no folder {asked}. Its folders: {', '.join(FOLDERS)}.")
+    print(*(path.relative_to(ROOT) for path in concerned(asked)))
