@@ -222,12 +222,18 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.places.keep(self.request) or self.server.service.stopping:
             return self._late()
         self._arriving.seconds = self.server.limits.seconds
-        if seconds := self.server.rate.wait():
-            return _busy(seconds, "requests a minute")
+        if (too_many := self._counted()) is not None:
+            return too_many
         hosts = self.headers.get_all("Host", [])
         host = re.sub(r":[0-9]{1,5}$", "", hosts[0]) if len(hosts) == 1 else ""
         if "Origin" in self.headers or (self.server.address.path is None and host not in LOCAL):
             return refusal(malformed("It comes from a web page, or names another host than localhost."), 421)
+        return None
+
+    def _counted(self) -> Answer | None:
+        """Count a request, and refuse one that is too many."""
+        if seconds := self.server.rate.wait():
+            return _busy(seconds, "requests a minute")
         return None
 
     def _check_head(self) -> Answer | None:
@@ -251,8 +257,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Count and refuse what the standard library cannot parse, in words of ours: its own quote the request."""
-        if seconds := self.server.rate.wait():
-            self._send(_busy(seconds, "requests a minute"))
+        if (too_many := self._counted()) is not None:
+            self._send(too_many)
         elif code == 501:
             self._send(Answer(405, refusal(malformed("Its method is neither GET nor POST."), 405).record))
         else:
