@@ -38,10 +38,13 @@ def requests(key: str | None) -> dict[str, bytes]:
         "other keys": post({**good, "keys": [f"s{place}" for place in range(N)]}, "f"),
         "no keys": post({"predictions": PREDICTED}, "g"),
         "csv": post(b"p\n" + b"1\n" * N, "h"),
+        "a further column": post(b"p,q\n" + b"1,2\n" * N, "m"),
+        "an odd label by parts": post({**good, "predictions": ["x"] * N, "metric": "f1"}, "n"),
         "no JSON": post({}, "i"),
         "too much": post(b"p\n" + b"1\n" * 2**12, "j"),
         "one too many": post({**good, "predictions": PREDICTED}, "k"),
         "the last": post({**good, "predictions": PREDICTED}, "l"),
+        "beyond the last": post({**good, "predictions": PREDICTED}, "o"),
         "facts at the end": b"GET /v1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     }
 

@@ -70,14 +70,7 @@ def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget)
     if budget.mu is not None:
         limit, tolerance = budget.mu, _MU_TOLERANCE * budget.mu
     start = _start(build, relation, budget.delta, limit - 0.5 * tolerance) if budget.mu is None else None
-    try:
-        return most_precise(
-            build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost, start
-        )
-    except UncertifiedError as unmet:
-        if isinstance(unmet.__cause__, HedgerowError):
-            raise unmet.__cause__ from None
-        raise
+    return most_precise(build, lambda built: profile_of(built, relation), budget.delta, (limit, tolerance), cost, start)
 
 
 def surely_over(terms: Sequence[Term], budget: Budget) -> bool:
@@ -119,8 +112,8 @@ def most_precise(
 
     Raises
     ------
-    UncertifiedError
-        HG401: no x was found; its cause is the first refusal.
+    HedgerowError
+        No x was found: the first refusal of a mechanism, such as HG403, and HG401 where none was refused.
     """
     refusals: list[HedgerowError] = []
     held: dict[float, Calibrated[M]] = {}
@@ -139,8 +132,10 @@ def most_precise(
     try:
         near = None if start is None else _from(start, cost, delta, *within)
         return held[_largest_within(cost, *within) if near is None else near]
-    except UncertifiedError as unmet:
-        raise unmet from (refusals[0] if refusals else None)
+    except UncertifiedError:
+        if refusals:
+            raise refusals[0] from None
+        raise
 
 
 def _start(build: Callable[[float], M], relation: Relation, delta: float, epsilon: float) -> float | None:

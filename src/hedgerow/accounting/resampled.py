@@ -251,9 +251,10 @@ def require_scanned(*, noise_sd: float, bound: float, rate: float, count_weight:
     --------
     >>> require_scanned(noise_sd=7.0, bound=0.5, rate=1.0)
     """
+    # What is declared comes before the noise, which a search may have chosen.
     stated = (
-        ("noise_sd / range", noise_sd / (2.0 * bound), SCANNED_NOISE),
         ("rate", rate, SCANNED_RATE),
+        ("noise_sd / range", noise_sd / (2.0 * bound), SCANNED_NOISE),
         ("count_weight / bound", count_weight / bound, SCANNED_COUNT_WEIGHT),
     )
     for name, value, (low, high) in stated:

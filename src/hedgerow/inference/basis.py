@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real, shown
@@ -73,6 +73,40 @@ class Joint(IntervalBasis, Protocol):
         ...
 
 
+@runtime_checkable
+class Replicated(IntervalBasis, Protocol):
+    """What has replicates: `hedgerow.inference.bootstrap.intervals.BootstrapBasis`."""
+
+    @property
+    def replicates(self) -> Any:
+        """The replicates and what is known of them."""
+        ...
+
+    @property
+    def reliable(self) -> bool:
+        """False where the noise swamps what it is made of."""
+        ...
+
+    def scaled(self, scale: float, shift: float) -> Replicated:
+        """Return the basis of scale · estimate + shift."""
+        ...
+
+    def plus(self, other: Any) -> Replicated | None:
+        """Return the basis of the sum; None unless the replicates of both were drawn together."""
+        ...
+
+    def parts(self) -> Any:
+        """Return the three parts of the standard error."""
+        ...
+
+
+def replicated(basis: IntervalBasis) -> Replicated | None:
+    """Return what has the replicates of an estimate, scaled and moved as the estimate was; None where nothing has."""
+    if isinstance(basis, Moved):
+        return basis.by_replicates()
+    return basis if isinstance(basis, Replicated) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """The basis of scale · estimate + shift: the ends of each interval moved alike.
@@ -100,6 +134,16 @@ class Moved:
     def high(self) -> float:
         """The most that is possible."""
         return self._ends(self.basis.low, self.basis.high)[1]
+
+    @property
+    def withheld(self) -> bool:
+        """Whether its basis tells no interval."""
+        return getattr(self.basis, "withheld", False)
+
+    def by_replicates(self) -> Replicated | None:
+        """Return the same by replicates; None where its basis has none."""
+        inner = replicated(self.basis)
+        return None if inner is None else inner.scaled(self.scale, self.shift)
 
     def with_alpha(self, alpha: float) -> Moved:
         """Return it with conservative intervals at another α′ (HG108 where its basis has none)."""
@@ -164,8 +208,11 @@ class RecordedBasis:
         raise ParameterError(
             "HG108",
             rule="A release read back from a record has the intervals that were recorded, or that follow from it.",
-            finding=f"Those of this estimate are at level {self.level:g}, not {level:g}.",
-            remedy=f"Ask for level={self.level:g}.",
+            finding=f"That of this estimate is at level {self.level:g} alone.",
+            remedy=f"Ask for level={self.level:g}. A test reads intervals at other levels: take it of the release, "
+            "release[0].test(0), or of one by estimator='moments', whose record holds what a test needs.",
+            shell=f"Ask for --level {self.level:g}. A test reads intervals at other levels: take it in Python of the "
+            "release, or of one by --estimator moments, whose record holds what a test needs.",
         )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import real, shown
 from hedgerow.facts.printed import decimals
-from hedgerow.inference.basis import IntervalBasis, Joint, Moved, conservative_at
+from hedgerow.inference.basis import IntervalBasis, Joint, Moved, conservative_at, replicated
 from hedgerow.inference.hypothesis import HypothesisTest, value_tested
 from hedgerow.inference.interval import Interval
 from hedgerow.inference.operators import Operators
@@ -162,10 +162,19 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG110 for the level, HG108 for a method that this release does not offer, HG139 for α′.
+            HG110 for the level, HG108 for a method that this release does not offer, HG139 for α′, HG159 where the
+            width of the noise is confidential.
         """
         level = parse_level(level)
         chosen = self.basis.methods[0] if method is None else method
+        if self._withheld:
+            raise ParameterError(
+                "HG159",
+                rule="An interval and a test need the width of the noise.",
+                finding=f"That of {self.term()} is confidential: it would tell how far the rows of the data differ.",
+                remedy="The custodian reads intervals in memory: release.for_the_custodian().interval(0.95). For "
+                "others, release under differential privacy, without guarantee='bootstrap-dp'.",
+            )
         if chosen not in self.basis.methods:
             raise ParameterError(
                 "HG108",
@@ -186,7 +195,7 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG139 for a value that is no finite number, HG108 for a method that this release does not offer.
+            HG139 for a value that is no finite number; HG108, HG159 as for `confidence_interval`.
 
         Examples
         --------
@@ -197,6 +206,17 @@ class Estimate(Operators):
         True
         """
         return value_tested(self, value, method)
+
+    @property
+    def _withheld(self) -> bool:
+        """Whether the width of the noise is confidential, so that there is no interval."""
+        return getattr(self.basis, "withheld", False)
+
+    def _interval_shown(self, level: float) -> Interval:
+        """Return the interval for records and pictures: all that is possible, where it is withheld."""
+        if self._withheld:
+            return Interval(self.basis.low, self.basis.high, parse_level(level), self.basis.methods[0], self.covers)
+        return self.confidence_interval(level)
 
     @property
     def individual_sd(self) -> float | None:
@@ -219,7 +239,7 @@ class Estimate(Operators):
             "sampling_error": self.sampling_error,
             "bootstrap_error": self.bootstrap_error,
             "privacy_error": self.privacy_error,
-            "confidence_interval": self.confidence_interval(level).to_dict(),
+            "confidence_interval": self._interval_shown(level).to_dict(),
             "method": self.method,
             "n_resamples": self.n_resamples,
             "reliable": self.reliable,
@@ -246,7 +266,8 @@ class Estimate(Operators):
         Raises
         ------
         ParameterError
-            HG130: how the two go together is not known, as for two releases of the same people, or a bootstrap.
+            HG130: how the two go together is not known, as for two releases of the same people, or two statistics by
+            a bootstrap. Of cells of one statistic by a bootstrap, sums and differences are known from the replicates.
         """
         if isinstance(other, Estimate) and self.method == PUBLIC != other.method:
             return other.combined(symbol, self, swapped=not swapped)
@@ -260,6 +281,10 @@ class Estimate(Operators):
             return self._moved(*_line(symbol, number, swapped=swapped), text)
         if number is not None and self.method == PUBLIC:
             return self._moved(0.0, number / self.estimate, text)
+        if isinstance(other, Estimate) and symbol in "+-":
+            pair = (other, self) if swapped else (self, other)
+            if (found := _by_replicates(symbol, pair, text)) is not None:
+                return found
         operands = [self, *([other] if isinstance(other, Estimate) else [])]
         joint, *others = [_joint_of(one) for one in operands]
         return _computed(joint.combined(symbol, others[0] if others else number, swapped=swapped), text, operands)
@@ -343,6 +368,8 @@ class Estimate(Operators):
         return f"<Estimate {self}>"
 
     def __str__(self) -> str:
+        if self._withheld:
+            return f"{self.label()}: {self.estimate:.6g} ({self.note})"
         interval = self.confidence_interval().outward()
         span = f"95 % interval {interval.low:.6g} to {interval.high:.6g}"
         if self.standard_error is None or self.privacy_error is None:
@@ -357,7 +384,7 @@ class Estimate(Operators):
         """Return it as a bar to be drawn; those of one statistic and column belong to one panel."""
         from hedgerow.plots.error_bars import ErrorBar
 
-        interval, panel = self.confidence_interval(level), replace(self, cell={}).label()
+        interval, panel = self._interval_shown(level), replace(self, cell={}).label()
         ends = (interval.low, interval.high)
         return ErrorBar(self.cell_in_words() or "all", self.estimate, *ends, self.privacy_error, self.reliable, panel)
 
@@ -374,7 +401,7 @@ class Estimate(Operators):
         from hedgerow.plots.notebook import Line
 
         unsure = "" if self.reliable else " (not reliable)"
-        interval = self.confidence_interval().outward(decimals(self.standard_error))
+        interval = self._interval_shown(0.95).outward(decimals(self.standard_error))
         name = replace(self, cell={}).label()
         names = (name, self.cell_in_words() + unsure) if with_cell else (name + unsure,)
         errors = (self.standard_error, self.sampling_error, self.privacy_error)
@@ -385,7 +412,7 @@ class Estimate(Operators):
 
         line, notes = self.card_line(with_cell=bool(self.cell)), (self.note,) if self.note else ()
         head = ("statistic", "cell")[: len(line.names)]
-        return card_of_lines("", self.confidence_interval().covers, head, [line], notes=notes, picture=self.plot)
+        return card_of_lines("", self.covers, head, [line], notes=notes, picture=self.plot)
 
 
 def _line(symbol: str, number: float, *, swapped: bool) -> tuple[float, float]:
@@ -405,7 +432,37 @@ def _joint_of(estimate: Estimate) -> Joint:
         rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
         finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other estimates is not known.",
         remedy="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, "
-        "without naming a bootstrap. With a number, any estimate can be added or multiplied.",
+        "by estimator='moments'. With a number, any estimate can be added or multiplied. Of a bootstrap, cells of one "
+        "statistic can be added and subtracted on the release itself, not on its record: release[0] - release[1].",
+        shell="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, by "
+        "--estimator moments. With a number, any estimate can be added or multiplied.",
+    )
+
+
+def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> Estimate | None:
+    """Return a sum or difference by its replicates; None unless both were drawn together by one bootstrap."""
+    first, second = (replicated(one.basis) for one in pair)
+    if first is None or second is None:
+        return None
+    basis = first.plus(second.scaled(1.0 if symbol == "+" else -1.0, 0.0))
+    if basis is None:
+        return None
+    parts = basis.parts() if basis.reliable else None
+    return Estimate(
+        statistic=text,
+        column=None,
+        cell={},
+        estimate=pair[0].estimate + pair[1].estimate if symbol == "+" else pair[0].estimate - pair[1].estimate,
+        sampling_error=parts.sampling_error if parts else None,
+        bootstrap_error=parts.bootstrap_error if parts else None,
+        privacy_error=parts.privacy_error if parts else None,
+        method=pair[0].method,
+        n_resamples=pair[0].n_resamples,
+        reliable=all(one.reliable for one in pair),
+        note=" ".join(dict.fromkeys(one.note for one in pair if one.note)) or None,
+        covers=_covers(pair),
+        basis=basis,
+        replicates=basis.replicates.estimates or None,
     )
 
 

@@ -2,18 +2,22 @@
 
 The custodian's file holds the labels; a file of predictions holds predictions, and a key if they are joined by one.
 Cells are compared with declared labels in the type of their own column; in a CSV file as trimmed text, or as the number
-that the text reads as. A label or prediction that is not declared, and a missing one, count as wrong.
+that the text reads as. A prediction that is no declared label is refused; a missing one, and a label of a record that
+is missing or not declared, count as wrong.
 
 Under replace-one, the number of records is public, and so are their keys if a key is named: predictions that do not fit
 them are refused. Under add-remove both are private, so nothing is refused on their account: a record without a
 prediction counts as wrong, and a prediction without a record is ignored. By position, an additional record would move
 the predictions of all others, so add-remove needs a key.
+
+Without a key, predictions are joined by position. A file of predictions with a further column is then refused: the
+column may tell records apart, and rows in another order would be scored against the labels of other records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -31,7 +35,7 @@ from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.testset.metric import Metric, parse_metric
 from hedgerow.testset.parts.look import OF_LABELS, checked_for, no_positive
 from hedgerow.testset.parts.measures import Kind
-from hedgerow.testset.predictions import check_whole, checked_kind
+from hedgerow.testset.predictions import check_whole, checked_kind, refuse_undeclared
 
 _CHANCES = Grid.from_bounds("chance", (0, 1))
 
@@ -94,16 +98,18 @@ class FileColumns:
     def _of_labels(self) -> Query:
         return Query(None, (Category.declared(self.label, self.labels, other=True),))
 
-    def check_predictions(self, opened: InOrder, kind: Kind | None = None) -> None:
-        """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203).
+    def check_predictions(self, opened: InOrder, kind: Kind | None = None, groups: str | None = None) -> None:
+        """Refuse, from names and types alone, a file that cannot hold predictions (HG111, HG203, HG437).
 
-        Its other columns are never read, so labels that the file may hold are ignored. A look by parts says of which
-        `kind` its predictions are.
+        Where a key is named, further columns are never read. A look by parts says of which `kind` its predictions are,
+        and which column has the `groups`.
         """
         by_label = self.metric.needs == "labels" if kind is None else kind in OF_LABELS
         asked = Query(None, (Category.declared(self.prediction, self.labels, other=True),))
         opened.check(asked if by_label else Query(ValueOnGrid(self.prediction, _CHANCES)))
         self._check_key(opened)
+        if self.key is None:
+            refuse_further_columns(opened.columns, (self.prediction, groups))
 
     def read_labels(self, opened: OrderedSource) -> tuple[Entries, list[str]]:
         """Return the labels as what `measured` compares, and their keys."""
@@ -122,10 +128,12 @@ class FileColumns:
             return checked_for(kind, (), cells.read_as_numbers()), keys
         if kind is None and self.metric.needs == "chances":
             return checked_kind(self.metric, (), cells.read_as_numbers()), keys
-        if kind is not None or self.metric.function is None:
-            check_whole(self.metric.name if kind is None else "A look by parts", entries_of(list(self.labels)), cells)
         codes = self._codes(cells, self.prediction, opened.columns[self.prediction])
-        return self._or_another(codes) if self.metric.needs == "chances" else codes, keys
+        if self.metric.needs == "chances":  # of the labels only the positive one is declared
+            check_whole("A look by parts", entries_of(list(self.labels)), cells)
+            return self._or_another(codes), keys
+        refuse_undeclared(codes.missing & ~cells.missing)
+        return codes, keys
 
     def read_groups(self, opened: InOrder, column: str) -> Entries:
         """Return the groups that were sent with predictions (HG203)."""
@@ -219,6 +227,21 @@ def require_key(relation: Relation, key: str | None) -> None:
             "would move the predictions of all others.",
             finding="No key is named.",
             remedy='Name the column that tells records apart, in both files: key="id". Or use relation="replace-one".',
+        )
+
+
+def refuse_further_columns(columns: Iterable[str], named: Collection[str | None]) -> None:
+    """Refuse a file of predictions with columns beside those that are named, where predictions have no key (HG437)."""
+    if not set(columns) <= set(named):
+        raise ParameterError(
+            "HG437",
+            rule="Where the test set has no key, predictions are joined to records by position, and a file of "
+            "predictions has no further column: rows in another order would be scored against other records.",
+            finding="It has a further column.",
+            remedy='Make the test set with the column that tells records apart as its key: key="id". Or bring the rows '
+            "into the order of the test set and drop the column. No look was taken.",
+            shell="Make the test set with `--key id`, the column that tells records apart. Or bring the rows into the "
+            "order of the test set and drop the column. No look was taken.",
         )
 
 

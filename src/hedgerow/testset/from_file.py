@@ -159,7 +159,8 @@ class FileTestSet(CountedTestSet):
         Parameters
         ----------
         source : path
-            Has the column of predictions and, where one was named, the key; other columns are never read.
+            Has the column of predictions and, where one was named, the key; further columns are never read then.
+            Without a key further columns are refused.
         metric, positive, training_score, request_id
             As `hedgerow.testset.TestSet.score`; the same predictions under the same id take no second look.
         groups : str, optional
@@ -247,7 +248,7 @@ class FileTestSet(CountedTestSet):
                 remedy="In Python, take TestSet with arrays and score(…, metric='r2', bounds=…). No look was taken.",
             )
         kind, code = measures[0].kind, self.columns.code_of(asked.get("positive"))
-        self.columns.check_predictions(sent, kind)
+        self.columns.check_predictions(sent, kind, column)
         predictions, keys = self.columns.read_predictions(sent, kind)
         self._check_sent(predictions, keys)
         groups = None if column is None else self.columns.read_groups(sent, column)

@@ -2,8 +2,10 @@
 
 A refusal takes no look, so it must tell nothing about a record. It depends only on the predictions that were sent and
 on the DECLARED labels, never on the labels of records or on the type of their array, which one label may change.
-What a metric cannot read counts as the worst that a record can add. Chances given as labels, or percentages given as
-chances, would therefore use up a look for a useless score: they are refused.
+What a metric cannot read counts as the worst that a record can add. A prediction that is no declared label, a chance
+given as a label, and a percentage given as a chance would therefore use up a look for a useless score: they are
+refused. A missing prediction is not refused: it counts as wrong. Where no labels are declared, any whole number or text
+may be a label.
 
 A model is first called on made-up rows, where the type of the features says enough to make them. So a model that does
 not fit is refused before a look is taken. On the test set itself nothing is refused: a record for which the model fails
@@ -61,10 +63,11 @@ def as_predictions(predictions: object, n: int, *, public: bool) -> Entries:
     >>> len(as_predictions([1, 0], 3, public=False))
     2
     """
-    if isinstance(predictions, np.ndarray) and predictions.dtype.kind not in "biufOUST":
-        # Dates and the like become texts, so that a metric of chances refuses them.
-        predictions = predictions.astype(str)
-    found = _column(predictions)
+    kind = getattr(getattr(predictions, "dtype", None), "kind", "O")
+    if kind in ("m", "M", "c"):
+        # Dates and the like become texts, which no metric of chances takes and no list of labels holds.
+        predictions = np.asarray(predictions).astype(str)
+    found = None if kind == "V" else _column(predictions)  # a structured array has several columns
     rows = predictions if isinstance(predictions, (list, tuple)) else ()
     wide = any(isinstance(one, (list, tuple)) and len(one) != 1 for one in rows)
     if found is None or wide or (public and len(found) != n):
@@ -131,8 +134,8 @@ def checked_kind(metric: Metric, labels: Sequence[Any], predictions: Entries) ->
     Raises
     ------
     ParameterError
-        HG170: chances that are not numbers from 0 to 1; labels of another kind than those declared; fractions, unless
-        fractions were declared as labels.
+        HG170: chances that are not numbers from 0 to 1; a predicted label that is not declared; fractions as labels
+        where no labels are declared.
 
     Examples
     --------
@@ -148,22 +151,28 @@ def checked_kind(metric: Metric, labels: Sequence[Any], predictions: Entries) ->
                 "Found other values.",
                 "For example model.predict_proba(X)[:, 1], not labels of text, percentages or margins.",
             )
+    elif metric.function is None and len(labels):
+        refuse_undeclared(~predictions.missing & ~predictions.among(labels))
     elif metric.function is None:
-        declared = entries_of(list(labels))
-        known, sent = predictions.only(~predictions.missing), ~predictions.missing
-        texts = declared.is_text.all() if len(declared) else False
-        if (
-            len(declared)
-            and sent.any()
-            and ((texts and not known.is_text.any()) or (not declared.is_text.any() and known.is_text[sent].all()))
-        ):
-            raise _wrong_kind(
-                "Predicted labels are of the kind of the declared labels.",
-                "One of them is text and the other numbers.",
-                "Predict the labels themselves: a text never equals a number.",
-            )
-        check_whole(metric.name, declared, predictions)
+        check_whole(metric.name, entries_of([]), predictions)
     return predictions
+
+
+def refuse_undeclared(undeclared: NDArray[np.bool_]) -> None:
+    """Refuse predictions of which some are no declared label (HG170).
+
+    Parameters
+    ----------
+    undeclared : bool array
+        Which predictions are neither missing nor a declared label. It must not depend on the labels of records.
+    """
+    if undeclared.any():
+        raise _wrong_kind(
+            "A predicted label is one of the declared labels.",
+            "Some predictions are none of them.",
+            "Give model.predict(X), with labels as they were declared: a text never equals a number in Python. "
+            "Of chances take the metric 'brier' or 'log-loss'.",
+        )
 
 
 def check_whole(metric: str, labels: Entries, predictions: Entries) -> None:

@@ -101,8 +101,9 @@ class TestSet(CountedTestSet):
     mechanism : str
         ``"auto"`` takes the one of least expected error, see `comparison`; else one of `choose.MECHANISMS`.
     labels : list, optional
-        All possible labels. Predictions of another kind are then refused before a look is taken, and any other label
-        counts as missing. They are declared, never read off the data.
+        All possible labels. A prediction that is none of them is then refused before a look is taken, and any other
+        label of a record counts as missing. They are declared, never read off the data: without them any whole number
+        or text is taken for a label, and a wrong one uses up a look.
     name : str, optional
         What the custodian calls this test set, public: a ledger is not opened under another name.
     thinning, threshold, n_answers

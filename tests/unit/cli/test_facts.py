@@ -260,6 +260,7 @@ PLAN_ONLY: dict[str, tuple[list[str], str]] = {
     "a target of 0": (["--facts", "hedgerow.toml", "--target-se", "age:0"], "HG116"),
     "a target of many": (["--facts", "hedgerow.toml", "--target-se", "age:1"], "HG116"),
     "a target of another": (["--facts", "hedgerow.toml", "--mean", "age", "--target-se", "wage:1"], "HG707"),
+    "a target without n": (["--relation", "add-remove", "--mean", "age:0:100", "--target-se", "age:1"], "HG707"),
     "a target beyond reach": (["--facts", "hedgerow.toml", "--mean", "age", "--target-se", "age:0.01"], "HG708"),
     "level in percent": (["--facts", "hedgerow.toml", "--level", "95"], "HG110"),
 }

@@ -20,7 +20,7 @@ def run(*words: object) -> Any:
 
 def test_a_score_is_asked_of_a_server_with_gate_and_summary(tmp_path: Path) -> None:
     ledger, page = made(tmp_path), tmp_path / "summary.md"
-    (tmp_path / "p.csv").write_text("p,y\n" + "".join(f"{one},9\n" for one in PREDICTED))
+    (tmp_path / "p.csv").write_text("p\n" + "".join(f"{one}\n" for one in PREDICTED))
     with serving(ledger) as server:
         asked = ["score", tmp_path / "p.csv", "--server", server.address, "--id", "a"]
         missed = run(*asked, "--min", 1, "--summary", page, "--name", "model 1", "--json")

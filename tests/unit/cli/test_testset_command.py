@@ -40,7 +40,8 @@ def write(path: Path, **columns: Any) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write(tmp_path / "test.csv", id=range(N), y=LABELS)
-    write(tmp_path / "predicted.csv", id=range(N), prediction=PREDICTED, chance=CHANCES)
+    write(tmp_path / "predicted.csv", prediction=PREDICTED)
+    write(tmp_path / "chances.csv", chance=CHANCES)
     return tmp_path
 
 
@@ -166,25 +167,62 @@ def test_losses_of_chances_are_gated_from_above(folder: Path, metric: str) -> No
     options = ["--label", "y", "--positive", "dog", "--metric", metric, "--prediction", "chance", "--epsilon", "3",
                "--looks", "3", "--relation", "replace-one"]  # fmt: skip
     assert hedgerow("testset", "create", folder / "test.csv", "--ledger", ledger, *options) == 0
-    gate = ["testset", "score", folder / "predicted.csv", "--ledger", ledger]
+    gate = ["testset", "score", folder / "chances.csv", "--ledger", ledger]
     assert hedgerow(*gate, "--min", 0.1) == 2, "more loss is worse"
     assert hedgerow(*gate, "--max", 0.9) == 0
     opened = FileTestSet.open(ledger)
-    score = opened.score(folder / "predicted.csv")
+    score = opened.score(folder / "chances.csv")
     loss = (brier if metric == "brier" else log_loss)(positive="dog")
     exact = loss.of_chances(LABELS == "dog", CHANCES).mean()
     assert abs(score.value - exact) < 6 * score.privacy_error + 0.002
     opened.close()
 
 
-def test_what_is_not_declared_or_missing_counts_as_wrong(folder: Path) -> None:
-    odd = PREDICTED.copy().astype(object)
-    odd[:300] = ["", "horse", "Cat"] * 100
-    write(folder / "odd.csv", y=LABELS, prediction=odd)
-    opened = FileTestSet.open(created(folder))
+def test_a_missing_prediction_counts_as_wrong(folder: Path) -> None:
+    odd = PREDICTED.copy()
+    odd[:300] = ""
+    write(folder / "odd.csv", id=range(N), prediction=odd)
+    opened = FileTestSet.open(created(folder, "--key", "id"))
     score = opened.score(folder / "odd.csv")
     exact = float((odd == LABELS).mean())
     assert exact < 0.75 and abs(score.value - exact) < 6 * score.privacy_error
+
+
+@pytest.mark.parametrize("more", [[], ["--metric", "f1", "--positive", "dog"]], ids=["accuracy", "f1"])
+@pytest.mark.parametrize("odd", ["horse", "Cat", "1"])
+def test_a_prediction_that_is_no_declared_label_takes_no_look(
+    folder: Path, odd: str, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = created(folder)
+    write(folder / "odd.csv", prediction=[odd, *PREDICTED[1:]])
+    assert hedgerow("testset", "score", folder / "odd.csv", "--ledger", ledger, *more) == 2
+    said = capsys.readouterr().err
+    assert "HG170" in said and "declared labels" in said and "No look was taken" in said
+    pair = [folder / "predicted.csv", folder / "odd.csv"]
+    assert hedgerow("testset", "compare", *pair, "--ledger", ledger) == 2
+    assert "HG170" in capsys.readouterr().err and FileTestSet.open(ledger).remaining == 3
+
+
+def test_predictions_with_a_further_column_are_joined_by_it_or_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In another order each would be scored against the label of another record."""
+    order = np.random.default_rng(3).permutation(N)
+    shuffled = write(folder / "shuffled.csv", id=order, prediction=PREDICTED[order])
+    ledger = created(folder)
+    score = ["testset", "score", shuffled, "--ledger", ledger]
+    for words in (score, [*score, "--metric", "f1", "--positive", "dog"]):
+        assert hedgerow(*words) == 2
+        said = capsys.readouterr().err
+        assert "HG437" in said and "--key id" in said and "drop the column" in said
+    assert hedgerow("testset", "compare", folder / "predicted.csv", shuffled, "--ledger", ledger) == 2
+    assert "HG437" in capsys.readouterr().err and FileTestSet.open(ledger).remaining == 3
+    keyed = FileTestSet.open(created(folder, "--key", "id", ledger="keyed"))
+    assert abs(keyed.score(shuffled).value - RIGHT.mean()) < 0.1
+    # The column of groups is named.
+    write(folder / "groups.csv", prediction=PREDICTED, g=order % 2)
+    found = ["testset", "score", folder / "groups.csv", "--ledger", ledger, "--positive", "dog"]
+    assert hedgerow(*found, "--metric", "f1", "--groups", "g") == 0
 
 
 def test_another_number_of_rows_takes_no_look(folder: Path) -> None:
@@ -220,7 +258,8 @@ def test_add_remove_keeps_the_number_of_records_to_itself(folder: Path, capsys: 
     printed = capsys.readouterr().out
     assert json.loads(printed)["n"] is None and str(N) not in printed
     opened = FileTestSet.open(path)
-    assert abs(opened.score(folder / "predicted.csv").value - RIGHT.mean()) < 0.1
+    keyed = write(folder / "keyed.csv", id=range(N), prediction=PREDICTED)
+    assert abs(opened.score(keyed).value - RIGHT.mean()) < 0.1
 
 
 @pytest.mark.parametrize(

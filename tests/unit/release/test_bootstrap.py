@@ -297,6 +297,70 @@ def test_a_record_of_pooled_releases_is_verified() -> None:
     assert "some have no price" in verify_record(more).contradictions[0]
 
 
+def by_sex(asked: object = MEAN, seed: int = 1, **options: object) -> hg.Release:
+    given = {"by": {"sex": [0, 1]}, "epsilon": 5.0, "estimator": "bootstrap", "n_resamples": 50, "rng": seed}
+    return simulated.release(opened(), [asked], **{**given, **options})
+
+
+def test_cells_of_one_bootstrap_are_subtracted_by_their_replicates() -> None:
+    first, second = by_sex()
+    found = 2 * first - (second + 1)
+    drawn = 2 * np.array(first.replicates) - np.array(second.replicates) - 1
+    assert found.replicates == pytest.approx(drawn) and found.n_resamples == 50 and found.method == "bootstrap"
+    assert found.estimate == pytest.approx(2 * first.estimate - second.estimate - 1)
+    assert found.privacy_error == pytest.approx(math.hypot(2 * first.privacy_error, second.privacy_error))
+    assert set(found.confidence_interval().to_dict()) == set(first.confidence_interval().to_dict())
+    tests = [(first - second).test(value, "conservative") for value in (0, 50_000)]
+    assert tests[0].pvalue > 1e-3 > tests[1].pvalue
+    interval = (second - first).confidence_interval()
+    assert interval.method == "calibrated" and interval.low < second.estimate - first.estimate < interval.high
+    nothing = first - first
+    assert nothing.privacy_error == nothing.sampling_error == 0.0 and nothing.test(0, "conservative").pvalue == 1.0
+
+
+def test_counts_of_all_cells_add_up_to_a_number_without_sampling_error() -> None:
+    """Counts of cells go against each other: errors added as of independent numbers would be too large."""
+    first, second = by_sex(hg.count(), epsilon=100.0)
+    total, apart = first + second, math.hypot(first.sampling_error, second.sampling_error)
+    assert abs(total.estimate - N) < 5 * total.standard_error and total.sampling_error < 0.5 * apart
+    assert (first - second).sampling_error > 1.2 * apart
+
+
+def test_replicates_that_were_not_drawn_together_are_not_combined() -> None:
+    first, second = by_sex()
+    other, ratio = by_sex(seed=2)[0], by_sex(RATIO)[0]
+    for made in (lambda: first - other, lambda: first - ratio, lambda: 2 * first - other, lambda: first / second):
+        with pytest.raises(hg.ParameterError, match=r"HG130.*release\[0\] - release\[1\]"):
+            made()
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_differences_of_cells_cover(relation: str) -> None:
+    """600 pairs of cells in one release; the error of one cell alone in place of both is seen."""
+    pairs, rows, rng = 600, 60, np.random.default_rng(20261123)
+    people = pa.table(
+        {"x": rng.gamma(2.0, 10.0, 2 * pairs * rows).clip(0, 100), "g": np.arange(2 * pairs * rows) // rows}
+    )
+    release = simulated.release(
+        hg.open(people, relation=relation), [hg.mean("x", bounds=(0, 100))], by={"g": list(range(2 * pairs))},
+        epsilon=100.0, estimator="bootstrap", n_resamples=50, rng=1,
+    )  # fmt: skip
+    covered = sabotaged = 0
+    for first, second in zip(release[::2], release[1::2], strict=True):
+        interval, half = (first - second).confidence_interval(), (first - second.estimate).confidence_interval()
+        covered += interval.low <= 0.0 <= interval.high
+        sabotaged += half.low <= 0.0 <= half.high
+    assert stats.binom.cdf(covered, pairs, 0.94) > 1e-6 > 1e-12 > stats.binom.cdf(sabotaged, pairs, 0.94)
+
+
+def test_a_record_of_a_bootstrap_says_where_a_test_can_be_made() -> None:
+    record = release_from_record(json.dumps(opened().release([MEAN], epsilon=1.0, estimator="bootstrap").to_dict()))
+    with pytest.raises(hg.ParameterError, match=r"HG108.*release\[0\]\.test.*estimator='moments'"):
+        record[0].test(0)
+    advised = opened().release([MEAN], epsilon=1.0, estimator="moments")
+    assert release_from_record(json.dumps(advised.to_dict()))[0].test(0).pvalue < 0.01
+
+
 def test_what_does_not_estimate_the_same_thing_is_not_combined() -> None:
     survey = opened()
     mean = survey.release([MEAN], epsilon=0.5)

@@ -244,6 +244,24 @@ def test_a_ledger_of_its_own_answers_again(tmp_path: Path):
         released(hg.mean("x", step=1), survey, epsilon=1.5)
 
 
+@pytest.mark.parametrize("n", [9, 508, 100_000])
+def test_a_search_of_too_many_pairs_is_refused_at_any_number_of_rows(n: int):
+    asked = hg.own_function("x", np.median, answers=(0, 500), answer_step=1, step=1)
+    with pytest.raises(hg.UncertifiedError, match=rf"HG412.*{n:,} rows may have more than 200,000 pairs"):
+        released(asked, opened([*map(float, range(n))]))
+
+
+def test_a_number_prints_its_value_and_note_and_has_no_interval():
+    (estimate,) = released(hg.mean("x", step=1))
+    for one in (estimate, 2 * estimate - 1):
+        assert f"{one.estimate:.6g}" in str(one) and "confidential" in str(one) and "inf" not in repr(one)
+        for asked in (one.confidence_interval, lambda one=one: one.test(0)):
+            with pytest.raises(hg.ParameterError, match=r"HG159.*confidential.*for_the_custodian"):
+                asked()
+        interval = one.to_dict()["confidence_interval"]
+        assert (interval["low"], interval["high"], interval["method"]) == (None, None, "withheld")
+
+
 def test_functions_of_ones_own_cannot_tell_by_failing():
     def failing(rows):
         raise ValueError(rows)

@@ -243,6 +243,12 @@ def test_a_target_that_no_budget_reaches_is_refused() -> None:
         epsilon_needed(forecast_at, [ErrorTarget("income", 0.3)])
 
 
+def test_a_target_without_a_number_of_records_says_so() -> None:
+    survey = hg.open(people(np.random.default_rng(1), 50), relation="add-remove")
+    with pytest.raises(hg.ParameterError, match=r"HG707.*number of records is private.*n=10_000"):
+        epsilon_needed(lambda e: survey.plan([AGE], epsilon=e).forecast(GUESS), [ErrorTarget("age", 5.0)])
+
+
 def test_a_guess_object_is_a_guess() -> None:
     assert planned(AGE, 100).forecast({"age": Guess(45.0, 18.0)}) is not None
 

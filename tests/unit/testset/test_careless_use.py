@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hedgerow.errors import LedgerError, ParameterError
+from hedgerow.errors import LedgerError, ParameterError, UncertifiedError
 from hedgerow.testset import TestSet
 from hedgerow.testset.mechanisms.fit import excess
 
@@ -78,3 +78,9 @@ def test_a_secret_without_its_ledger_is_not_waited_for(tmp_path: Path) -> None:
 def test_fitted_noise_leaves_less_than_a_look_in_the_ledger(name: str) -> None:
     ts = opened(mechanism=name, n_looks=60)
     assert -2.0 / 60 < excess(ts.settings.mechanism.described, ts.settings.conditions) <= 0.0
+
+
+@pytest.mark.parametrize("thinning", [11, 100, 0.1])
+def test_a_rate_that_is_not_priced_is_called_that(thinning: float) -> None:
+    with pytest.raises(UncertifiedError, match=r"HG403.*rate"):
+        opened(mechanism="resample_gaussian", thinning=thinning)

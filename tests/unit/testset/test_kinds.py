@@ -66,6 +66,39 @@ def test_what_may_be_equal_is_scored(labels: object, predicted: object) -> None:
     assert opened(labels).score(predicted).look == 1
 
 
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("odd", [2, -1, "1", "x", "", np.inf, 0.5])
+def test_a_prediction_that_is_no_declared_label_takes_no_look(odd: object, relation: str) -> None:
+    ts = opened(labels=[0, 1], relation=relation)
+    wrong = [*Y[1:].tolist(), odd]
+    with pytest.raises(ParameterError, match=r"HG170.*declared labels.*No look was taken"):
+        ts.score(wrong)
+    if relation == "replace-one":
+        for ask in (lambda: ts.score(wrong, metric="recall"), lambda: ts.compare(Y, wrong)):
+            with pytest.raises(ParameterError, match=r"HG170.*No look was taken"):
+                ask()
+    assert ts.remaining == 3
+    assert ts.score([*Y[1:].tolist(), None]).look == 1, "a missing prediction counts as wrong"
+
+
+def test_without_declared_labels_no_refusal_says_which_labels_occur() -> None:
+    """Whether a label occurs may hang on one record, so any label is scored."""
+    for labels in (Y, [*Y[1:].tolist(), 7]):
+        ts = opened(labels)
+        assert ts.score(np.full(N, 7)).look == 1
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "c16", "id"])
+def test_dates_and_tables_are_no_labels(kind: str) -> None:
+    columns = np.zeros(N, dtype=[("id", "i8"), ("p", "i8")]) if kind == "id" else None
+    dated = np.zeros(N, dtype="i8").astype(kind) if columns is None else columns
+    ts = opened(labels=[0, 1])
+    for given in (dated, pd.Series(dated) if columns is None else pd.DataFrame(columns)):
+        with pytest.raises(ParameterError, match="HG170"):
+            ts.score(given)
+    assert ts.remaining == 3
+
+
 def test_labels_that_are_fractions_are_declared() -> None:
     halves = Y * 0.5
     assert opened(halves, labels=[0, 0.5]).score(halves).value > 0.8

@@ -40,11 +40,14 @@ def test_files_by_place_and_by_key_tell_what_was_counted(tmp_path: Path, key: st
     order = list(range(N))
     if key:
         random.Random(3).shuffle(order)
-    columns = {"id": [f"r{at}" for at in order], "region": [REGION[at] for at in order]}
+    columns = {"id": [f"r{at}" for at in order]} if key else {}
     mine = write(tmp_path / "p.csv", p=[PREDICTED[at] for at in order], **columns)
-    other = write(tmp_path / "q.csv", p=OTHER, id=[f"r{at}" for at in range(N)])
+    grouped = write(
+        tmp_path / "g.csv", p=[PREDICTED[at] for at in order], region=[REGION[at] for at in order], **columns
+    )
+    other = write(tmp_path / "q.csv", p=OTHER, **({"id": [f"r{at}" for at in range(N)]} if key else {}))
     test_set = FileTestSet.open(ledger)
-    found = test_set.score(mine, metric=["recall", "precision"], groups="region")
+    found = test_set.score(grouped, metric=["recall", "precision"], groups="region")
     for name in ("north", "south", "east"):
         rows = [at for at in range(N) if REGION[at] == name]
         both = sum(LABELS[at] and PREDICTED[at] for at in rows)
@@ -82,8 +85,18 @@ def test_a_test_set_of_chances_is_asked_for_classes(tmp_path: Path) -> None:
 
 def test_the_command_line_takes_one_look_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = made(tmp_path, looks=4, epsilon=50.0)
-    mine, other = write(tmp_path / "p.csv", p=PREDICTED, region=REGION), write(tmp_path / "q.csv", p=OTHER)
-    score = ["testset", "score", mine, "--ledger", ledger, "--metric", "f1,recall", "--groups", "region"]
+    mine, other = write(tmp_path / "p.csv", p=PREDICTED), write(tmp_path / "q.csv", p=OTHER)
+    score = [
+        "testset",
+        "score",
+        write(tmp_path / "g.csv", p=PREDICTED, region=REGION),
+        "--ledger",
+        ledger,
+        "--metric",
+        "f1,recall",
+        "--groups",
+        "region",
+    ]
     assert hedgerow(*score, "--positive", 1, "--min", 0.01) == 0
     said = capsys.readouterr().out
     assert "recall of south" in said and "f1 of north" in said and "3 left" in said
@@ -116,12 +129,13 @@ def test_the_server_and_its_client_take_one_look_each(tmp_path: Path, key: str |
         assert compared.value == pytest.approx((right[0] - right[1]) / N, abs=0.07)
         assert client.facts()["test_set"]["remaining"] == 7
         columns = {"id": ids} if ids else {}
-        files = write(tmp_path / "p.csv", p=PREDICTED, region=REGION, **columns), tmp_path / "q.csv"
+        files = write(tmp_path / "p.csv", p=PREDICTED, **columns), tmp_path / "q.csv"
+        grouped = write(tmp_path / "g.csv", p=PREDICTED, region=REGION, **columns)
         backwards = {"id": ids[::-1]} if ids else {}
         write(files[1], p=OTHER[::-1] if ids else OTHER, **backwards)
         where = str(client)[len("<TestSetClient ") : -1]
         assert hedgerow("testset", "compare", *files, "--server", where, "--id", "pair") == 0
-        assert hedgerow("testset", "score", files[0], "--server", where, "--metric", "f1", "--groups", "region") == 0
+        assert hedgerow("testset", "score", grouped, "--server", where, "--metric", "f1", "--groups", "region") == 0
         assert client.facts()["test_set"]["remaining"] == 6, "the pair came from its record"
         wrong: list[dict[str, Any]] = [
             {"groups": REGION[1:]}, {"against": OTHER[1:]}, {"against": OTHER, "metric": "f1"}, {"metric": 3},

@@ -63,6 +63,17 @@ def test_a_score_is_paid_once_in_either_form_and_over_either_transport(ledger: P
         FileTestSet.open(ledger).score(_file(ledger), request_id="a")
 
 
+def test_a_client_sends_no_file_with_a_further_column(ledger: Path) -> None:
+    further = ledger.with_name("further.csv")
+    further.write_text("id,p\n" + "".join(f"{place},{one}\n" for place, one in enumerate(PREDICTED)))
+    with serving(ledger) as server:
+        client = TestSetClient(f"unix://{server.address.path}", patience=0)
+        for ask in (client.score_file, lambda file: client.compare_files(_file(ledger), file)):
+            with pytest.raises(ParameterError, match=r"HG437.*No look was taken"):
+                ask(further)
+    assert looks(ledger) == []
+
+
 def _file(ledger: Path) -> Path:
     file = ledger.with_name("p.csv")
     file.write_bytes(AS_CSV)
@@ -116,6 +127,10 @@ BODIES: dict[str, bytes] = {
     "too many": json.dumps({"predictions": [1] * (N + 1)}).encode(),
     "none": b'{"predictions": []}',
     "keys of a test set without": json.dumps({**GOOD, "keys": list(range(N))}).encode(),
+    "a label that is not declared": json.dumps({"predictions": [*PREDICTED[1:], 2]}).encode(),
+    "texts where labels are numbers": json.dumps({"predictions": ["cat"] * N}).encode(),
+    "a label that is not declared, compared": json.dumps({**GOOD, "against": ["cat"] * N}).encode(),
+    "a label that is not declared, by parts": json.dumps({"predictions": [2] * N, "metric": "f1"}).encode(),
     "texts as a training score": json.dumps({**GOOD, "training_score": "1"}).encode(),
 }
 CSVS: dict[str, bytes] = {
@@ -127,6 +142,8 @@ CSVS: dict[str, bytes] = {
     "a long row": b"p\n1,2\n" + b"1\n" * (N - 1),
     "another column": AS_CSV.replace(b"p\n", b"q\n", 1),
     "a column twice": b"p,p\n" + b"1,1\n" * N,
+    "a further column": b"id,p\n" + b"7,1\n" * N,
+    "a label that is not declared": AS_CSV.replace(b"1", b"2", 1),
     "too few": b"p\n1\n",
     "a hole": b"p\n\n" + b"1\n" * N,
 }
@@ -176,23 +193,88 @@ def test_what_is_limited_is_refused_and_said(ledger: Path) -> None:
     assert looks(ledger) == [("a", "recorded")]
 
 
-def test_slow_and_many_clients_do_not_keep_others_out(ledger: Path) -> None:
-    with serving(ledger, seconds=1.0, connections=2) as server:
-        # Each sends a byte now and then: a limit on the wait for each byte alone would never end.
-        idle = [server.address.dial(5.0) for _ in range(2)]
+def test_connections_that_ask_for_nothing_keep_no_request_out(ledger: Path) -> None:
+    with serving(ledger, connections=4) as server:
+        # Each has sent a part of its head. The share of one user is two.
+        idle = [server.address.dial(5.0) for _ in range(8)]
         for one in idle:
             one.sendall(b"POST /v1/scores HTTP/1.1\r\n")
-        time.sleep(0.2)
-        status, headers, record = answered(sent(server, post(GOOD), half=False))
-        assert (status, record["error"]["code"], headers["Retry-After"]) == (503, "HG455", "1")
-        for one in idle:
-            time.sleep(0.3)
-            one.sendall(b"A: b\r\n")
-        assert [answered(one.recv(2**16))[0] for one in idle] == [408, 408]
+        client = TestSetClient(f"unix://{server.address.path}", patience=30)
+        assert [client.score(PREDICTED).look for _ in range(3)] == [1, 2, 3]
+        # The third and the fourth took the places of the first and the second.
+        told = [answered(one.recv(2**16)) for one in idle[:2]]
+        assert {(status, record["error"]["code"]) for status, _, record in told} == {(503, "HG455")}
         for one in idle:
             one.close()
-        client = TestSetClient(f"unix://{server.address.path}", patience=5)
-        assert client.score(PREDICTED).look == 1
+
+
+def test_a_request_that_arrives_slowly_is_ended(ledger: Path) -> None:
+    with serving(ledger, seconds=1.0) as server:
+        # A byte now and then: a limit on the wait for each byte alone would never end.
+        slow = server.address.dial(5.0)
+        slow.sendall(b"POST /v1/scores HTTP/1.1\r\n")
+        for _ in range(3):
+            time.sleep(0.2)
+            slow.sendall(b"A: b\r\n")
+        assert answered(slow.recv(2**16))[0] == 408
+        slow.close()
+
+
+def half_sent(server: Any, address: str) -> socket.socket:
+    """Return a connection from an address of this machine, whose body never ends."""
+    found = socket.create_connection(("127.0.0.1", server.address.port), 10.0, (address, 0))
+    found.sendall(post(GOOD, "slow")[:-5])
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+def test_one_address_has_a_share_of_the_connections_and_others_are_answered(ledger: Path) -> None:
+    with serving(ledger, Address(port=0), connections=4, seconds=30.0) as server:
+        slow = [half_sent(server, "127.0.0.2") for _ in range(2)]
+        while sum(place.state == "asked" for place in [*server.places._places.values()]) < 2:
+            time.sleep(0.01)
+        # Both hold their places, so a third one of the same address is refused at once, while they wait.
+        third = half_sent(server, "127.0.0.2")
+        status, headers, record = answered(third.recv(2**16))
+        assert (status, record["error"]["code"], headers["Retry-After"]) == (503, "HG455", "1")
+        assert answered(sent(server, post(GOOD), half=False))[0] == 200
+        for one in (*slow, third):
+            one.close()
+
+
+def test_a_user_at_a_socket_is_known_by_the_system(ledger: Path) -> None:
+    with serving(ledger) as server, server.address.dial(5.0) as dialled:
+        while not server.places._places:
+            time.sleep(0.01)
+        known = hasattr(socket, "SO_PEERCRED")
+        assert [place.peer for place in server.places._places.values()] == [os.getuid() if known else ""]
+        dialled.close()
+
+
+@pytest.mark.parametrize("port", [True, False])
+@pytest.mark.parametrize("times", [2, 15])
+def test_a_large_body_that_is_refused_gets_its_answer(times: int, port: bool, ledger: Path) -> None:
+    """The client sends all of it before it reads: more than any buffer of the system holds."""
+    with serving(ledger, Address(port=0) if port else None, most_bytes=2**20) as server:
+        with server.address.dial(30.0) as dialled:
+            dialled.sendall(post(b"p\n" + b"1\n" * (times * 2**19)))
+            status, _, record = answered(b"".join(iter(lambda: dialled.recv(2**16), b"")))
+        assert (status, record["error"]["code"]) == (413, "HG454")
+        client = TestSetClient(str(server.address), patience=0)
+        with pytest.raises(ParameterError, match="HG454"):
+            client.score(["1" * (times * 2**20)])
+    assert looks(ledger) == []
+
+
+def test_a_large_body_for_which_there_is_no_place_gets_its_answer(ledger: Path) -> None:
+    with serving(ledger, connections=2, most_bytes=2**22, seconds=30.0) as server:
+        with server.address.dial(30.0) as slow, server.address.dial(30.0) as dialled:
+            slow.sendall(post(GOOD)[:-5])
+            while not any(place.state == "asked" for place in [*server.places._places.values()]):
+                time.sleep(0.01)
+            dialled.sendall(post(b"p\n" + b"1\n" * 2**20))
+            status, _, record = answered(b"".join(iter(lambda: dialled.recv(2**16), b"")))
+        assert (status, record["error"]["code"]) == (503, "HG455")
 
 
 def test_only_programs_of_this_machine_are_answered_at_a_port(ledger: Path) -> None:

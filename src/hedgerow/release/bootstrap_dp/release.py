@@ -44,6 +44,7 @@ class Withheld:
     methods: tuple[str, ...] = ("withheld",)
     low: float = -math.inf
     high: float = math.inf
+    withheld: bool = True
 
     def interval(self, level: float, method: str) -> tuple[float, float]:
         """Return (−∞, ∞)."""

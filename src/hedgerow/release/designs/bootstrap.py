@@ -86,13 +86,16 @@ class Replicated(Protocol):
 
 
 def bootstrap_estimate(
-    design: Replicated, read: ReadCell, cell: Mapping[str, Any], *, notes: Sequence[str] = ()
+    design: Replicated, read: ReadCell, cell: Mapping[str, Any], *, drawn: object = None, notes: Sequence[str] = ()
 ) -> Estimate:
-    """Return the estimate of one cell; `notes` follow the notes of every bootstrap."""
+    """Return the estimate of one cell; `notes` follow the notes of every bootstrap.
+
+    `drawn` is the same object for all cells whose replicates were drawn together; None where they do not add up.
+    """
     statistic, census = design.statistic, design.facts.census
     possible = read.replicates, read.low, read.high
     records = None if census else read.records
-    basis = BootstrapBasis(*possible, read.defined, design.interval, census, read.margin, records=records)
+    basis = BootstrapBasis(*possible, read.defined, design.interval, census, read.margin, records=records, drawn=drawn)
     parts = basis.parts() if read.defined else None
     counted = statistic.is_count
     said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]
@@ -226,11 +229,9 @@ class BootstrapDesign:
 
     def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
         """Return one estimate per cell."""
-        return [self._estimate(table, row) for row in range(len(table.cells))]
-
-    def _estimate(self, table: AdditiveTable, row: int) -> Estimate:
-        read = self.read(np.asarray(table.values[row]), table.noise_sd)
-        return bootstrap_estimate(self, read, table.cells[row])
+        drawn, values = object(), np.asarray(table.values)
+        read = [self.read(values[row], table.noise_sd) for row in range(len(table.cells))]
+        return [bootstrap_estimate(self, one, cell, drawn=drawn) for one, cell in zip(read, table.cells, strict=True)]
 
     def read(self, values: Floats, noise_sd: Floats) -> ReadCell:
         """Read one cell's replicates (coordinates × k).

@@ -437,6 +437,16 @@ class ErrorTarget:
         """Return the expected error divided by the target; None if the target is for another column."""
         if (expected.column or "count") != self.column:
             return None
+        if expected.records is None:
+            raise ParameterError(
+                "HG707",
+                rule="An error that is wanted is planned for a number of records.",
+                finding=f"Of {self.column!r}: {expected.guess}.",
+                remedy="Guess how many there are, n=10_000; with `where` also the share that is selected, "
+                "{'where': {'share': 0.3}}. Where errors are not forecast, give epsilon.",
+                shell="Add --n 10000, a guess of how many there are; with --where also --guess where:share=0.3. Where "
+                "errors are not forecast, give --epsilon.",
+            )
         if expected.standard_error is None:
             return math.inf
         if not self.relative:

@@ -7,10 +7,11 @@ import os
 import re
 import socket
 import stat
+import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hedgerow.errors import ParameterError
 
@@ -103,6 +104,15 @@ def bound(address: Address, access: Access) -> tuple[socket.socket, Address]:
         made.close()
         raise _taken(f"Port {address.port} is in use or not allowed.", "Take another port.") from None
     return made, Address(port=made.getsockname()[1])
+
+
+def peer_of(connection: socket.socket, client_address: Any) -> int | str:
+    """Return whose connection this is: the user at a Unix socket, where the system tells, and the address at a port."""
+    if not isinstance(client_address, tuple):
+        asked = getattr(socket, "SO_PEERCRED", None)
+        form = struct.Struct("3i")  # process, user, group
+        return "" if asked is None else int(form.unpack(connection.getsockopt(socket.SOL_SOCKET, asked, form.size))[1])
+    return str(client_address[0])
 
 
 def _bound_to_path(path: Path, access: Access) -> socket.socket:

@@ -18,7 +18,7 @@ import numpy as np
 from hedgerow.engines.source import open_in_order
 from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
 from hedgerow.testset.entries import entries_of
-from hedgerow.testset.file_columns import as_key, check_covered, check_distinct
+from hedgerow.testset.file_columns import as_key, check_covered, check_distinct, refuse_further_columns
 from hedgerow.testset.from_file import Asked
 from hedgerow.testset.score import Score, score_from_record
 from hedgerow.testset.server.address import Address
@@ -160,7 +160,8 @@ class TestSetClient:
     def score_file(self, source: str | Path, **asked: Unpack[Asked]) -> Score:
         """Take one look: send the predictions of a file, as `score` does (HG201 to HG209 for the file).
 
-        Its columns are those that the test set was made with, and that of `groups`; other columns are not sent.
+        Its columns are those that the test set was made with, and that of `groups`. Further columns are not sent; where
+        the test set has no key, they are refused (HG437).
         """
         group = asked.get("groups")
         predictions, keys, groups = self._read(source, group)
@@ -190,6 +191,8 @@ class TestSetClient:
         named = {"predictions": told["prediction"], "keys": told["key"], "groups": group}
         names = [name for name in named.values() if name is not None]
         cells = dict(zip((one for one, name in named.items() if name is not None), opened.in_order(names), strict=True))
+        if told["key"] is None:
+            refuse_further_columns(opened.columns, names)
         keys = [as_key(cell) for cell in cells["keys"]] if "keys" in cells else None
         return list(cells["predictions"]), keys, list(cells["groups"]) if "groups" in cells else None
 

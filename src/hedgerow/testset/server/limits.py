@@ -1,12 +1,17 @@
-"""How much a server takes: declared when it starts, the same for everybody, and told to whoever asks."""
+"""How much a server takes: declared when it starts, the same for everybody, and told to whoever asks.
+
+A peer is a user at a Unix socket, and an address at a port. Each has a share of the connections, so that no peer holds
+them all.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Literal
 
 from hedgerow.errors import ParameterError
 
@@ -24,9 +29,9 @@ class Limits:
     most_bytes : int
         Of the body of one request.
     seconds : float
-        In which a whole request must have arrived.
+        In which a whole request must have arrived; its head in 10 at most.
     connections : int
-        Open at a time.
+        Open at a time; half of them of one peer.
     """
 
     requests_per_minute: int = 120
@@ -45,6 +50,16 @@ class Limits:
                 shell="For example --rate 120.",
             )
 
+    @property
+    def head_seconds(self) -> float:
+        """In which the head of a request must have arrived."""
+        return min(10.0, self.seconds)
+
+    @property
+    def connections_a_peer(self) -> int:
+        """How many connections of one peer are open at a time."""
+        return max(1, int(self.connections) // 2)
+
 
 def usual_bytes(n: int | None) -> int:
     """Return the limit of a body for n records, a public number; for a private one a limit that does not depend on it.
@@ -62,6 +77,70 @@ def usual_connections(most_bytes: int) -> int:
     (64, 8, 2)
     """
     return max(2, min(64, 2**30 // max(1, most_bytes)))
+
+
+@dataclass(slots=True)
+class _Place:
+    peer: Hashable
+    state: Literal["waiting", "asked", "lost"] = "waiting"
+
+
+class Places:
+    """The connections that are open, of each peer a share.
+
+    A connection waits until the head of its request has arrived. Where no place is left for a peer, its connection that
+    has waited longest loses its place to the new one. So connections that ask for nothing keep no request out, and what
+    one peer does takes no place from another peer.
+
+    Examples
+    --------
+    >>> places = Places(Limits(connections=4))
+    >>> [places.take(connection, "a peer") for connection in ("first", "second", "third")]
+    [True, True, True]
+    >>> places.keep("first"), places.keep("second"), places.keep("third")
+    (False, True, True)
+    >>> places.take("fourth", "a peer"), places.take("fourth", "another peer")
+    (False, True)
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._most, self._share, self._lock = limits.connections, limits.connections_a_peer, Lock()
+        self._places: dict[Hashable, _Place] = {}  # by connection, the oldest first
+
+    def take(self, connection: Hashable, peer: Hashable) -> bool:
+        """Return whether a new connection got a place."""
+        with self._lock:
+            held = [place for place in self._places.values() if place.state != "lost"]
+            own = [place for place in held if place.peer == peer]
+            if len(own) >= self._share or len(held) >= self._most:
+                oldest = next((place for place in own if place.state == "waiting"), None)
+                ending = sum(place.peer == peer for place in self._places.values()) - len(own)
+                # Threads of connections that lost their place are about to end; their number is bounded too.
+                if oldest is None or ending >= self._share:
+                    return False
+                oldest.state = "lost"
+            self._places[connection] = _Place(peer)
+            return True
+
+    def keep(self, connection: Hashable) -> bool:
+        """Let a connection keep its place until it is freed; return False where it has none or lost it."""
+        with self._lock:
+            place = self._places.get(connection)
+            if place is None or place.state == "lost":
+                return False
+            place.state = "asked"
+            return True
+
+    def holds(self, connection: Hashable) -> bool:
+        """Return whether a connection has a place that it did not lose."""
+        with self._lock:
+            place = self._places.get(connection)
+            return place is not None and place.state != "lost"
+
+    def free(self, connection: Hashable) -> None:
+        """Forget a connection, if it is known."""
+        with self._lock:
+            self._places.pop(connection, None)
 
 
 class Rate:

@@ -3,6 +3,10 @@
 No answer holds a word of the standard library's, which quotes what was sent: each is JSON of ours, with the same
 headers. A page in a browser on this machine could send requests to a port: those with an ``Origin``, or to another
 ``Host``, are refused.
+
+Each connection has a thread of its own, and each peer a share of them (`hedgerow.testset.server.limits.Places`). A
+connection for which there is no place is refused by a thread too: what its client still sends is read and thrown away,
+since closing the connection at once would tear the answer away.
 """
 
 from __future__ import annotations
@@ -19,8 +23,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from hedgerow.errors import HedgerowError, LedgerError, ParameterError
-from hedgerow.testset.server.address import LOCAL, Access, Address, bound
-from hedgerow.testset.server.limits import Limits, Rate
+from hedgerow.testset.server.address import LOCAL, Access, Address, bound, peer_of
+from hedgerow.testset.server.limits import Limits, Places, Rate
 from hedgerow.testset.server.service import Answer, Service, refusal, stopping
 from hedgerow.testset.server.submission import CSV, JSON, malformed
 
@@ -28,6 +32,8 @@ FACTS, SCORES = "/v1", "/v1/scores"
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _TICK = 0.25  # seconds after which a thread that waits for a client looks whether the server stops
+_SILENCE = 1.0  # seconds without a byte after which what a client still sends is waited for no longer
+_BODIES_THROWN_AWAY = 16  # so many times the largest body is read of a request that was refused
 
 
 class TestSetServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
@@ -55,7 +61,7 @@ class TestSetServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __init__(self, service: Service, address: Address, limits: Limits, access: Access = "user") -> None:
         self.service, self.limits, self.rate = service, limits, Rate(limits.requests_per_minute)
-        self._free = threading.BoundedSemaphore(limits.connections)
+        self.places, self.refusals = Places(limits), Places(limits)
         made, self.address = bound(address, access)
         super().__init__((str(address.path or ""), 0), _Handler, bind_and_activate=False)
         self.socket.close()
@@ -78,49 +84,58 @@ class TestSetServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
                 path.unlink()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own; beyond the limit of connections say so at once."""
-        if self._free.acquire(blocking=False):
-            try:
-                super().process_request(request, client_address)
-            except BaseException:  # no thread could be started
-                self._free.release()
-                raise
-            return
+        """Answer in a thread of its own, where there is a place for this peer; else refuse, in a thread too."""
+        taken: Places | None = None
         with suppress(OSError):
-            request.settimeout(_TICK)
-            request.sendall(_as_http(_busy(1, "connections")))
-        self.shutdown_request(request)
+            peer = peer_of(request, client_address)
+            taken = next((places for places in (self.places, self.refusals) if places.take(request, peer)), None)
+            if taken is None:
+                request.settimeout(_TICK)
+                request.sendall(_as_http(_busy(1, "connections")))
+        if taken is None:
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread could be started
+            taken.free(request)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer one request, and free its place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self.places.free(request)
+            self.refusals.free(request)
+
+    def loses(self, request: Any) -> bool:
+        """Return whether a connection is to end now: its place went to another connection."""
+        return not (self.places.holds(request) or self.refusals.holds(request))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that went away is no failure, and a traceback may quote what it sent."""
 
 
-class _Slow(Exception):
-    """The request did not arrive in time."""
+class _Late(Exception):
+    """The request did not arrive in time, or its connection is to end."""
 
 
 class _Arriving(io.RawIOBase):
-    """The bytes of a request, of which all must have arrived by a deadline; none do once the server stops."""
+    """The bytes of a request, of which all must have arrived by a deadline, or before the connection is to end."""
 
     def __init__(self, server: TestSetServer, request: socket.socket) -> None:
-        self._server, self._request = server, request
-        self._end = time.monotonic() + server.limits.seconds
+        self._server, self._request, self._begun = server, request, time.monotonic()
+        self.seconds = server.limits.head_seconds
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         while True:
-            left = self._end - time.monotonic()
-            if left <= 0.0 or self._server.service.stopping:
-                raise _Slow
+            left = self._begun + self.seconds - time.monotonic()
+            if left <= 0.0 or self._server.service.stopping or self._server.loses(self._request):
+                raise _Late
             self._request.settimeout(min(left, _TICK))
             with suppress(TimeoutError):
                 return self._request.recv_into(buffer)
@@ -132,21 +147,29 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.rfile = io.BufferedReader(_Arriving(self.server, self.request))
+        self._arriving = _Arriving(self.server, self.request)
+        self.rfile = io.BufferedReader(self._arriving)
         self._unread = True
 
     def handle(self) -> None:
-        """Answer one request, counted before a byte of it is read."""
+        """Answer one request, or say that there is no place for it."""
         try:
-            if seconds := self.server.rate.wait():
-                self._send(_busy(seconds, "requests a minute"))
+            if self.server.refusals.holds(self.request):
+                self._send(_busy(1, "connections"))
             else:
                 self.handle_one_request()
-        except _Slow:
-            self._send(stopping() if self.server.service.stopping else _late(self.server.limits.seconds))
+        except _Late:
+            self._send(self._late())
         if self._unread:
-            with suppress(OSError, _Slow):
-                self._drain()
+            with suppress(OSError):
+                self._throw_away()
+
+    def _late(self) -> Answer:
+        if self.server.service.stopping:
+            return stopping()
+        if self.server.loses(self.request):
+            return _busy(1, "connections")
+        return refusal(malformed(f"It did not arrive within {self._arriving.seconds:g} seconds."), 408)
 
     def handle_expect_100(self) -> bool:
         """Wait: a body is asked for once its head was accepted."""
@@ -165,6 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
                 "most_bytes": limits.most_bytes,
                 "seconds": limits.seconds,
                 "connections": limits.connections,
+                "connections_a_peer": limits.connections_a_peer,
+                "head_seconds": limits.head_seconds,
             }
             if answer.status == 200:
                 answer = Answer(200, {**answer.record, "limits": shown})
@@ -192,14 +217,23 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(answer)
 
     def _refused(self) -> Answer | None:
-        """Return the refusal of a request that does not come from a program of this machine."""
+        """Count a request whose head arrived, and refuse one that comes from no program of this machine."""
         self._unread = not {"Content-Length", "Transfer-Encoding"}.isdisjoint(self.headers)
-        if self.server.service.stopping:
-            return stopping()
+        if not self.server.places.keep(self.request) or self.server.service.stopping:
+            return self._late()
+        self._arriving.seconds = self.server.limits.seconds
+        if (too_many := self._counted()) is not None:
+            return too_many
         hosts = self.headers.get_all("Host", [])
         host = re.sub(r":[0-9]{1,5}$", "", hosts[0]) if len(hosts) == 1 else ""
         if "Origin" in self.headers or (self.server.address.path is None and host not in LOCAL):
             return refusal(malformed("It comes from a web page, or names another host than localhost."), 421)
+        return None
+
+    def _counted(self) -> Answer | None:
+        """Count a request, and refuse one that is too many."""
+        if seconds := self.server.rate.wait():
+            return _busy(seconds, "requests a minute")
         return None
 
     def _check_head(self) -> Answer | None:
@@ -222,8 +256,10 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse what the standard library cannot parse, in words of ours: its own quote the request."""
-        if code == 501:
+        """Count and refuse what the standard library cannot parse, in words of ours: its own quote the request."""
+        if (too_many := self._counted()) is not None:
+            self._send(too_many)
+        elif code == 501:
             self._send(Answer(405, refusal(malformed("Its method is neither GET nor POST."), 405).record))
         else:
             self._send(refusal(malformed("It is no request of HTTP/1.1, or its head is too long."), code))
@@ -234,16 +270,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.request.settimeout(self.server.limits.seconds)
             self.request.sendall(_as_http(answer))
 
-    def _drain(self) -> None:
-        """Take in what was sent and not read: closing before would tear the answer away from the client."""
+    def _throw_away(self) -> None:
+        """Read what the client still sends, up to a limit: closing at once would tear the answer away."""
         self.request.shutdown(socket.SHUT_WR)
-        left, end = 2 * self.server.limits.most_bytes, time.monotonic() + 1.0
+        left, begun = _BODIES_THROWN_AWAY * self.server.limits.most_bytes, time.monotonic()
+        heard = now = begun
         self.request.settimeout(_TICK)
-        while left > 0 and time.monotonic() < end:
-            part = self.request.recv(2**16)
-            if not part:
-                break
-            left -= len(part)
+        while left > 0 and now <= heard + _SILENCE and not self.server.loses(self.request):
+            if now > begun + (_SILENCE if self.server.service.stopping else self.server.limits.seconds):
+                return
+            with suppress(TimeoutError):
+                part = self.request.recv(2**16)
+                if not part:
+                    return
+                left, heard = left - len(part), time.monotonic()
+            now = time.monotonic()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: a path or a header may hold anything. The service tells of looks."""
@@ -294,7 +335,3 @@ def _busy(seconds: int, what: str) -> Answer:
     )
     status = 429 if what.startswith("requests") else 503
     return Answer(status, refusal(refused, 429).record, seconds)
-
-
-def _late(seconds: float) -> Answer:
-    return refusal(malformed(f"It did not arrive within {seconds:g} seconds."), 408)
