@@ -7,8 +7,8 @@ A cell is shifted where its residual sum exceeds its noise by enough. Groups tha
 of more classes then looks at what its wider groups have left of it, R − N·(sum of their shifts), which is known exactly
 because all its records lie in them. A cell is shifted where this remainder L exceeds z standard deviations, by
 (L/N)·(1 − sd²/L²), where sd counts privacy noise and the binomial noise of labels (private_multicalibration.md:
-positive-part shrinkage). Groups that join the same number of classes of different attributes overlap: each is shifted
-by its share, 1/(the number of them that a record can be in).
+positive-part shrinkage), but not beyond what the count supports (`doubtful`). Groups that join the same number of
+classes of different attributes overlap: each is shifted by its share, 1/(the number of them that a record can be in).
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ def shrunk_step(
 ) -> Floats:
     """Return by how much cells of residual sum R and count N are shifted, from −1 to 1.
 
+    No mean score is moved beyond what N supports: it stays at `doubtful` records or more from 0 and from N.
+
     >>> one = np.ones(1)
     >>> shrunk_step(100.0 * one, 1000.0 * one, 100.0 * one, 0.0 * one, 0.5 * one, z=2.0).round(4).tolist()
     [0.0965]
@@ -91,7 +93,21 @@ def shrunk_step(
     variance = residual_variance + known * likely * (1.0 - likely)
     square = np.maximum(residual**2, 1e-100)
     strength = np.where(held & (square > z**2 * variance), 1.0 - variance / square, 0.0)
-    return np.asarray(residual / np.maximum(known, np.abs(residual)) * np.clip(strength, 0.0, 1.0))
+    aim = rate + residual / known * np.clip(strength, 0.0, 1.0)
+    doubt = np.minimum(doubtful(np.sqrt(residual_variance)) / known, 0.5)
+    return np.asarray(np.clip(aim, np.minimum(rate, doubt), np.maximum(rate, 1.0 - doubt)) - rate)
+
+
+def doubtful(noise_sd: Floats) -> Floats:
+    """Return how many records of one label a cell may hold where its noisy count shows none: ½ + √(2/π) sd.
+
+    With a flat prior on [0, ∞) and normal noise that shows 0, the posterior mean of a number is √(2/π) sd. Krichevsky
+    and Trofimov's ½ is for the next record: k ones of N records predict a rate of (k + ½)/(N + 1).
+
+    >>> doubtful(np.array([0.0, 10.0])).round(2).tolist()
+    [0.5, 8.48]
+    """
+    return np.asarray(0.5 + math.sqrt(2.0 / math.pi) * noise_sd, dtype=np.float64)
 
 
 def patch_of(shift: Floats) -> Patch:

@@ -4,17 +4,22 @@ What is corrected must be in the table beyond chance, and what was corrected mus
 so no part of the records has to be held back for this, and it costs nothing.
 
 **Cells.** Groups that join the same attributes are disjoint: a block. Its scores are divided into 1, 2, 4, 8 ranges of
-score bins, into the k buckets of the current score, and into score bins. Bins and classes whose total is within 3 sd of
-its noise hold nobody as far as can be seen; they are left out of all sums, which would only collect their noise. With
-noisy counts n₁, n₀ of noise sd s, N = n₀ + n₁, current score c and R = Σ (n₁ − N c), over the pairs (atom, bin) of a
-cell,
+score bins, into the k buckets of the current score, and into score bins. With noisy counts n₁, n₀ of noise sd s,
+N = n₀ + n₁, current score c and R = Σ (n₁ − N c), over the pairs (atom, bin) of a cell,
 
     var R = s² Σ ((1 − c)² + c²) + N⁺ mean of c (1 − c)               privacy noise, and binomial noise of labels
+
+**Who is seen.** A bin whose total over m counts is at most 3 s√m + 1.5 s/√2 holds nobody as far as can be seen: noise
+alone fills one of 40 empty bins in 5 % of fits. So does a class by its total over the bins that are left. Such pairs
+are left out of all sums, which would only collect their noise, and they keep their scores: a cell's counts say nothing
+of people who are not in them.
 
 **What is shifted.** z = (|R| − 1.5 s/√2)/√var R, because discrete Laplace noise has longer tails than a normal law.
 Benjamini and Hochberg's rule at level .003, for the cells of each block and division, keeps false shifts rare: one
 significant cell alone needs much evidence, many together need less, so poor scores are corrected thoroughly and right
-ones stay. A cell is shifted on the logit scale until its residual sum has fallen by R (1 − var R / R²).
+ones stay. A cell is shifted on the logit scale until its residual sum has fallen by R (1 − var R / R²), but not
+beyond what its counts support: with m = ½ + √(2/π) s √pairs (`cells.doubtful`), the number of ones that a noisy count
+of 0 stands for, the mean score of a cell is moved to no value outside [m/N, 1 − m/N].
 
 **What is kept.** In the end every group of at most one attribute must gain: with d₁ = log(c/c₀) and d₀ = log((1 − c) /
 (1 − c₀)) the gain in log likelihood is G = Σ (n₁ d₁ + n₀ d₀), linear in the counts, so its noise is known. Where G is
@@ -30,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.multicalibration.groups.family import Family
+from hedgerow.multicalibration.mechanisms.cells import doubtful
 from hedgerow.multicalibration.model.records import HIGH, LOW, score_bucket
 
 Floats = NDArray[np.float64]
@@ -107,11 +113,11 @@ def calibrated(
                 step = _steps(_rows(counts, rows), seen[rows], logit[rows], flat, block.groups * cells, rule)
                 if np.abs(step).max(initial=0.0) > 1e-3:
                     moved = True
-                    logit[rows] = np.clip(logit[rows] + step[flat].reshape(cell.shape), *_LOGIT)
+                    logit[rows] = np.clip(logit[rows] + step[flat].reshape(cell.shape) * seen[rows], *_LOGIT)
                     score[rows] = 1.0 / (1.0 + np.exp(-logit[rows]))
         if not moved:
             break
-    return _without_losers(counts, original, score, seen, blocks, rule.gain)
+    return _without_losers(counts, original, score, blocks, rule.gain)
 
 
 def inhabited(counts: NoisyCounts, family: Family) -> NDArray[np.bool_]:
@@ -120,15 +126,19 @@ def inhabited(counts: NoisyCounts, family: Family) -> NDArray[np.bool_]:
     Totals over many cells decide, to which the noise of one cell adds little, so this selects hardly any noise.
     """
     n = counts.all
-    noise = HELD * counts.sd * np.sqrt(2.0)
-    bins = n.sum(axis=0) > noise * np.sqrt(n.shape[0])
-    by_atom, classes = n.sum(axis=1), family.atom_classes()
+    bins = n.sum(axis=0) > _most_noise(counts, n.shape[0])
+    by_atom, classes = n[:, bins].sum(axis=1), family.atom_classes()
     atoms = np.ones(len(n), dtype=bool)
     for attribute, levels in enumerate(family.levels):
         total = np.bincount(classes[:, attribute], by_atom, minlength=levels)
-        cells = np.bincount(classes[:, attribute], minlength=levels) * n.shape[1]
-        atoms &= (total > noise * np.sqrt(cells))[classes[:, attribute]]
+        pairs = np.bincount(classes[:, attribute], minlength=levels) * bins.sum()
+        atoms &= (total > _most_noise(counts, pairs))[classes[:, attribute]]
     return np.asarray(atoms[:, None] & bins)
+
+
+def _most_noise(counts: NoisyCounts, pairs: Floats | Integers | int) -> Floats:
+    """Return what the total of so many pairs, of two counts each, exceeds where somebody is there."""
+    return np.asarray(counts.sd * (HELD * np.sqrt(2.0 * pairs) + TAIL))
 
 
 def _blocks(family: Family) -> Iterator[_Block]:
@@ -169,14 +179,16 @@ def _steps(
     binomial = np.maximum(size, 0.0) * summed(held * c * (1.0 - c)) / np.maximum(weight, 1e-9)
     variance = counts.sd**2 * summed((1.0 - c) ** 2 + c**2) + binomial
     # Where N itself is within its noise, R/N could be anything: such a cell holds few records, and stays.
-    there = size > np.maximum(HELD * counts.sd * np.sqrt(2.0 * summed(np.ones_like(c))), 1.0)
+    pairs = summed(np.ones_like(c))
+    there = size > np.maximum(_most_noise(counts, pairs), 1.0)
     z = np.maximum(np.abs(residual) - TAIL * counts.sd, 0.0) / np.sqrt(np.maximum(variance, 1e-9))
     moves = there & (z > rule.z) & (np.abs(residual) >= rule.least * size) & _discoveries(z, there, rule.level)
     if not moves.any():
         return np.zeros(cells)
     share = (np.maximum(size, 1e-9) / np.maximum(weight, 1e-9))[cell].reshape(c.shape)
     wanted = np.where(moves, residual * np.maximum(0.0, 1.0 - variance / np.maximum(residual**2, 1e-9)), 0.0)
-    return np.where(moves, _solved(logit.ravel(), (held * share * seen).ravel(), cell, wanted), 0.0)
+    people, doubt = (held * share * seen).ravel(), doubtful(counts.sd * np.sqrt(pairs))
+    return np.where(moves, _solved(logit.ravel(), people, cell, wanted, doubt), 0.0)
 
 
 def _discoveries(z: Floats, there: NDArray[np.bool_], level: float) -> NDArray[np.bool_]:
@@ -189,13 +201,16 @@ def _discoveries(z: Floats, there: NDArray[np.bool_], level: float) -> NDArray[n
     return np.asarray(p <= rising[below[-1]] if len(below) else np.zeros(len(p), dtype=bool))
 
 
-def _solved(logit: Floats, weight: Floats, cell: Integers, wanted: Floats) -> Floats:
-    """Return t of each cell such that Σ weight · (σ(logit + t) − σ(logit)) is as wanted, by safeguarded Newton."""
+def _solved(logit: Floats, weight: Floats, cell: Integers, wanted: Floats, doubt: Floats) -> Floats:
+    """Return t of each cell such that Σ weight · (σ(logit + t) − σ(logit)) is as wanted, by safeguarded Newton.
+
+    Σ weight · σ(logit + t) is moved to no value nearer than `doubt` to 0 or to Σ weight.
+    """
     cells = len(wanted)
     start = np.bincount(cell, weight / (1.0 + np.exp(-logit)), minlength=cells)
-    # Mean scores stay inside (0, 1), whatever noise asks for.
     room = np.bincount(cell, weight, minlength=cells)
-    aim = np.clip(start + wanted, 0.001 * room, 0.999 * room)
+    least = np.minimum(doubt, room / 2.0)
+    aim = np.clip(start + wanted, np.minimum(start, least), np.maximum(start, room - least))
     t, low, high = np.zeros(cells), np.full(cells, 2.0 * _LOGIT[0]), np.full(cells, 2.0 * _LOGIT[1])
     for _ in range(_STEPS):
         p = 1.0 / (1.0 + np.exp(-(logit + t[cell])))
@@ -203,7 +218,8 @@ def _solved(logit: Floats, weight: Floats, cell: Integers, wanted: Floats) -> Fl
         slope = np.bincount(cell, weight * p * (1.0 - p), minlength=cells)
         low, high = np.where(over < 0.0, t, low), np.where(over > 0.0, t, high)
         newton = t - over / np.maximum(slope, 1e-12)
-        t = np.where((newton > low) & (newton < high), newton, (low + high) / 2.0)
+        # The ends are allowed: where t has converged, it is one of them, and is not to be left for the middle.
+        t = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2.0)
     return t
 
 
@@ -211,7 +227,6 @@ def _without_losers(
     counts: NoisyCounts,
     original: Floats,
     score: Floats,
-    seen: NDArray[np.bool_],
     blocks: list[_Block],
     gain: float,
 ) -> Floats:
@@ -221,7 +236,7 @@ def _without_losers(
     """
     kept = score.copy()
     for block in [block for block in blocks if block.attributes <= 1] * 2:
-        one, zero = np.log(kept / original) * seen, np.log((1.0 - kept) / (1.0 - original)) * seen
+        one, zero = np.log(kept / original), np.log((1.0 - kept) / (1.0 - original))
         gained = counts.ones * one + counts.zeros * zero
         spread = counts.sd**2 * (one**2 + zero**2)
         spread += np.maximum(counts.all, 0.0) * kept * (1.0 - kept) * (one - zero) ** 2
