@@ -11,9 +11,9 @@ from typing import Any
 from hedgerow.demo.population import RECORDS, REGIONS, SEXES, draw_survey, true_value
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.combine import composed_certificate
-from hedgerow.release.joint_record import moved
 from hedgerow.release.publication.folder import ReleaseFolder, prepared_folder
 from hedgerow.release.publication.text import text_table
+from hedgerow.release.record.joint import moved
 from hedgerow.release.result import Release
 from hedgerow.reports import add_report
 from hedgerow.statistics.count import count

@@ -16,7 +16,7 @@ from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.result import REPLAYED
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.record_kind import READING
+from hedgerow.release.record.kind import READING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -16,7 +16,7 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.counts import GeometricCounts
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.stable_categories import StableCategories
-from hedgerow.release.record_kind import READING, Record, RecordKind, Rewritten
+from hedgerow.release.record.kind import READING, Record, RecordKind, Rewritten
 from hedgerow.release.spend import receipts
 
 _RARE = 1e-9

@@ -12,7 +12,7 @@ from hedgerow.multicalibration.fit import model_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_class
 from hedgerow.multicalibration.model.model import Model
 from hedgerow.multicalibration.model.model_file import family_of_record, family_record, model_from_text, model_text
-from hedgerow.release.record_kind import Record, RecordKind, Rewritten
+from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 
 _OTHER = "The mechanism of the model is not the one on its certificate, once for each of its calibrations."
 _NOISE = "The noise, the groups or the cells of the model are not those of the mechanism on its certificate."

@@ -26,7 +26,7 @@ from hedgerow.regression.terms import Regressor
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
 from hedgerow.release.publication.text import aligned
-from hedgerow.release.record_kind import READING
+from hedgerow.release.record.kind import READING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

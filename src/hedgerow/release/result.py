@@ -32,12 +32,12 @@ from hedgerow.release.distributions import (
 )
 from hedgerow.release.execute import read_estimates
 from hedgerow.release.find import found
-from hedgerow.release.joint_record import Facts, joint_records, joint_values
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.record_kind import READING
-from hedgerow.release.recorded import noisy_record, request_record
+from hedgerow.release.record.asked_and_drawn import noisy_record, request_record
+from hedgerow.release.record.joint import Facts, joint_records, joint_values
+from hedgerow.release.record.kind import READING
 from hedgerow.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Release(Result):
     answers : dict
         {expression: Estimate} of what was asked with the release; it is part of the record and of the report.
     request, noisy : dict, tuple of dict
-        What was asked and the noisy tables, as plain JSON data, from which a record is read again (`release.recorded`);
+        What was asked and the noisy tables, as plain JSON data, from which a record is read again (`release.record`);
         empty where an earlier version wrote the record.
     pooled : tuple of Release
         The releases that it pools; none but of `hedgerow.combine`.

@@ -25,7 +25,7 @@ from hedgerow.release.publication.formats.json import parts_of
 from hedgerow.release.publication.publication import Publication
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.record_kind import READING
+from hedgerow.release.record.kind import READING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, JointMoments, Mechanism, as_record, parts_of
-from hedgerow.release.record_kind import Record, RecordKind, Rewritten
+from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 from hedgerow.testset.counted import plain_score
 from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
 from hedgerow.testset.mechanisms.mechanism import Conditions, Drawn, Options

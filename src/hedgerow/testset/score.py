@@ -13,7 +13,7 @@ from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.release.record_kind import READING
+from hedgerow.release.record.kind import READING
 from hedgerow.testset.mechanisms.mechanism import Drawn
 
 LEVEL = 0.95

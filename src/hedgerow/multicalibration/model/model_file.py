@@ -21,7 +21,7 @@ from hedgerow.multicalibration.groups.family import Attribute, Family
 from hedgerow.multicalibration.groups.groups import Categories, Cuts, Disjoint, Predicate
 from hedgerow.multicalibration.model.model import Calibration, Loss, Model, Patches, Residuals, Shifts
 from hedgerow.release.publication.write_file import can_be_written, written_whole
-from hedgerow.release.record_kind import READING
+from hedgerow.release.record.kind import READING
 
 VERSION = 1
 _LARGEST = 64 * 2**20

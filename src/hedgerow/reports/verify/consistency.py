@@ -1,7 +1,7 @@
 """Whether the parts of a record fit one another: its product writes it again, and every field is compared.
 
 What a record holds of what was asked, of what was drawn and of the mechanism decides all its other fields
-(`hedgerow.release.record_kind`). Nothing is judged that a record cannot show: `NOT_CHECKED` says what no record can,
+(`hedgerow.release.record.kind`). Nothing is judged that a record cannot show: `NOT_CHECKED` says what no record can,
 and `Consistency.unchecked` names the fields of this one.
 """
 
@@ -22,7 +22,7 @@ from hedgerow.mechanisms.mechanism import Mechanism, ResampledGaussian, Resample
 from hedgerow.multicalibration.recorded import RECORD as MODEL
 from hedgerow.regression.recorded import RECORD as REGRESSION
 from hedgerow.release.designs.design import END_PAIR
-from hedgerow.release.record_kind import RecordKind, Rewritten
+from hedgerow.release.record.kind import RecordKind, Rewritten
 from hedgerow.release.rewritten import RECORD as RELEASE
 from hedgerow.reports.verify.compared import differences, has_any
 from hedgerow.tables.dp.rewritten import RECORD as TABLE
@@ -56,7 +56,7 @@ class Consistency:
     contradictions : tuple of str
         In what it contradicts itself, in sentences; empty where its parts fit one another.
     unchecked : tuple of str
-        The fields of the record that nothing in it determines, as `hedgerow.release.record_kind.Rewritten` names them.
+        The fields of the record that nothing in it determines, as `hedgerow.release.record.kind.Rewritten` names them.
     """
 
     contradictions: tuple[str, ...]

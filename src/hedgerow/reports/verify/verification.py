@@ -31,7 +31,7 @@ from hedgerow.mechanisms.mechanism import (
     parts_of,
 )
 from hedgerow.multicalibration.model.model import NOT_PROTECTED
-from hedgerow.release.record_kind import READING
+from hedgerow.release.record.kind import READING
 from hedgerow.reports.protection import Protection, protection_of
 from hedgerow.reports.verify.consistency import NOT_CHECKED, consistency
 from hedgerow.reports.verify.shown_page import PAGE_TEXT, is_page, page_contradictions, page_of

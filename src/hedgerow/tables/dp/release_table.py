@@ -33,7 +33,7 @@ from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.execute import certificate_of, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
-from hedgerow.release.recorded import request_record, table_of, table_record
+from hedgerow.release.record.asked_and_drawn import request_record, table_of, table_record
 from hedgerow.release.spend import Account, received, spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose

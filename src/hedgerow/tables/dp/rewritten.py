@@ -10,8 +10,8 @@ from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.plan import Plan
-from hedgerow.release.record_kind import Record, RecordKind, Rewritten
-from hedgerow.release.recorded import plan_of, request_of, tables_of
+from hedgerow.release.record.asked_and_drawn import plan_of, request_of, tables_of
+from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 from hedgerow.release.result import recorded_estimate
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
 from hedgerow.release.spend import receipts

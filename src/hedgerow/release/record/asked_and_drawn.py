@@ -35,7 +35,7 @@ from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.distributions import readings
 from hedgerow.release.plan import Plan, drawn_of
-from hedgerow.release.record_kind import Record
+from hedgerow.release.record.kind import Record
 from hedgerow.release.request import Request, parse_estimator
 from hedgerow.statistics.registry import statistic_from_record
 

@@ -1,0 +1,1 @@
+"""What a record of a release holds, and how it is read back."""
