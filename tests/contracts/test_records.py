@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -68,8 +68,15 @@ def assert_holds(result: Any, level: float = 0.95) -> Record:
     return record
 
 
-@pytest.mark.parametrize("kind", entries())
-@pytest.mark.parametrize("relation", RELATIONS)
+def under_either(names: Iterable[str]) -> list[Any]:
+    """Each name under one relation in turn, and under the other one in the long run."""
+    listed = list(names)
+    usual = [(name, RELATIONS[at % 2]) for at, name in enumerate(listed)]
+    others = [(name, RELATIONS[1 - at % 2]) for at, name in enumerate(listed)]
+    return [*usual, *(pytest.param(*one, marks=pytest.mark.long) for one in others)]
+
+
+@pytest.mark.parametrize(("kind", "relation"), under_either(entries()))
 def test_a_record_of_every_statistic_holds(kind: str, relation: str) -> None:
     options = {"epsilon": 2.0, "by": {"g": {0: "men", 1: "women"}}, "other": True}
     assert_holds(survey(relation).release(asked_for(entries()[kind]), **options), 0.9)
@@ -115,8 +122,7 @@ WAYS: dict[str, Callable[[str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("way", "relation"), under_either(WAYS))
 def test_a_record_of_every_way_to_release_holds(way: str, relation: str) -> None:
     assert_holds(WAYS[way](relation))
 
@@ -168,14 +174,14 @@ def accepted(record: Record, most: int, seed: int) -> tuple[int, list[str]]:
     return tried, held
 
 
-FUZZED = ("overall", "pure", "replicates", "answers", "pooled", "shown otherwise", "totals")
+FUZZED = ("overall", "pure", "replicates", "pooled", "shown otherwise")
 
 
 @pytest.mark.parametrize("way", FUZZED)
 def test_single_edits_are_refused_or_named_as_unchecked(way: str) -> None:
     record = assert_holds(WAYS[way]("replace-one"))
-    tried, held = accepted(record, 25, seed=1)
-    assert tried > 15 and len(held) <= 0.2 * tried, held
+    tried, held = accepted(record, 20, seed=1)
+    assert tried > 12 and len(held) <= 0.2 * tried, held
 
 
 @pytest.mark.long
