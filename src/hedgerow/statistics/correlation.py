@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.keywords import takes
 from hedgerow.statistics.covariance import SECOND, covariance_of_totals, features_of, name_of
@@ -26,11 +26,6 @@ class Correlation(Smooth):
     def of(cls, grids: Sequence[NamedGrid]) -> Correlation:
         """Return the correlation of two columns on their grids."""
         return cls(cls.kind, tuple(grids), features_of(grids, _POWERS), _Correlation(), -1.0, 1.0)
-
-    @classmethod
-    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Correlation:
-        """Return the statistic of two columns on their grids."""
-        return cls.of(grids)
 
     @property
     def powers(self) -> Powers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Field, asked_of_pair, entry_of_pair
@@ -28,11 +28,6 @@ class Covariance(Smooth):
         most = grids[0][1].half_range * grids[1][1].half_range
         features = features_of(grids, _POWERS)
         return cls(cls.kind, tuple(grids), features, _Covariance(most), -1.01 * most, 1.01 * most)
-
-    @classmethod
-    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Covariance:
-        """Return the statistic of two columns on their grids."""
-        return cls.of(grids)
 
     @property
     def powers(self) -> Powers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Field, asked_of_pair, entry_of_pair
@@ -26,11 +26,6 @@ class Ratio(Smooth):
         (numerator, _), (denominator, _) = grids
         features = tuple(Feature(column, *grid.as_bounds()) for column, grid in grids)
         return cls(cls.kind, tuple(grids), features, _Ratio(numerator, denominator))
-
-    @classmethod
-    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Ratio:
-        """Return the statistic of two columns on their grids."""
-        return cls.of(grids)
 
     @property
     def powers(self) -> Powers:

@@ -355,8 +355,12 @@ class Smooth(Statistic):
 
     @classmethod
     def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Statistic:
-        """Return the statistic of columns on their grids, with what else its record says."""
-        raise NotImplementedError
+        """Return the statistic of columns on their grids, with what else its record says.
+
+        By convention `of` makes a statistic of one column from (column, grid), and one of several from their list.
+        """
+        build: Callable[..., Statistic] = cls.of  # type: ignore[attr-defined]  # its parameters differ by statistic
+        return build(*grids[0]) if len(grids) == 1 else build(grids)
 
     def public_record(self) -> list[Any]:
         """Return name, grids, features and limits; a user's function by what it is compiled to."""

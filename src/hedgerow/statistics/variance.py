@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.facts.columns import Grid, checked_column
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import entry_on_grid
-from hedgerow.statistics.statistic import COUNT, Feature, NamedGrid, NeedsBounds, Places, Powers, Smooth, Totals
+from hedgerow.statistics.statistic import COUNT, Feature, NeedsBounds, Places, Powers, Smooth, Totals
 
 if TYPE_CHECKING:
     from hedgerow.inference.joint.functions import Covariance, SmoothFunction
@@ -28,11 +27,6 @@ class Variance(Smooth):
         """Return the statistic of a column on its grid."""
         read = _Variance(grid.half_range)
         return cls(cls.kind, ((column, grid),), powers_of(column, grid), read, 0.0, grid.half_range**2 * 1.01)
-
-    @classmethod
-    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Variance:
-        """Return the statistic of one column on its grid."""
-        return cls.of(*grids[0])
 
     @property
     def powers(self) -> Powers:
