@@ -114,6 +114,7 @@ BODIES: dict[str, bytes] = {
     "NaN": b'{"predictions": [NaN]}',
     "Infinity": b'{"predictions": [-Infinity]}',
     "a number beyond every double": b'{"predictions": [1e999]}',
+    "a whole number beyond every double": json.dumps({"predictions": [10**400, *PREDICTED[1:]]}).encode(),
     "endless digits": b'{"predictions": [' + b"9" * 4001 + b"0]}",
     "a name twice": json.dumps(GOOD).encode()[:-1] + b', "predictions": []}',
     "a name twice, deeper": b'{"predictions": [{"a": 1, "a": 2}]}',

@@ -22,7 +22,8 @@ from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.from_file import Asked
 
 JSON, CSV = "application/json", "text/csv"
-_Finite = Annotated[StrictFloat, Field(allow_inf_nan=False)]
+_MOST = 10**308  # a whole number beyond every double would be read as missing, and counted as wrong
+_Number = Annotated[StrictFloat, Field(allow_inf_nan=False)] | Annotated[StrictInt, Field(ge=-_MOST, le=_MOST)]
 
 
 class Sent(BaseModel):
@@ -30,13 +31,13 @@ class Sent(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    predictions: list[StrictInt | _Finite | StrictStr | None]
+    predictions: list[_Number | StrictStr | None]
     keys: list[StrictInt | StrictStr] | None = None
-    training_score: StrictInt | _Finite | None = None
-    against: list[StrictInt | _Finite | StrictStr | None] | None = None
+    training_score: _Number | None = None
+    against: list[_Number | StrictStr | None] | None = None
     metric: StrictStr | list[StrictStr] | None = None
-    groups: list[StrictInt | _Finite | StrictStr] | None = None
-    positive: StrictInt | _Finite | StrictStr | None = None
+    groups: list[_Number | StrictStr] | None = None
+    positive: _Number | StrictStr | None = None
 
 
 @dataclass(frozen=True, slots=True)
