@@ -6,22 +6,21 @@ also by way of a module of tests/. A folder that has neither is tested by the fi
 
 from __future__ import annotations
 
-import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "hedgerow", ROOT / "tests"
+IMPORT = re.compile(r"^ *(?:from|import) ((?:hedgerow|tests)\.[\w.]+)", re.MULTILINE)
 FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 
 
 @cache
 def folders_of(path: Path) -> frozenset[str]:
     """Return the folders of the library that a file of tests imports from."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-    found += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    found = IMPORT.findall(path.read_text(encoding="utf-8"))
     own = frozenset(name.split(".")[1] for name in found if name.startswith("hedgerow."))
     shared = [ROOT / f"{name.replace('.', '/')}.py" for name in found if name.startswith("tests.")]
     return own.union(*(folders_of(one) for one in shared if one.is_file()))

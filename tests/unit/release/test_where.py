@@ -165,7 +165,7 @@ def replayed(pairs: int, seed: int) -> replays.Replay:
 
 
 def test_a_record_that_enters_or_leaves_the_selection_changes_nothing_but_priced_numbers() -> None:
-    found = replayed(12, 7)
+    found = replayed(8, 7)
     assert found.functions == 9 and found.divergences == () and found.passes and found.largest_excess > 0.7
 
 
