@@ -179,6 +179,7 @@ class _Page:
     head: tuple[tuple[_Heading, ...], ...]
     groups: tuple[_Group, ...]
     notes: tuple[str, ...]
+    priced: bool
     letters: bool
     level: float | None
 
@@ -240,6 +241,7 @@ def _page(publication: Publication, name: str) -> _Page:
         tuple(_head(publication, layout, name)),
         tuple(_groups(publication, layout, name)),
         publication.footnotes(),
+        publication.guarantee_name == "dp",
         publication.has_letters,
         None if publication.table.interior.withheld else publication.level,
     )
