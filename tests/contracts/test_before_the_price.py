@@ -18,7 +18,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.contracts.database_tables import as_sqlite, into_postgres
-from tests.contracts.postgres_server import Postgres, programs, running
+from tests.contracts.postgres_server import Postgres, running
+from tests.engines import need
 from typer.testing import CliRunner
 
 import hedgerow as hg
@@ -304,9 +305,7 @@ def test_a_server_that_dies_costs_the_price_after_the_reservation_and_nothing_be
     tmp_path: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed: PostgreSQL is not tested here")
-    if (folder := programs()) is None:
-        pytest.skip("PostgreSQL is not installed: its engine is not tested here")
-    with running(folder) as server:
+    with running(need("postgresql")) as server:
         into_postgres(people(), server)
         survey = hg.open(server.url, table="people", relation="add-remove", ledger=ledger)
         assert survey.mean("x", **X, epsilon=1.0)

@@ -295,7 +295,7 @@ def test_a_refusal_that_quotes_its_cause_would_be_seen() -> None:
     }
     drawn = ("pandas", {"age": [1.0, float(NUMBER)]})
 
-    def chained(read: Any) -> Any:
+    def chained(read: Any, *_: Any) -> Any:
         try:
             return read()
         except ValueError as words:

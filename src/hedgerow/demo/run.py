@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from hedgerow.demo.population import RECORDS, REGIONS, SEXES, draw_survey, true_value
 from hedgerow.inference.estimate import Estimate
-from hedgerow.release.combine import composed_certificate
+from hedgerow.release.combine import joined
 from hedgerow.release.publication.folder import ReleaseFolder, prepared_folder
 from hedgerow.release.publication.text import text_table
-from hedgerow.release.record.joint import moved
 from hedgerow.release.result import Release
 from hedgerow.reports import add_report
 from hedgerow.statistics.count import count
@@ -54,7 +51,7 @@ def run_demo(out: str | Path = "hedgerow-demo") -> str:
         folder.move([file.name])
         survey = open_survey(str(file), relation="replace-one")
         parts = [survey.release(asked, by=by, epsilon=epsilon, delta=DELTA) for asked, by, epsilon in CALLS]
-        release = _together(parts)
+        release = joined(parts)
         written = (*folder.write(release), *add_report(release, folder))
         return _page(release, survey, folder, written)
 
@@ -65,17 +62,6 @@ def _holds(file: Path, text: str) -> bool:
         return file.is_file() and file.read_text(encoding="utf-8") == text
     except (OSError, UnicodeDecodeError):
         return False
-
-
-def _together(releases: Sequence[Release]) -> Release:
-    """Put the releases of several calls together: their mechanisms compose, and one certificate prices them all."""
-    first = releases[0]
-    certificate = composed_certificate([r.certificate for r in releases if r.certificate is not None])
-    estimates = tuple(estimate for release in releases for estimate in release)
-    reasons = {method: reason for release in releases for method, reason in release.reasons.items()}
-    before = accumulate((len(one) for one in releases), initial=0)
-    joint = tuple(moved(part, start) for one, start in zip(releases, before, strict=False) for part in one.joint)
-    return replace(first, estimates=estimates, certificate=certificate, reasons=reasons, joint=joint)
 
 
 def _truth(estimate: Estimate) -> float:

@@ -174,6 +174,8 @@ class Estimate(Operators):
                 finding=f"That of {self.term()} is confidential: it would tell how far the rows of the data differ.",
                 remedy="The custodian reads intervals in memory: release.for_the_custodian().interval(0.95). For "
                 "others, release under differential privacy, without guarantee='bootstrap-dp'.",
+                shell="The custodian sees the accuracy with --for-the-custodian. For others, release under "
+                "differential privacy, without --guarantee bootstrap-dp.",
             )
         if chosen not in self.basis.methods:
             raise ParameterError(

@@ -16,6 +16,7 @@ from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 
 _OTHER = "The mechanism of the model is not the one on its certificate, once for each of its calibrations."
 _NOISE = "The noise, the groups or the cells of the model are not those of the mechanism on its certificate."
+_BASE = "A calibration says whether its base model is covered, and its certificate does not."
 _ASKED = ("groups", "classes", "score", "n", "n_buckets", "alpha", "parameters")
 
 
@@ -29,7 +30,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     each = len(kind.noise)
     drawn = [parts[start : start + each] for start in range(0, len(parts), each)]
     agrees = all(kind.agrees(model, before, some[0]) for before, some in zip(model.before, drawn, strict=True))
-    found = () if agrees else (_NOISE,)
+    found = (() if agrees else (_NOISE,)) + (() if certificate.assumptions else (_BASE,))
     if "reading" not in record:
         return Rewritten(_written(model), _UNCHECKED_BEFORE, found, {"unit": "row"})
     again = _again(model, record["request"], kind, drawn, certificate)

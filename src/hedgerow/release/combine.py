@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
@@ -18,6 +19,7 @@ from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, parts_of
+from hedgerow.release.record.joint import moved
 from hedgerow.release.result import Release
 
 
@@ -112,9 +114,27 @@ def combine(releases: Sequence[Release]) -> Release:
     certified = [release.certificate for release in listed if release.certificate is not None]
     certificate = composed_certificate(certified) if len(certified) == len(listed) else None
     reasons = {"combined": "releases of the same statistics, pooled by inverse variance"}
-    # What single releases hold beside their estimates is not that of the pooled ones.
-    alone = replace(first, joint=(), distributions=(), answers={}, request={}, noisy=(), pooled=tuple(listed))
+    return replace(_alone(first), estimates=estimates, certificate=certificate, reasons=reasons, pooled=tuple(listed))
+
+
+def joined(releases: Sequence[Release]) -> Release:
+    """Return releases as one, their estimates one after the other, at the price of all of them together.
+
+    Facts and notes are those of the first. What was read from the distribution of a column is not put together.
+    """
+    first = releases[0]
+    certificate = composed_certificate([one.certificate for one in releases if one.certificate is not None])
+    estimates = tuple(estimate for release in releases for estimate in release)
+    reasons = {method: reason for release in releases for method, reason in release.reasons.items()}
+    before = accumulate((len(one) for one in releases), initial=0)
+    joint = tuple(moved(part, start) for one, start in zip(releases, before, strict=False) for part in one.joint)
+    alone = replace(_alone(first), joint=joint, joined=tuple(releases))
     return replace(alone, estimates=estimates, certificate=certificate, reasons=reasons)
+
+
+def _alone(release: Release) -> Release:
+    """Return a release without what it holds beside its estimates, which is not that of several."""
+    return replace(release, joint=(), distributions=(), answers={}, request={}, noisy=())
 
 
 def composed_certificate(certificates: Sequence[Certificate]) -> Certificate:

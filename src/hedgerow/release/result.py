@@ -74,8 +74,8 @@ class Release(Result):
     request, noisy : dict, tuple of dict
         What was asked and the noisy tables, as plain JSON data, from which a record is read again (`release.record`);
         empty where an earlier version wrote the record.
-    pooled : tuple of Release
-        The releases that it pools; none but of `hedgerow.combine`.
+    pooled, joined : tuple of Release
+        The releases that it pools, as `hedgerow.combine` does, or whose estimates it puts one after the other.
 
     The fields of `hedgerow.release.publication.result.Result` (source, relation, unit, target, n, missing, …) come with
     it, by name.
@@ -93,6 +93,7 @@ class Release(Result):
     request: dict[str, Any] = field(default_factory=dict)
     noisy: tuple[dict[str, Any], ...] = ()
     pooled: tuple[Release, ...] = ()
+    joined: tuple[Release, ...] = ()
 
     @classmethod
     def of(
@@ -335,8 +336,9 @@ class Release(Result):
 
     def _determining(self, level: float) -> dict[str, Any]:
         """Return what the other fields follow from; nothing where an earlier version wrote the record."""
-        if self.pooled:
-            return {"pooled": [one.to_dict(level) for one in self.pooled], "reading": READING}
+        for name, several in (("pooled", self.pooled), ("joined", self.joined)):
+            if several:
+                return {name: [one.to_dict(level) for one in several], "reading": READING}
         return {"request": self.request, "noisy": list(self.noisy), "reading": READING} if self.request else {}
 
     def _entries(self, level: float) -> list[dict[str, Any]]:
@@ -495,7 +497,8 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             answers={str(one["expression"]): recorded_estimate(one, None) for one in record.get("asked", ())},
             request=dict(record.get("request", {})),
             noisy=tuple(record.get("noisy", ())),
-            pooled=tuple(release_from_record(json.dumps(one)) for one in record.get("pooled", ())),
+            pooled=_several(record.get("pooled", ())),
+            joined=_several(record.get("joined", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise VerificationError(
@@ -504,6 +507,10 @@ def release_from_record(text: str, *, backend: str | None = None) -> Release:
             finding="This is no such record.",
             remedy="Use release.json as it was written, or the ledger's stored result.",
         ) from None
+
+
+def _several(records: Sequence[Mapping[str, Any]]) -> tuple[Release, ...]:
+    return tuple(release_from_record(json.dumps(one)) for one in records)
 
 
 def recorded_estimate(entry: Mapping[str, Any], computed: IntervalBasis | None) -> Estimate:

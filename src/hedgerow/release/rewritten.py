@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from hedgerow.inference.cells import Estimates
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.combine import combine
+from hedgerow.release.combine import combine, joined
 from hedgerow.release.designs.design import PlannedStatistic, covers
 from hedgerow.release.execute import public_count
 from hedgerow.release.plan import Plan
@@ -34,8 +34,9 @@ _NOT_ANSWERED = "Not answered: "
 
 def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
     """Return the record as a release writes it from what was asked, the noisy tables and the mechanism."""
-    if "pooled" in record:
-        return _pooled(record)
+    for name, together in _OF_SEVERAL.items():
+        if name in record:
+            return _several(record, name, together)
     if "request" not in record:
         return _earlier(record)
     release, plan = reread(record, certificate)
@@ -142,20 +143,23 @@ def certified_by(plan: Plan) -> dict[str, Any]:
     return {"relation": str(facts.relation), "unit": str(facts.unit), "assumptions": list(plan.assumptions())}
 
 
-def _pooled(record: Record) -> Rewritten:
-    """Return the record of releases that were pooled: each is read again, and they are pooled again."""
-    releases, unchecked = [], list[str]()
-    for at, one in enumerate(record["pooled"]):
+_OF_SEVERAL: dict[str, Callable[[Sequence[Release]], Release]] = {"pooled": combine, "joined": joined}
+
+
+def _several(record: Record, name: str, together: Callable[[Sequence[Release]], Release]) -> Rewritten:
+    """Return the record of several releases: each is read again, and they are put together again."""
+    releases, unchecked, level = [], list[str](), level_of(record)
+    for at, one in enumerate(record[name]):
         certificate = Certificate.from_dict(one["certificate"])
         releases.append(reread(one, certificate)[0])
-        own = rewritten_release(one, certificate)
-        unchecked += [f"pooled.{at}.{field}" for field in own.unchecked]
-    made = combine(releases)
+        own = rewritten_release(one, certificate).unchecked
+        unchecked += [f"{name}.{at}.{field}" for field in (*own, "certificate.versions.*")]
+    made = together(releases)
     made = replace(made, notes=with_receipts(made.notes, record["release"]["notes"]))
-    written = {**made.to_dict(level_of(record)), "pooled": [one.to_dict(level_of(record)) for one in releases]}
+    written = {**made.to_dict(level), name: [one.to_dict(level) for one in releases]}
     assert made.certificate is not None  # each of them has one
     stated = made.certificate.to_dict()
-    certified = {name: stated[name] for name in ("mechanism", "relation", "unit", "delta", "assumptions")}
+    certified = {field: stated[field] for field in ("mechanism", "relation", "unit", "delta", "assumptions")}
     return Rewritten(written, (*OF_THE_CUSTODIAN, *unchecked), certified=certified)
 
 

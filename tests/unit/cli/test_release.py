@@ -49,7 +49,7 @@ def test_json_is_the_contract_and_nothing_else(survey: Path) -> None:
     result = run("release", survey, *ONE, *MEAN, "--count", "--by", "sex=0,1", "--level", ".9", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     record = json.loads(result.stdout)
-    assert list(record) == ["release", "estimates", "joint", "certificate"]
+    assert list(record) == ["release", "estimates", "joint", "request", "noisy", "reading", "certificate"]
     about = record["release"]
     assert {key: about[key] for key in ("source", "relation", "unit", "target", "n", "missing")} == {
         "source": str(survey),

@@ -42,7 +42,8 @@ def test_json_is_the_contract_with_the_table_beside_it(survey: Path) -> None:
     result = run("table", survey, *ONE, *TOTAL, "--margins", "--level", ".9", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     record = json.loads(result.stdout)
-    assert list(record) == ["release", "table", "estimates", "certificate"]
+    determining = ["request", "noisy", "steps", "reading"]
+    assert list(record) == ["release", "table", "estimates", *determining, "certificate"]
     assert record["release"]["n"] == 400 and record["table"]["guarantee"] == "dp"
     assert [entry["cell"] for entry in record["estimates"]][1] == {"sex": 0, "region": "Île"}
     assert {entry["confidence_interval"]["level"] for entry in record["estimates"]} == {0.9}

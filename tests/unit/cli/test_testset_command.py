@@ -11,6 +11,7 @@ import pytest
 
 from hedgerow.cli.main import app
 from hedgerow.errors import DataError, LedgerError, ParameterError
+from hedgerow.reports.verify.verification import verify_record
 from hedgerow.testset import MECHANISMS, brier, log_loss
 from hedgerow.testset.file_columns import FileColumns
 from hedgerow.testset.from_file import FileTestSet
@@ -79,7 +80,10 @@ def test_the_json_that_others_read(folder: Path, capsys: pytest.CaptureFixture[s
     assert {row["mechanism"] for row in made["mechanisms"]} == set(MECHANISMS)
     assert hedgerow("testset", "score", folder / "predicted.csv", "--ledger", path, "--min", "0.5", "--json") == 0
     scored = json.loads(capsys.readouterr().out)
-    assert set(scored) == {"score", "certificate", "min", "max", "met", "verdict", "replayed", "ledger"}
+    told_beside = {"min", "max", "met", "verdict", "replayed", "ledger"}
+    assert set(scored) == {"score", "certificate", "test_set", "released", "reading", *told_beside}
+    checked = verify_record(scored)
+    assert checked.holds and told_beside - {"max"} <= {one.partition(".")[0] for one in checked.unchecked}
     assert (
         scored["met"] is True
         and scored["verdict"] == "met"

@@ -40,7 +40,7 @@ def opened(relation: str = "replace-one", **facts: str) -> hg.Survey:
 def test_the_whole_contract_of_an_estimate() -> None:
     release = opened().release([AGE], by={"sex": [0, 1]}, epsilon=1.0)
     record = release.to_dict()
-    assert set(record) == {"release", "estimates", "certificate", "joint"}
+    assert set(record) == {"release", "estimates", "certificate", "joint", "request", "noisy", "reading"}
     assert {"source", "relation", "unit", "target", "n", "missing"} <= set(record["release"])
     one = record["estimates"][0]
     assert set(one) == {

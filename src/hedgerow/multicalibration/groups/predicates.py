@@ -256,6 +256,7 @@ def by_columns(name: str, predicate: Function, type_of: TypeOf) -> bool:
             finding=f"{name!r} does not. {finding} Nothing was read or spent.",
             remedy='Write the predicate for ONE record, whose columns are values: x["race"].startswith("B"), not '
             '.str.startswith. Declare a number that comes from all records, as a mean: x["age"] > 40.',
+            shell="A command takes no predicate: it declares groups by columns and their categories.",
         )
     return whole
 

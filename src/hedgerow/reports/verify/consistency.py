@@ -92,11 +92,12 @@ def consistency(record: object, certificate: Certificate) -> Consistency:
             raise ValueError("it is of no kind")
         written = kind.rewrite(record, certificate)
         found += [*written.found, *_of_facts(record, certificate), *_compared(record, written, certificate)]
-        for one in record.get("pooled", ()):
+        for one in (*record.get("pooled", ()), *record.get("joined", ())):
             found += consistency(one, Certificate.from_dict(one["certificate"])).contradictions
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, HedgerowError):
         return Consistency((*dict.fromkeys(found), _ALTERED))
-    unchecked = (one for one in (*written.unchecked, *_OF_CERTIFICATE) if has_any(record, one))
+    named = (*written.unchecked, *_OF_CERTIFICATE, *_beside(record, written))
+    unchecked = (one for one in named if has_any(record, one))
     return Consistency(tuple(dict.fromkeys(found)), tuple(unchecked))
 
 
@@ -146,12 +147,18 @@ def _is_date(text: str) -> bool:
         return False
 
 
+def _beside(record: Mapping[str, Any], written: Rewritten) -> Iterator[str]:
+    """Yield the fields beside a record, which its product does not write: a command adds some, such as ``replayed``."""
+    for name in record:
+        if name not in written.record and name != "certificate":
+            yield from (name, f"{name}.**")
+
+
 def _compared(record: Mapping[str, Any], written: Rewritten, certificate: Certificate) -> Iterator[str]:
     """Yield which fields of a record, its certificate included, are not what its product writes."""
-    # A command says beside a record that a ledger answered with it.
-    again = {"replayed"} if record.get("replayed") is True else set()
-    stated = {name: value for name, value in record.items() if name not in ("certificate", *again)}
     computed = {name: value for name, value in written.record.items() if name != "certificate"}
+    # A command writes fields of its own beside a record: `_beside` names them.
+    stated = {name: value for name, value in record.items() if name in computed}
     # As JSON has it, so that a tuple is a list and a text of an enumeration a text.
     places = list(differences(stated, json.loads(json.dumps(computed))))
     told, certified = record["certificate"], json.loads(json.dumps(dict(written.certified)))
