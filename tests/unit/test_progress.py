@@ -44,7 +44,7 @@ def shown(terminal: Terminal, sought: str) -> bool:
 
 def test_a_terminal_shows_what_runs_and_its_share_and_keeps_nothing(terminal: Terminal) -> None:
     with working("Planning") as work:
-        assert shown(terminal, "Planning 00:00")
+        assert shown(terminal, "Planning 00:0")
         work.show("majority", 0.25)
         assert shown(terminal, "majority  25 % |######")
     last = terminal.getvalue().split("\r")
