@@ -47,7 +47,7 @@ class Asked(Generic[A]):
     def explain(self) -> None:
         """Let a database or Spark plan it: tables, columns and rights are looked up, and no value is read."""
         for frame, _ in self.sent:
-            native = frame.to_native() if hasattr(frame, "to_native") else frame
+            native = _native(frame)
             if hasattr(native, "selectExpr"):
                 _ = native.schema  # Spark Connect looks nothing up before
             else:
@@ -70,8 +70,13 @@ class Asked(Generic[A]):
         )
 
 
+def _native(frame: Any) -> Any:
+    # Asked of its class: a frame of Spark Connect takes any name for a column.
+    return frame.to_native() if hasattr(type(frame), "to_native") else frame
+
+
 def _text(frame: Any) -> str:
-    native = frame.to_native() if hasattr(frame, "to_native") else frame
+    native = _native(frame)
     # DuckDB sends exactly this text since 2.0; before, it runs the tree that prints as this text.
     return str(native.sql_query()) if hasattr(native, "sql_query") else ibis_tables.statement(native)
 
