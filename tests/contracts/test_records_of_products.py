@@ -51,7 +51,8 @@ def plain_looks() -> Made:
             ts = TestSet(None, y, relation=relation, epsilon=3.0, delta=delta, n_looks=3, mechanism=mechanism)
             for look, sent in enumerate((first, second, first)):
                 yield f"{mechanism} {relation} {look}", ts.score(sent).to_json()
-    ts = TestSet(None, y, relation="replace-one", epsilon=3.0, n_looks=3, mechanism="thresholdout", n_answers=2)
+    # As many answers as looks: by chance, one that agrees may use up an answer too.
+    ts = TestSet(None, y, relation="replace-one", epsilon=3.0, n_looks=3, mechanism="thresholdout", n_answers=3)
     for look, training in enumerate((0.8, 0.2, 0.8)):
         yield f"thresholdout {look}", ts.score(first, training_score=training).to_json()
     for relation in ("replace-one", "add-remove"):
