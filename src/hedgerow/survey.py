@@ -19,7 +19,7 @@ from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.columns import Scalar
 from hedgerow.facts.declared import Allowance, Facts, Protection, protection_of
 from hedgerow.facts.facts_nearby import naming_facts_nearby
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.formats import is_url, public_name
 from hedgerow.inputs import note_input
@@ -569,7 +569,7 @@ class Survey(AsksRegressions):
 
         opened = self._opened()
         if guarantee == "dp":
-            delta = real(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
+            delta = as_float(usual_delta(self.facts) if options.get("delta") is None else options["delta"])
             if delta is not None:
                 warn_about_delta(delta, self.n, frames=4)
         with naming_facts_nearby(self.facts, self.identity.partition("::")[0]):

@@ -50,7 +50,7 @@ from hedgerow.accounting.lower import ExactPair
 from hedgerow.accounting.resampled_law import ResampledLaw
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import positive_number
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 
 _TAIL = 2e-20  # P-mass that all replicates together may leave out, five orders under the least δ of a budget
 _LEAST, _MOST_STEPS = 1e-30, 8000  # of a lower bound: mass that it leaves out; steps of loss on either side of 0
@@ -113,7 +113,7 @@ class Pair:
             raise ParameterError(
                 "HG101",
                 rule="`count_weight` must be 0 or a positive, finite number.",
-                finding=f"Found {shown(self.count_weight)}.",
+                finding=f"Found {format_argument(self.count_weight)}.",
                 remedy="1.0 is the default of a mean by group.",
             )
         _require(PRICED_NOISE[0] <= self.noise_sd / self.bound <= PRICED_NOISE[1], "noise_sd / bound", PRICED_NOISE)
@@ -233,7 +233,7 @@ def priced_noise_sd(noise_sd: float, *, lattice_steps: float) -> float:
         raise UncertifiedError(
             "HG404",
             rule=f"Noise on a lattice must span at least {4 * _SHAKE:g} of its steps to be priced as continuous.",
-            finding=f"Found {shown(lattice_steps)}.",
+            finding=f"Found {format_argument(lattice_steps)}.",
             remedy="Use a finer lattice or more noise.",
         )
     return noise_sd * math.sqrt(1.0 - (_SHAKE / lattice_steps) ** 2)
@@ -297,7 +297,7 @@ def release_curve(pairs: Sequence[Pair], *, n_resamples: int) -> Curve:
     """
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
         raise ParameterError(
-            "HG101", rule="`n_resamples` must be a positive integer.", finding=f"Found {shown(n_resamples)}.",
+            "HG101", rule="`n_resamples` must be a positive integer.", finding=f"Found {format_argument(n_resamples)}.",
             remedy="Try n_resamples=20.",
         )  # fmt: skip
     near = [nearly_mu(pair, int(n_resamples)) for pair in pairs]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.profile import bisect
 from hedgerow.audit.score import Score
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 
 Floats = NDArray[np.float64]
 Sampler = Callable[[int], Iterable[Floats]]
@@ -155,7 +155,7 @@ def clopper_pearson(hits: float, runs: float, alpha: float) -> tuple[float, floa
         raise ParameterError(
             "HG521",
             rule="An audit counts hits among a positive number of runs, at an α in (0, 1).",
-            finding=f"Found {shown(hits)} of {shown(runs)} at {shown(alpha)}.",
+            finding=f"Found {format_argument(hits)} of {format_argument(runs)} at {format_argument(alpha)}.",
         )
     low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1.0, alpha))
     high = 1.0 if hits == runs else float(betaincinv(hits + 1.0, runs - hits, 1.0 - alpha))

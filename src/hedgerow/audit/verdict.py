@@ -15,7 +15,7 @@ from hedgerow.audit.attack import Attack, Sampler, threshold_attack
 from hedgerow.audit.exact import exact_epsilon_lower, is_small
 from hedgerow.audit.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Neighbours
 from hedgerow.mechanisms.mechanism import (
@@ -153,7 +153,7 @@ def audit_mechanism(
         raise ParameterError(
             "HG521",
             rule="The confidence of an audit lies in [0.5, 1).",
-            finding=f"Found {shown(confidence)}.",
+            finding=f"Found {format_argument(confidence)}.",
             remedy="Try 0.999.",
         )
     drawn_from = SimulatedNoise() if noise is None else noise
@@ -212,12 +212,12 @@ def _chunks(mechanism: Mechanism, data: Histogram, runs: int) -> Iterator[int]:
 
 def checked_runs(runs: object) -> int:
     """Return a number of runs from 1,000 to 10⁹ (HG521)."""
-    number = whole(runs)
+    number = as_int(runs)
     if number is None or not FEWEST <= number <= MOST:
         raise ParameterError(
             "HG521",
             rule=f"An audit takes {FEWEST:,} to {MOST:,} runs.",
-            finding=f"Found {shown(runs)}.",
+            finding=f"Found {format_argument(runs)}.",
             remedy="A million sees noise 5 % low; the time it takes grows with it.",
         )
     return number

@@ -18,7 +18,7 @@ from hedgerow.engines.query import ColumnQuery, Indicator, Query, SumsQuery
 from hedgerow.errors import DataError, ParameterError
 from hedgerow.facts.columns import Category, Scalar, Selection
 from hedgerow.facts.expression import Comparison, DerivedColumn, place_of, sources_of
-from hedgerow.facts.given import check_text, shown
+from hedgerow.facts.given import check_text, format_argument
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -106,7 +106,7 @@ def _standing_in(text: str, column: str) -> Iterator[None]:
         refused = one
     if refused is not None:
         place = place_of(column, text)
-        placed = "" if place is None else f" It stands at character {place} of {shown(text)}."
+        placed = "" if place is None else f" It stands at character {place} of {format_argument(text)}."
         told, remedy = refused.finding + placed, refused.remedy
         raise type(refused)(refused.code, rule=refused.rule, finding=told, remedy=remedy, shell=refused.shell) from None
 
@@ -230,7 +230,7 @@ def _incomparable(column: str, value: Scalar, kind: str) -> ParameterError:
     return ParameterError(
         "HG111",
         rule="A declared value is compared as its column's type.",
-        finding=f"{shown(value)} cannot be, in column {shown(column)}.",
+        finding=f"{format_argument(value)} cannot be, in column {format_argument(column)}.",
         remedy=_REMEDIES[kind],
     )
 

@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass, field
 
 from hedgerow.errors import HedgerowWarning, ParameterError
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 
 DEFAULT_DELTA = 1e-6
 MOST_DELTA = 1e-3
@@ -23,13 +23,13 @@ _EPSILON_RANGE = (1e-3, 1e2)
 
 def positive_number(name: str, value: object, *, code: str = "HG101") -> float:
     """Return `value` as a positive, finite float, or raise an error that names it."""
-    number = real(value)
+    number = as_float(value)
     if number is not None and number > 0.0:
         return number
     raise ParameterError(
         code,
         rule=f"`{name}` must be a positive, finite number.",
-        finding=f"Found {shown(value)}.",
+        finding=f"Found {format_argument(value)}.",
         remedy=f"Try {name}=1.0.",
     )
 
@@ -90,22 +90,22 @@ class Budget:
             raise ParameterError(
                 "HG101",
                 rule=f"`epsilon` must lie between {low:g} and {high:g}: outside, noise or protection is meaningless.",
-                finding=f"Found {shown(epsilon)}.",
+                finding=f"Found {format_argument(epsilon)}.",
                 remedy="Values between 0.1 and 5 are usual.",
             )
-        delta = real(self.delta)
+        delta = as_float(self.delta)
         if delta is None or not 0.0 <= delta < 1.0:
             raise ParameterError(
                 "HG102",
                 rule="`delta` must lie in [0, 1).",
-                finding=f"Found {shown(self.delta)}.",
+                finding=f"Found {format_argument(self.delta)}.",
                 remedy="1e-6 is the default; 0 asks for a pure mechanism.",
             )
         if 0.0 < delta < 2e-12:
             raise ParameterError(
                 "HG102",
                 rule="`delta` must be 0 or at least 2e-12: below that the price is lost in rounding.",
-                finding=f"Found {shown(delta)}.",
+                finding=f"Found {format_argument(delta)}.",
                 remedy="Use delta=0 for a pure mechanism.",
             )
         object.__setattr__(self, "epsilon", epsilon)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.expression import Comparison, Condition, DerivedColumn, comparisons, parse_condition
-from hedgerow.facts.given import check_texts, exact, plain, real, shown
+from hedgerow.facts.given import as_float, as_fraction, check_texts, format_argument, plain
 from hedgerow.facts.printed import plural
 from hedgerow.keywords import takes
 
@@ -47,7 +47,7 @@ def parse_missing(missing: object) -> Missing:
     raise ParameterError(
         "HG114",
         rule='`missing` must be "drop", "midpoint" or "error-if-declared-complete".',
-        finding=f"Found {shown(missing)}.",
+        finding=f"Found {format_argument(missing)}.",
         remedy='"drop" takes the mean over those present and costs nothing extra.',
     )
 
@@ -91,12 +91,12 @@ class Grid:
         span = upper - lower
         if step is None:
             return cls(lower, upper, DEFAULT_STEPS, declared=False)
-        stride = exact(step)
-        if stride is None or stride <= 0 or real(stride) is None:
+        stride = as_fraction(step)
+        if stride is None or stride <= 0 or as_float(stride) is None:
             raise ParameterError(
                 "HG106",
                 rule="`step` must be a positive, finite number that divides the range between the bounds exactly.",
-                finding=f"Found {shown(step)} for column {shown(column)}.",
+                finding=f"Found {format_argument(step)} for column {format_argument(column)}.",
                 remedy=f"Without a step the range is cut into {DEFAULT_STEPS:,} parts.",
             )
         ratio = span / stride
@@ -253,7 +253,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
     >>> bands(0, 25, 45, 65, 120)
     Bands(cuts=(0.0, 25.0, 45.0, 65.0, 120.0), labels=None)
     """
-    exactly = [exact(cut) for cut in cuts]
+    exactly = [as_fraction(cut) for cut in cuts]
     numbers = [float(cut) if cut is not None and abs(cut) <= LARGEST else math.nan for cut in exactly]
     wrong = next((i for i, (low, high) in enumerate(pairwise([-math.inf, *numbers])) if not low < high), None)
     if len(numbers) < 2 or wrong is not None:
@@ -262,7 +262,7 @@ def bands(*cuts: float, labels: Sequence[str] | None = None) -> Bands:
         raise ParameterError(
             "HG133",
             rule="Bands have two cut points or more, numbers of at most 1e15 in size, each above the one before.",
-            finding=f"Found {shown(list(cuts))[1:-1] or 'none'}{placed}.",
+            finding=f"Found {format_argument(list(cuts))[1:-1] or 'none'}{placed}.",
             remedy="For example hg.bands(0, 25, 45, 65, 120).",
             shell="For example --by age=0..25..45..65..120.",
         )
@@ -472,13 +472,13 @@ def _labels(name: str, values: Sequence[Scalar], labels: Sequence[object]) -> tu
     texts = [str(one).strip() for one in listed if isinstance(one, str) and one.strip()]
     if len(texts) < len(listed) or len(texts) != len(values) or len(set(texts)) < len(texts):
         banded = name == "bands"
-        of = plural(len(values), "band") if banded else f"{plural(len(values), 'value')} of {shown(name)}"
+        of = plural(len(values), "band") if banded else f"{plural(len(values), 'value')} of {format_argument(name)}"
         raise ParameterError(
             "HG111",
             rule="A label is a text that is not empty, and each category has one of its own.",
             finding=f"Found {plural(len(listed), 'label')} for {of}."
             if len(listed) != len(values)
-            else f"Those of {shown(name)} are not.",
+            else f"Those of {format_argument(name)} are not.",
             remedy='Cut points make one band fewer than there are of them: bands(0, 40, 65, labels=["young", "old"]).'
             if banded
             else 'For example by={"sex": {0: "men", 1: "women"}}.',
@@ -515,7 +515,7 @@ def checked_column(column: object) -> str:
     raise ParameterError(
         "HG203",
         rule="A column is named by a non-empty text.",
-        finding=f"Found {shown(column)}.",
+        finding=f"Found {format_argument(column)}.",
         remedy="Use the name in the header.",
     )
 
@@ -536,13 +536,13 @@ def _ordered(column: str, bounds: object) -> tuple[Fraction, Fraction]:
             shell=f"Give them from the codebook: {column}:LO:HI.",
         )
     listed = list(bounds) if isinstance(bounds, Iterable) and not isinstance(bounds, (str, bytes, Mapping)) else []
-    pair = [exact(end) for end in listed]
+    pair = [as_fraction(end) for end in listed]
     usual = len(pair) == 2 and all(end is not None and abs(end) <= LARGEST for end in pair)
     if not usual or pair[0] is None or pair[1] is None or not pair[0] + LEAST_SPAN <= pair[1]:
         raise ParameterError(
             "HG105",
             rule="`bounds` must be two numbers of at most 1e15 in size, the lower one first, at least 1e-9 apart.",
-            finding=f"Found {shown(bounds)} for column {shown(column)}.",
+            finding=f"Found {format_argument(bounds)} for column {format_argument(column)}.",
             remedy=_EXAMPLE,
             shell=_example_in_shell(column),
         )

@@ -28,7 +28,7 @@ from hedgerow.facts.columns import (
     with_names,
 )
 from hedgerow.facts.expression import DerivedColumn, sources_of
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.facts.kinds import REGRESSIONS, kinds
 from hedgerow.facts.relation import Relation, Target, UnitLimit, parse_relation, parse_target, parse_unit
 
@@ -213,7 +213,7 @@ class Facts:
             raise ParameterError(
                 "HG112",
                 rule="The facts allow statistics by their names: " + ", ".join(known) + ".",
-                finding=f"Found {shown(unknown[0])}.",
+                finding=f"Found {format_argument(unknown[0])}.",
                 remedy="Leave `statistics` out to allow all.",
             )
 

@@ -25,7 +25,7 @@ from operator import add, mul, sub, truediv
 from typing import Any, Literal, NoReturn, TypeVar
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import check_text, kind_of, shown
+from hedgerow.facts.given import check_text, format_argument, kind_of
 
 MOST_CHARACTERS = 10_000
 _MOST_NESTED, _MOST_PARTS, _MOST_CONSTANTS = 30, 200, 10_000
@@ -204,7 +204,7 @@ class _Parser:
             found = _TOKENS.match(self.text, place)
             if found is None or found.lastgroup is None:
                 opened = "begins a text without an end" if self.text[place] in "'\"`" else "can stand nowhere"
-                raise self.refusal(self.text, f"character {place + 1}, {shown(self.text[place])}, {opened}")
+                raise self.refusal(self.text, f"character {place + 1}, {format_argument(self.text[place])}, {opened}")
             kind, word = found.lastgroup, found.group()
             if kind == "name" and word.lower() in _WORDS:
                 kind, word = "word", word.lower()
@@ -227,7 +227,7 @@ class _Parser:
 
     def refuse(self, wanted: str) -> NoReturn:
         token = self.next
-        found = "the text ends" if token.kind == "end" else f"found {shown(token.text)}"
+        found = "the text ends" if token.kind == "end" else f"found {format_argument(token.text)}"
         raise self.refusal(self.text, f"at character {token.place + 1} {found}: {wanted}")
 
     def whole(self, rule: Callable[[], T]) -> T:
@@ -408,4 +408,4 @@ def _refuse_arithmetic(text: str, finding: str) -> ParameterError:
 
 
 def _told(text: str, finding: str) -> str:
-    return f"In {shown(text)}, {finding}." if text.strip() else f"{finding[:1].upper()}{finding[1:]}."
+    return f"In {format_argument(text)}, {finding}." if text.strip() else f"{finding[:1].upper()}{finding[1:]}."

@@ -1,11 +1,11 @@
 """What a caller gave: as a number, as text, and in the words of a message. For arguments only, never for data.
 
-==========  ==================================================================================
-`exact`     the number as it prints, a `Fraction`: for bounds and steps
-`real`      a finite float: for budgets, levels, shares
-`whole`     an int: for counts of things; a float such as 50.0 is refused
-`plain`     NumPy's scalar as Python's own, which JSON keeps; anything else as it is
-==========  ==================================================================================
+=============  ===============================================================================
+`as_fraction`  the number as it prints, a `Fraction`: for bounds and steps
+`as_float`     a finite float: for budgets, levels, shares
+`as_int`       an int: for counts of things; a float such as 50.0 is refused
+`plain`        NumPy's scalar as Python's own, which JSON keeps; anything else as it is
+=============  ===============================================================================
 
 Numbers may be Python's, NumPy's, `Decimal` or `Fraction`; a boolean is not a number. Texts must be Unicode, since no
 engine and no ledger stores others.
@@ -22,7 +22,7 @@ from typing import Any
 from hedgerow.errors import ParameterError
 
 
-def shown(given: object) -> str:
+def format_argument(given: object) -> str:
     """Return what was given, cut short: a number of 5,000 digits has no use in a message, nor in Python's own words."""
     try:
         text = repr(given)
@@ -57,11 +57,13 @@ def plain(value: Any) -> Any:
     return found if isinstance(found, (bool, int, float, str)) else float(found)
 
 
-def exact(value: object) -> Fraction | None:
+def as_fraction(value: object) -> Fraction | None:
     """Return a number as the decimal that it prints as; None for what is not a finite number.
 
-    >>> exact(0.1), exact(Fraction(1, 3)), exact(Decimal("0.1")), exact(True), exact(float("nan"))
-    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 10), None, None)
+    >>> as_fraction(0.1), as_fraction(Fraction(1, 3)), as_fraction(Decimal("0.1"))
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 10))
+    >>> as_fraction(True), as_fraction(float("nan"))
+    (None, None)
     """
     number = plain(value)
     if isinstance(number, bool):
@@ -83,13 +85,13 @@ def exact(value: object) -> Fraction | None:
 _MOST_DIGITS = 400
 
 
-def real(value: object) -> float | None:
+def as_float(value: object) -> float | None:
     """Return a number as a float; None for what is not a number, not finite, or too large for a float.
 
-    >>> real(Fraction(1, 4)), real(1), real("1"), real(10**400)
+    >>> as_float(Fraction(1, 4)), as_float(1), as_float("1"), as_float(10**400)
     (0.25, 1.0, None, None)
     """
-    number = exact(value)
+    number = as_fraction(value)
     if number is None:
         return None
     try:
@@ -98,17 +100,17 @@ def real(value: object) -> float | None:
         return None
 
 
-def whole(value: object) -> int | None:
+def as_int(value: object) -> int | None:
     """Return a whole number as an int; None for anything else, floats such as 50.0 included.
 
     >>> import numpy as np
-    >>> whole(np.int32(50)), whole(Decimal(50)), whole(50.0), whole(True)
+    >>> as_int(np.int32(50)), as_int(Decimal(50)), as_int(50.0), as_int(True)
     (50, 50, None, None)
     """
     number = plain(value)
     if isinstance(number, float):
         return None
-    found = exact(number)
+    found = as_fraction(number)
     return None if found is None or found.denominator != 1 else int(found)
 
 

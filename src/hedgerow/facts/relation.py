@@ -21,7 +21,7 @@ from enum import StrEnum
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 
 MOST_ROWS = 12
 """Largest limit: a price is the maximum over all ways of spreading the rows over cells, of which 12 have 77."""
@@ -56,12 +56,12 @@ class UnitLimit:
 
     def __post_init__(self) -> None:
         checked_column(self.column)
-        most = whole(self.max_rows)
+        most = as_int(self.max_rows)
         if most is None or most < 1:
             raise ParameterError(
                 "HG115",
                 rule="A unit's limit of rows is a whole number of at least 1.",
-                finding=f"Found {shown(self.max_rows)}.",
+                finding=f"Found {format_argument(self.max_rows)}.",
                 remedy=f'For example unit={{"column": "{self.column}", "max_rows": 4}}.',
             )
         object.__setattr__(self, "max_rows", most)
@@ -69,7 +69,7 @@ class UnitLimit:
             raise UncertifiedError(
                 "HG402",
                 rule=f"Units of several rows are priced up to a limit of {MOST_ROWS} rows.",
-                finding=f"Found {shown(self.max_rows)}.",
+                finding=f"Found {format_argument(self.max_rows)}.",
                 remedy="Noise grows with the limit: take a lower one, or bring the data to fewer rows per unit first.",
             )
 
@@ -96,7 +96,7 @@ class UnitLimit:
         raise ParameterError(
             "HG115",
             rule='`unit` must be "row", or a column and a limit of rows per unit.',
-            finding=f"Found {shown(unit)}.",
+            finding=f"Found {format_argument(unit)}.",
             remedy='For example unit={"column": "person_id", "max_rows": 4}.',
         )
 
@@ -142,7 +142,9 @@ def parse_relation(relation: object) -> Relation:
     raise ParameterError(
         "HG103",
         rule="A guarantee needs a relation: which data sets it compares.",
-        finding="`relation` is missing and has no default." if relation is None else f"Found {shown(relation)}.",
+        finding="`relation` is missing and has no default."
+        if relation is None
+        else f"Found {format_argument(relation)}.",
         remedy='Choose relation="replace-one" (the number of records is public) or relation="add-remove" (it also '
         "hides whether a person is in the data).",
         facts_help=relation is None,
@@ -156,7 +158,7 @@ def parse_target(target: object) -> Target:
     raise ParameterError(
         "HG115",
         rule='`target` must be "population" or "file".',
-        finding=f"Found {shown(target)}.",
+        finding=f"Found {format_argument(target)}.",
         remedy='"population" counts sampling error in; "file" describes these records only.',
     )
 

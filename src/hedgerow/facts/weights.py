@@ -9,7 +9,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import LARGEST, LEAST_SPAN, Grid
-from hedgerow.facts.given import exact, shown
+from hedgerow.facts.given import as_fraction, format_argument
 
 # Fine enough that rounding a weight is far below any noise.
 STEPS = 2**20
@@ -36,10 +36,10 @@ class Weights:
             HG134: it is no such pair.
         """
         listed = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)) else []
-        most = exact(listed[1]) if len(listed) == 2 else None
+        most = as_fraction(listed[1]) if len(listed) == 2 else None
         named = len(listed) == 2 and isinstance(listed[0], str) and listed[0] != ""
         if not named or most is None or not LEAST_SPAN <= most <= LARGEST:
-            raise unfit_weights(f"Found {shown(given)}.")
+            raise unfit_weights(f"Found {format_argument(given)}.")
         return cls(listed[0], most)
 
     def renamed(self, column: str) -> Weights:

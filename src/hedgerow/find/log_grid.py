@@ -17,7 +17,7 @@ from functools import cached_property
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import LARGEST, Category, Selection
-from hedgerow.facts.given import exact, shown
+from hedgerow.facts.given import as_fraction, format_argument
 
 _STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 _DECADES = range(-9, 15)
@@ -37,12 +37,12 @@ class LogGrid:
     @classmethod
     def of(cls, around: object) -> LogGrid:
         """Return the grid around a number of at most 1e14 in size (HG145)."""
-        centre = exact(around)
+        centre = as_fraction(around)
         if centre is None or abs(centre) > LARGEST / 10:
             raise ParameterError(
                 "HG145",
                 rule="`around` is a number of at most 1e14 in size, near which values may lie.",
-                finding=f"Found {shown(around)}.",
+                finding=f"Found {format_argument(around)}.",
                 remedy="0 is the default; for years of birth, 1900 finds narrower bounds.",
             )
         return cls(centre)

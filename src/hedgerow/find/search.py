@@ -24,7 +24,7 @@ from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Scalar, Selection, checked_column
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.find.found import Bounds, Categories, Found, found_from_record
 from hedgerow.find.log_grid import LogGrid
@@ -133,12 +133,12 @@ class BoundsSearch:
         >>> round(search.mechanism.scale, 1), search.mechanism.cells
         (20.0, 483)
         """
-        part = real(share)
+        part = as_float(share)
         if part is None or not 0.5 <= part <= MOST_SHARE:
             raise ParameterError(
                 "HG145",
                 rule=f"Bounds are looked for that hold a share between 0.5 and {MOST_SHARE} of the values.",
-                finding=f"Found {shown(share)}.",
+                finding=f"Found {format_argument(share)}.",
                 remedy="0.99 is the default.",
             )
         grid = LogGrid.of(around)

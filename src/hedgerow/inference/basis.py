@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 
 
 class IntervalBasis(Protocol):
@@ -218,19 +218,19 @@ class RecordedBasis:
 
 def conservative_at(basis: IntervalBasis, method: str, alpha: object) -> IntervalBasis:
     """Return the basis whose conservative intervals have this α′ (HG108 where there are none, HG139)."""
-    number, with_alpha = real(alpha), getattr(basis, "with_alpha", None)
+    number, with_alpha = as_float(alpha), getattr(basis, "with_alpha", None)
     if method != "conservative" or with_alpha is None:
         raise ParameterError(
             "HG108",
             rule="α′ belongs to the conservative intervals of a bootstrap.",
-            finding=f"Found it beside {shown(method)}.",
+            finding=f"Found it beside {format_argument(method)}.",
             remedy="Ask for the conservative interval of a release by replicates, or leave α′ out.",
         )
     if number is None or not 0.0 <= number < 1.0:
         raise ParameterError(
             "HG139",
             rule="α′ is a share from 0 to below 1.",
-            finding=f"Found {shown(alpha)}.",
+            finding=f"Found {format_argument(alpha)}.",
             remedy="Leave it at 0.05.",
         )
     found: IntervalBasis = with_alpha(number)

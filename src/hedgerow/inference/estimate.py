@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.printed import decimals
 from hedgerow.inference.basis import IntervalBasis, Joint, Moved, conservative_at, replicated
 from hedgerow.inference.hypothesis import HypothesisTest, value_tested
@@ -41,13 +41,13 @@ def parse_level(level: object) -> float:
     >>> parse_level(0.95)
     0.95
     """
-    number = real(level)
+    number = as_float(level)
     if number is not None and 0.0 < number < 1.0:
         return number
     raise ParameterError(
         "HG110",
         rule="`level` must be a number strictly between 0 and 1.",
-        finding=f"Found {shown(level)}.",
+        finding=f"Found {format_argument(level)}.",
         remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
     )
 
@@ -181,7 +181,7 @@ class Estimate(Operators):
             raise ParameterError(
                 "HG108",
                 rule="An interval method must belong to the release's method.",
-                finding=f"Found {shown(method)} on a release by {shown(self.method)}.",
+                finding=f"Found {format_argument(method)} on a release by {format_argument(self.method)}.",
                 remedy="It offers: " + ", ".join(self.basis.methods) + ".",
             )
         basis = self.basis if alpha_prime is None else conservative_at(self.basis, chosen, alpha_prime)
@@ -274,7 +274,7 @@ class Estimate(Operators):
         if isinstance(other, Estimate) and self.method == PUBLIC != other.method:
             return other.combined(symbol, self, swapped=not swapped)
         exact = isinstance(other, Estimate) and other.method == PUBLIC
-        number = other.estimate if isinstance(other, Estimate) and exact else real(other)
+        number = other.estimate if isinstance(other, Estimate) and exact else as_float(other)
         if number is None and not isinstance(other, Estimate):
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
         terms = [self.term(), other.term() if isinstance(other, Estimate) else f"{number:.15g}"]
@@ -432,7 +432,7 @@ def _joint_of(estimate: Estimate) -> Joint:
     raise ParameterError(
         "HG130",
         rule="Estimates are combined where their joint law is known: those of one vector of joint moments.",
-        finding=f"That of {estimate.term()}, by {shown(estimate.method)}, with other estimates is not known.",
+        finding=f"That of {estimate.term()}, by {format_argument(estimate.method)}, with other estimates is not known.",
         remedy="Release means, sums, counts, shares, ratios, variances or smooth functions of means in one call, "
         "by estimator='moments'. With a number, any estimate can be added or multiplied. Of a bootstrap, cells of one "
         "statistic can be added and subtracted on the release itself, not on its record: release[0] - release[1].",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 
 if TYPE_CHECKING:
     from hedgerow.inference.estimate import Estimate
@@ -63,12 +63,12 @@ class HypothesisTest:
 
 def value_tested(estimate: Estimate, value: object, method: str | None) -> HypothesisTest:
     """Return the test of a value by an estimate (HG139 where it is no number; HG108 as for an interval)."""
-    number = real(value)
+    number = as_float(value)
     if number is None or not math.isfinite(number):
         raise ParameterError(
             "HG139",
             rule="A test is about one finite number.",
-            finding=f"Found {shown(value)}.",
+            finding=f"Found {format_argument(value)}.",
             remedy="For example 0, for a difference of two estimates.",
         )
     by = estimate.confidence_interval(0.95, method).method

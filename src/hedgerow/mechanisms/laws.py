@@ -27,7 +27,7 @@ from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, Laplace
 from hedgerow.accounting.lower import Attained, ExactPair
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
 from hedgerow.noise.source import NoiseSource
@@ -318,12 +318,12 @@ def parse_draws(n_draws: object) -> int:
     >>> parse_draws(20)
     20
     """
-    number = whole(n_draws)
+    number = as_int(n_draws)
     if number is None or not 1 <= number <= MOST_DRAWS:
         raise ParameterError(
             "HG187",
             rule=f"`n_draws` is a whole number from 1 to {MOST_DRAWS}.",
-            finding=f"Found {shown(n_draws)}.",
+            finding=f"Found {format_argument(n_draws)}.",
             remedy=f"{N_DRAWS} is the default; 1 is plain Laplace noise.",
         )
     return number
@@ -439,7 +439,7 @@ def require_accuracy(**numbers: float) -> None:
             raise ParameterError(
                 "HG157",
                 rule="An accuracy has positive finite numbers, whole cells and a gamma below 1.",
-                finding=f"Found {name}={shown(number)}.",
+                finding=f"Found {name}={format_argument(number)}.",
                 remedy="Try gamma=0.05.",
             )
 

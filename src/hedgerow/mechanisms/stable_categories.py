@@ -37,7 +37,7 @@ from hedgerow.accounting.exact_laws import LaplacePair, OutcomePair
 from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import ROUND_UP, DiscreteLaplace, Revealed, Term
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
 from hedgerow.noise.lattice import require_drawable, require_positive
@@ -70,7 +70,7 @@ class StableCategories(Single):
             raise ParameterError(
                 "HG406",
                 rule="The threshold of categories is a whole number of records, 2 or more.",
-                finding=f"Found {shown(self.threshold)}.",
+                finding=f"Found {format_argument(self.threshold)}.",
             )
 
     @classmethod

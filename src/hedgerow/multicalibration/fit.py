@@ -21,7 +21,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Grid, Scalar
 from hedgerow.facts.declared import Facts, Protection, protection_of
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
@@ -263,10 +263,12 @@ def next_fit(ledger: Any, n_fits: int, request_id: str | None = None) -> str:
     UncertifiedError
         HG423: as many fits as were declared are in the ledger; nothing was spent.
     """
-    most = whole(n_fits)
+    most = as_int(n_fits)
     if most is None or most < 1:
         raise ParameterError(
-            "HG165", rule="`n_fits` is the number of fits to pay for, from 1.", finding=f"Found {shown(n_fits)}."
+            "HG165",
+            rule="`n_fits` is the number of fits to pay for, from 1.",
+            finding=f"Found {format_argument(n_fits)}.",
         )
     with Ledger.open(ledger) as kept:
         fits = {entry.request_id for entry in kept.entries() if entry.request_id.startswith(PREFIX)}

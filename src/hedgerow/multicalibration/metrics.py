@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import DataError, ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.multicalibration.groups.columns import as_flags, records_of
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.model.model import Residuals
@@ -77,7 +77,9 @@ def error_of(residuals: Residuals, kind: Kind) -> float:
         return min(1.0, float(np.abs(residuals.residual).sum()) / max(float(residuals.count.sum()), 1.0))
     if kind == "alpha":
         return float(alpha_of(residuals, np.abs(residuals.residual)).max(initial=0.0))
-    raise ParameterError("HG165", rule='`kind` is "max", "group-weighted" or "alpha".', finding=f"Found {shown(kind)}.")
+    raise ParameterError(
+        "HG165", rule='`kind` is "max", "group-weighted" or "alpha".', finding=f"Found {format_argument(kind)}."
+    )
 
 
 def alpha_of(residuals: Residuals, errors: Floats) -> Floats:

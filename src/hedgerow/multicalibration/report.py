@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.multicalibration.mechanisms.mechanism import mechanism_class
 from hedgerow.multicalibration.metrics import alpha_of, error_of
 from hedgerow.multicalibration.model.model import BaseOrigin, Loss, Model, Residuals
@@ -214,7 +214,9 @@ class Report:
         """Return the reliability curve of one group: the readings of its buckets, in rising order."""
         cells = [cell for cell in self.cells(when=when, label=label, level=level) if cell.group == group]
         if not cells:
-            raise ParameterError("HG165", rule="A group is named as in the report.", finding=f"Found {shown(group)}.")
+            raise ParameterError(
+                "HG165", rule="A group is named as in the report.", finding=f"Found {format_argument(group)}."
+            )
         return cells
 
     def plot(

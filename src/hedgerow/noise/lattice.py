@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 
 FINE = 2**20
 MIN_LATTICE_STEPS = 1000
@@ -31,7 +31,9 @@ def require_positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if isinstance(number, bool) or not (math.isfinite(number) and number > 0):
             raise ParameterError(
-                "HG406", rule=f"`{name}` of a mechanism must be positive and finite.", finding=f"Found {shown(number)}."
+                "HG406",
+                rule=f"`{name}` of a mechanism must be positive and finite.",
+                finding=f"Found {format_argument(number)}.",
             )
 
 
@@ -62,7 +64,7 @@ class LatticeNoise:
             raise ParameterError(
                 "HG406",
                 rule=f"Lattice noise is at least {MIN_LATTICE_STEPS} steps wide, with 0 to 60 bits.",
-                finding=f"Found width {shown(self.width)}, bits {shown(self.bits)}.",
+                finding=f"Found width {format_argument(self.width)}, bits {format_argument(self.bits)}.",
             )
 
     @property

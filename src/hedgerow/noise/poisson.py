@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.noise.inversion import Integers, Words, bits_between, context_of, entropy, settled, slack_of
 
 LARGEST_MEAN = 2**22
@@ -54,7 +54,7 @@ class Poisson:
             raise ParameterError(
                 "HG406",
                 rule=f"Poisson numbers are drawn with a mean from 0 to {LARGEST_MEAN:,}.",
-                finding=f"Found {shown(float(self.mean))}.",
+                finding=f"Found {format_argument(float(self.mean))}.",
             )
 
     def draw(self, size: int, words: Words = entropy) -> Integers:

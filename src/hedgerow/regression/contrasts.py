@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.facts.printed import Lines
 from hedgerow.release.publication.text import aligned
 
@@ -168,7 +168,7 @@ def _parsed(text: str, names: Sequence[str]) -> Hypothesis:
     known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     tokens = re.findall(rf"\s*({known}|{_NUMBER}|[-+*/=])", text)
     if "".join(tokens).replace(" ", "") != re.sub(r"\s", "", text):
-        raise unfit(f"found {shown(text.strip())}, where the coefficients are {', '.join(names)}")
+        raise unfit(f"found {format_argument(text.strip())}, where the coefficients are {', '.join(names)}")
     sides = " ".join(tokens).count(" = ")
     if sides > 1 or not tokens:
         raise unfit("a hypothesis has one sign of equality")
@@ -176,7 +176,7 @@ def _parsed(text: str, names: Sequence[str]) -> Hypothesis:
     left, right = _side(tokens[:place], names, text), _side(tokens[place + 1 :], names, text)
     weights, constant = left[0] - right[0], right[1] - left[1]
     if not weights.any():
-        raise unfit(f"{shown(text.strip())} has no coefficient")
+        raise unfit(f"{format_argument(text.strip())} has no coefficient")
     return Hypothesis(text.strip(), weights, constant)
 
 
@@ -195,7 +195,7 @@ def _side(tokens: list[str], names: Sequence[str], text: str) -> tuple[Floats, f
             elif re.fullmatch(_NUMBER, one) and not (inverse and float(one) == 0.0):
                 factor *= 1.0 / float(one) if inverse else float(one)
             else:
-                raise unfit(f"{shown(text.strip())} is no sum of coefficients times numbers")
+                raise unfit(f"{format_argument(text.strip())} is no sum of coefficients times numbers")
             if not rest or rest[0] not in "*/":
                 break
             inverse = rest.pop(0) == "/"
@@ -204,7 +204,7 @@ def _side(tokens: list[str], names: Sequence[str], text: str) -> tuple[Floats, f
         else:
             constant += factor
         if rest and rest[0] not in "+-":
-            raise unfit(f"{shown(text.strip())} is no sum of coefficients times numbers")
+            raise unfit(f"{format_argument(text.strip())} is no sum of coefficients times numbers")
     return weights, constant
 
 

@@ -17,7 +17,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.relation import Target, UnitLimit
 from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
@@ -415,14 +415,14 @@ def _ball(given: object, terms: Terms) -> float | None:
     """Return the length of a ball (HG195 where it is none, or the terms are more than numeric columns)."""
     if given is None:
         return None
-    number = real(given)
+    number = as_float(given)
     alone = all(len(term) == 1 and term[0][1] == 1 for term in terms.terms)
     if number is None or not 0.01 <= number <= math.sqrt(len(terms.numeric)) or not alone:
         raise ParameterError(
             "HG195",
             rule="A ball has a length from 0.01 to the root of the number of columns, in half-ranges of their bounds, "
             "and is for a regression of numeric columns alone.",
-            finding=f"Found {shown(given)}." if alone else "A term is a category, a power or a product.",
+            finding=f"Found {format_argument(given)}." if alone else "A term is a category, a power or a product.",
             remedy="A length of 1 is usual; or give none.",
         )
     return number

@@ -6,7 +6,7 @@ Only the structure of a formula is taken from formulaic, never a value: it sees 
 from __future__ import annotations
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import check_text, shown
+from hedgerow.facts.given import check_text, format_argument
 
 _MOST_CHARACTERS = 2_000
 
@@ -54,7 +54,7 @@ def unfit_formula(text: object, finding: str) -> ParameterError:
     return ParameterError(
         "HG190",
         rule="A formula is a numeric column, ~ and terms: columns, categories, powers, and products of these.",
-        finding=f"In {shown(text)}, {finding}.",
+        finding=f"In {format_argument(text)}, {finding}.",
         remedy='For example "income ~ age + educ + C(sex)" or "y ~ a * b + I(a ** 2) - 1".',
         shell="See: hedgerow ols --help.",
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.facts.printed import Lines
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint.numbers import JointReading
@@ -200,7 +200,7 @@ class Regression(Coefficients[Model, JointMoments]):
         raise ParameterError(
             "HG193",
             rule="A submodel has the response of the release, and terms that the release is about.",
-            finding=f"The release is of {self.about.formula}; asked was {shown(formula)}.",
+            finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
             remedy="Ask for these terms in a release of their own, or in the formula of the next one.",
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.regression.formula import parts_of_formula, unfit_formula
 
 INTERCEPT = "Intercept"
@@ -175,7 +175,7 @@ def _term(factors: Sequence[str], formula: str) -> tuple[tuple[str, int], ...]:
     for text in factors:
         for column, power in _factor(text.strip(), formula).items():
             if column in found and not (power and found[column]):
-                raise unfit_formula(formula, f"{shown(column)} is a number and a category in one term")
+                raise unfit_formula(formula, f"{format_argument(column)} is a number and a category in one term")
             found[column] = found.get(column, 0) + power
     if sum(found.values()) > MOST_POWER:
         raise unfit_formula(formula, f"a product has more than {MOST_POWER} numeric factors")
@@ -191,14 +191,14 @@ def _factor(text: str, formula: str) -> dict[str, int]:
         try:
             return _powers(ast.parse(inner, mode="eval").body, formula)
         except SyntaxError:
-            raise unfit_formula(formula, f"{shown(text)} is no product of powers of columns") from None
+            raise unfit_formula(formula, f"{format_argument(text)} is no product of powers of columns") from None
     return {_column(text, formula): 1}
 
 
 def _column(text: str, formula: str) -> str:
     name = text.strip("`")
     if not name or (name == text and any(sign in name for sign in "()[]{}+*/^|~,;")):
-        raise unfit_formula(formula, f"{shown(text)} is no column")
+        raise unfit_formula(formula, f"{format_argument(text)} is no column")
     return name
 
 

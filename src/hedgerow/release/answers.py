@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import kind_of, plain, real, shown
+from hedgerow.facts.given import as_float, format_argument, kind_of, plain
 from hedgerow.inference.basis import IntervalBasis, RecordedBasis
 from hedgerow.inference.estimate import PUBLIC, Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
@@ -94,13 +94,13 @@ def _sizes(totals: object, plan: Plan) -> list[float]:
     columns = [str(one.column) for one in plan.request.groups]
     listed = list(totals.items()) if isinstance(totals, Mapping) else []
     if len(listed) != 1 or not isinstance(listed[0][1], Mapping):
-        raise unfit_totals(f"Found {shown(totals)}.")
+        raise unfit_totals(f"Found {format_argument(totals)}.")
     key, given = listed[0]
     named = [key] if isinstance(key, str) else list(key) if isinstance(key, Sequence) else []
     if not columns or sorted(map(str, named)) != sorted(columns):
-        raise unfit_totals(f"They name {shown(key)}, and `by` {', '.join(columns) or 'nothing'}.")
+        raise unfit_totals(f"They name {format_argument(key)}, and `by` {', '.join(columns) or 'nothing'}.")
     wanted = [tuple(cell[str(column)] for column in named) for cell in plan.labels]
-    sized = {cell if isinstance(cell, tuple) else (plain(cell),): real(size) for cell, size in given.items()}
+    sized = {cell if isinstance(cell, tuple) else (plain(cell),): as_float(size) for cell, size in given.items()}
     if len(wanted) > MOST_STRATA or set(sized) != set(wanted):
         raise unfit_totals(f"They give {len(sized):,} sizes, not one for each of the {len(wanted):,} cells.")
     sizes = [size for size in (sized[cell] for cell in wanted) if size is not None and size > 0.0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.facts.relation import Target
 from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.simulated import Band, band
@@ -156,7 +156,7 @@ class ColumnDistribution:
             raise ParameterError(
                 "HG112",
                 rule="A picture of a distribution is one of cdf, histogram and lorenz.",
-                finding=f"Found {shown(kind)}.",
+                finding=f"Found {format_argument(kind)}.",
                 remedy='Take "histogram", for example.',
             )
         places = _LORENZ if kind == "lorenz" else tuple(bins) if bins is not None else self._bins()

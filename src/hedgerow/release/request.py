@@ -13,7 +13,7 @@ from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Missing, Scalar, Selection, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import kind_of, real, shown, whole
+from hedgerow.facts.given import as_float, as_int, format_argument, kind_of
 from hedgerow.facts.weights import Weights, unfit_weights
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import Call, noting_calls, takes
@@ -284,7 +284,7 @@ def parse_estimator(estimator: object) -> str:
         raise ParameterError(
             "HG108",
             rule="`estimator` must be one of " + ", ".join(f'"{name}"' for name in ESTIMATORS) + ".",
-            finding=f"Found {shown(estimator)}.",
+            finding=f"Found {format_argument(estimator)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
     return estimator
@@ -303,7 +303,7 @@ def parse_noise(noise: object, *, known: Sequence[str] = NOISES, code: str = "HG
         raise ParameterError(
             code,
             rule="`noise` must be one of " + ", ".join(f'"{one}"' for one in known) + ".",
-            finding=f"Found {shown(noise)}.",
+            finding=f"Found {format_argument(noise)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
     return name
@@ -334,12 +334,12 @@ def parse_n_resamples(n_resamples: object, resampled: bool = True) -> int | None
     """Return the number of replicates, None to choose it from public facts (HG120)."""
     if n_resamples is None:
         return None
-    number = whole(n_resamples)
+    number = as_int(n_resamples)
     if number is None or not 2 <= number <= MOST_RESAMPLES:
         raise ParameterError(
             "HG120",
             rule=f"`n_resamples` must be a whole number from 2 to {MOST_RESAMPLES:,}: one replicate has no spread.",
-            finding=f"Found {shown(n_resamples)}.",
+            finding=f"Found {format_argument(n_resamples)}.",
             remedy="Leave it out: it is then chosen from public facts.",
         )
     if not resampled:
@@ -356,7 +356,7 @@ def _interval(interval: object, resampled: bool) -> str | None:
         raise ParameterError(
             "HG108",
             rule="`interval` must be one of " + ", ".join(f'"{name}"' for name in INTERVALS) + ".",
-            finding=f"Found {shown(interval)}.",
+            finding=f"Found {format_argument(interval)}.",
             remedy='"calibrated", the default, holds its level; the others are for comparison.',
         )
     return interval
@@ -460,14 +460,14 @@ def _shares(share: object, sizes: Sequence[int]) -> tuple[float, ...]:
     count = len(sizes)
     if share is None:
         share = [1.0] * count
-    numbers = [real(part) for part in share] if isinstance(share, Iterable) and not isinstance(share, str) else []
+    numbers = [as_float(part) for part in share] if isinstance(share, Iterable) and not isinstance(share, str) else []
     parts = [part for part in numbers if part is not None and part > 0.0]
     total = sum(parts)
     if not len(numbers) == len(parts) == count or not math.isfinite(total):
         raise ParameterError(
             "HG113",
             rule="`share` gives each statistic a positive part of the noise precision (μ²).",
-            finding=f"Found {shown(share)} for {count} statistics.",
+            finding=f"Found {format_argument(share)} for {count} statistics.",
             remedy=f"For example share={[1] * count}.",
         )
     return tuple(part / total / size for part, size in zip(parts, sizes, strict=True) for _ in range(size))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 
 # The numbers of resamples whose critical curves are shipped; a choice is rounded to one of them.
 LADDER = (5, 7, 10, 14, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
@@ -54,8 +54,8 @@ def choose_n_resamples(
             "HG123",
             rule="`n`, `value_range`, `privacy_variance` and `spread` must be positive and finite, and `spread` "
             "at most half the range.",
-            finding=f"Found n={shown(n)}, value_range={shown(value_range)}, "
-            f"privacy_variance={shown(privacy_variance)}, spread={shown(spread)}.",
+            finding=f"Found n={format_argument(n)}, value_range={format_argument(value_range)}, "
+            f"privacy_variance={format_argument(privacy_variance)}, spread={format_argument(spread)}.",
             remedy="Leave `spread` out to take the largest possible one.",
         )
     if n is None:

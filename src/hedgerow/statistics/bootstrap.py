@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
-from hedgerow.facts.given import kind_of, shown
+from hedgerow.facts.given import format_argument, kind_of
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import Entry, grid_of
 from hedgerow.statistics.statistic import COUNT, Feature, NamedGrid, Smooth, Totals, ends_of
@@ -104,7 +104,7 @@ def checked_label(name: object, statistic: object) -> str:
     label = name or getattr(statistic, "__name__", "statistic").replace("<lambda>", "statistic")
     if not isinstance(label, str) or not label.isprintable() or len(label) > 200:
         rule = "The name of a statistic is a printable text of at most 200 characters."
-        raise _no_statistic(rule, f"Found {shown(label)}.")
+        raise _no_statistic(rule, f"Found {format_argument(label)}.")
     return label
 
 
@@ -113,7 +113,7 @@ def checked_limits(limits: tuple[float, float]) -> tuple[float, float]:
     low, high = float(limits[0]), float(limits[1])
     if not low < high:
         rule = "`limits` are two numbers, the lower one first; either may be infinite."
-        raise _no_statistic(rule, f"Found {shown(limits)}.")
+        raise _no_statistic(rule, f"Found {format_argument(limits)}.")
     return low, high
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.statistics.statistic import Asked, AskedFor, NamedGrid, NeedsBounds, Smooth, Statistic
 
 Number = int | float
@@ -188,7 +188,7 @@ def unwritten(option: str, form: str, text: str, example: str) -> ParameterError
     return ParameterError(
         "HG116",
         rule=f"`{option}` is written {form}.",
-        finding=f"Found {shown(text)}.",
+        finding=f"Found {format_argument(text)}.",
         remedy=f"For example {example}.",
     )
 
@@ -249,8 +249,8 @@ def asked_of_pair(
     checked = checked_column(columns[0]), checked_column(columns[1])
     same = columns[0] == columns[1]
     if same or (bounds is not None and set(bounds) != {*columns}):
-        found = f"Both are {shown(columns[0])}."
-        named = found if same else f"Found bounds of {shown(list(bounds or ()))[1:-1] or 'none'}."
+        found = f"Both are {format_argument(columns[0])}."
+        named = found if same else f"Found bounds of {format_argument(list(bounds or ()))[1:-1] or 'none'}."
         raise ParameterError(
             "HG112",
             rule=f"A {kind} has two different columns, each with its bounds.",

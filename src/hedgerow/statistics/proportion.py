@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, Scalar, checked_column
-from hedgerow.facts.given import plain, shown
+from hedgerow.facts.given import format_argument, plain
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, Entry, Field, parse_value, unwritten
 from hedgerow.statistics.statistic import Asked, Family, Places, Powers, Statistic
@@ -85,7 +85,7 @@ def proportion(column: str, *, value: Scalar) -> Proportion:
         raise ParameterError(
             "HG111",
             rule="The value of a proportion is declared: a text, a finite number or a boolean.",
-            finding=f"Found {shown(value)} for column {shown(column)}.",
+            finding=f"Found {format_argument(value)} for column {format_argument(column)}.",
             remedy=f'For example hg.proportion("{column}", value=1).',
             shell=f"For example {ENTRY.option} {column}=1.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.release.bootstrap_dp.reach import check_guarantee
 from hedgerow.release.opened import OpenedSource
 from hedgerow.statistics.statistic import Asked
@@ -37,7 +37,7 @@ def release_table(asked: Asked, opened: OpenedSource, *, guarantee: object = "dp
         raise ParameterError(
             "HG155",
             rule="Bounds by cell are for totals under dp: bootstrap-dp scales its noise to the data themselves.",
-            finding=f"Found guarantee={shown(guarantee)}.",
+            finding=f"Found guarantee={format_argument(guarantee)}.",
             remedy="Leave `cell_bounds` out.",
         )
     options.pop("cell_bounds", None)

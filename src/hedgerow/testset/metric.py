@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.keywords import takes
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.entries import Entries, entries_of
@@ -164,12 +164,12 @@ def log_loss(*, positive: Any = 1, clip: float = 0.01) -> Metric:
     >>> log_loss()
     Metric('log-loss', bounds=(0, 4.605), steps=1024)
     """
-    least = real(clip)
+    least = as_float(clip)
     if least is None or not 0.0 < least < 0.5:
         raise ParameterError(
             "HG171",
             rule="The clip of a log loss lies strictly between 0 and 1/2.",
-            finding=f"Found {shown(clip)}.",
+            finding=f"Found {format_argument(clip)}.",
             remedy="Try clip=0.01.",
         )
     # A chance moved to clip loses −ln(clip) exactly, one moved to 1 − clip nearly 0: the grid begins at 0.
@@ -256,14 +256,14 @@ def parse_metric(metric: object, *, positive: Any = None) -> Metric:
         raise ParameterError(
             "HG171",
             rule="A test set's own metric is a mean of one bounded number per record.",
-            finding=f"{shown(metric)} is no such mean.",
+            finding=f"{format_argument(metric)} is no such mean.",
             remedy="Make the test set with accuracy, and ask a look for precision, recall, f1, balanced_accuracy, "
             "roc_auc, calibration_error or r2: score(predictions, metric=…).",
         )
     raise ParameterError(
         "HG171",
         rule="`metric` is one of " + ", ".join(_BY_NAME) + ", or a Metric.",
-        finding=f"Found {shown(metric)}." if isinstance(metric, str) else f"Found a {type(metric).__name__}.",
+        finding=f"Found {format_argument(metric)}." if isinstance(metric, str) else f"Found a {type(metric).__name__}.",
         remedy="from_function(name, f, bounds=…) makes one of a function with declared bounds.",
         shell="A metric of one's own can be had in Python alone.",
     )

@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.budget import Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Grid
-from hedgerow.facts.given import exact, real, whole
+from hedgerow.facts.given import as_float, as_fraction, as_int
 from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.laws import parse_draws
@@ -118,16 +118,16 @@ def test_a_decimal_is_exact() -> None:
 
 def test_a_number_is_what_it_holds_not_what_it_prints() -> None:
     liar = type("Liar", (float,), {"__repr__": lambda self: "9.0", "__str__": lambda self: "9.0"})(0.5)
-    assert exact(liar) == Fraction(1, 2)
+    assert as_fraction(liar) == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("huge", [Decimal("1e999999999"), Decimal("1e-999999999"), 10**400, Fraction(10**400)])
 def test_a_number_beyond_every_float_is_none(huge: object) -> None:
-    assert real(huge) is None
+    assert as_float(huge) is None
 
 
 def test_floats_are_no_whole_numbers() -> None:
-    assert [whole(one) for one in (50.0, np.float64(50.0), Decimal("50.5"), np.array([50]))] == [None] * 4
+    assert [as_int(one) for one in (50.0, np.float64(50.0), Decimal("50.5"), np.array([50]))] == [None] * 4
 
 
 def test_declared_values_may_be_numpys() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import Mean, Numbers, Smooth, SmoothFunction, UserFunction
@@ -291,7 +291,7 @@ class JointValue(Operators):
         """Return it under one of + − * / with a number or another value."""
         if isinstance(other, JointValue):
             releases, node = _merged(self, other)
-        elif (number := real(other)) is not None:
+        elif (number := as_float(other)) is not None:
             releases, node = self.releases, number
         else:
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand

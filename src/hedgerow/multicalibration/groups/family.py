@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.multicalibration.groups.columns import RecordColumns
 
 MOST_GROUPS = 20_000
@@ -100,12 +100,12 @@ class Family:
     depth: int
 
     def __post_init__(self) -> None:
-        depth = whole(self.depth)
+        depth = as_int(self.depth)
         if depth is None or depth < 1:
             raise ParameterError(
                 "HG165",
                 rule="`depth` says how many classes a group joins at most: a whole number from 1.",
-                finding=f"Found {shown(self.depth)}.",
+                finding=f"Found {format_argument(self.depth)}.",
             )
         object.__setattr__(self, "depth", depth)
         # Counted without listing them: there may be too many to list.

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import kind_of, real, shown, whole
+from hedgerow.facts.given import as_float, as_int, format_argument, kind_of
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.mechanism import Composition, Single, parts_of
 from hedgerow.multicalibration.groups.family import Family
@@ -58,7 +58,9 @@ PUBLISHED_ALPHA = 0.1
 def check_parameter(fits: bool, rule: str, *values: object, code: str = "HG165", remedy: str = "") -> None:
     """Raise a `ParameterError` that shows the values, unless they fit the rule."""
     if not fits:
-        raise ParameterError(code, rule=rule, finding=f"Found {' and '.join(map(shown, values))}.", remedy=remedy)
+        raise ParameterError(
+            code, rule=rule, finding=f"Found {' and '.join(map(format_argument, values))}.", remedy=remedy
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Setting:
     models: int = 1
 
     def __post_init__(self) -> None:
-        buckets, alpha = whole(self.n_buckets), None if self.alpha is None else real(self.alpha)
+        buckets, alpha = as_int(self.n_buckets), None if self.alpha is None else as_float(self.alpha)
         fits = buckets is not None and 1 <= buckets <= 1000
         check_parameter(fits, "`n_buckets` is a whole number from 1 to 1,000.", self.n_buckets)
         alpha_fits = self.alpha is None or (alpha is not None and 0.0 < alpha <= 1.0)
@@ -217,7 +219,9 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism:
     raise ParameterError(
         "HG167",
         rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",
-        finding=f"Found {shown(mechanism)}." if isinstance(mechanism, str) else f"Found {kind_of(mechanism)}.",
+        finding=f"Found {format_argument(mechanism)}."
+        if isinstance(mechanism, str)
+        else f"Found {kind_of(mechanism)}.",
         remedy='The default is "table"; with parameters of its own it is an object, Table(bins=20).',
         shell="The default is table.",
     )

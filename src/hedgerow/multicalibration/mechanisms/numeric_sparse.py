@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import as_float, as_int
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.adaptive.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, SparseVectorRun, sparse_vector
@@ -75,7 +75,7 @@ class NumericSparse(CalibrationMechanism):
     planned: ClassVar[tuple[str, ...]] = ("positives", "threshold", "answer_share")
 
     def __post_init__(self) -> None:
-        positives, threshold = whole(self.positives), real(self.threshold)
+        positives, threshold = as_int(self.positives), as_float(self.threshold)
         check_parameter(
             positives is not None and 1 <= positives <= 100_000 and threshold is not None and threshold >= 0.0,
             "`positives` is a whole number from 1, and `threshold` is a number from 0.",

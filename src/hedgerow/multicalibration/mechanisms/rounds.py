@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.given import real, whole
+from hedgerow.facts.given import as_float, as_int
 from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, NoisyCells, exact_cells, patch_of, shifts_of
 from hedgerow.multicalibration.mechanisms.mechanism import (
@@ -77,7 +77,7 @@ class Rounds(CalibrationMechanism):
     planned: ClassVar[tuple[str, ...]] = ("rounds", "residual_share")
 
     def __post_init__(self) -> None:
-        rounds, share = whole(self.rounds), real(self.residual_share)
+        rounds, share = as_int(self.rounds), as_float(self.residual_share)
         fits = rounds is not None and 1 <= rounds <= 1000
         check_parameter(fits, "There are from 1 to 1,000 rounds.", self.rounds, code="HG184", remedy="Try 2.")
         check_parameter(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.mechanisms.adaptive.logistic import logistic
 from hedgerow.mechanisms.adaptive.newton_steps import UNIT, NewtonSteps, ReleasedStep
 from hedgerow.regression.design import ExpectedCoefficient
@@ -66,12 +66,13 @@ def _coefficients(
     model: LogitModel, features: Floats, effects: Mapping[str, float], share: object
 ) -> tuple[float, ...]:
     """Return the coefficients of features for these of regressors, the constant so that the share is met."""
-    names, chance = [one.name for one in model.regressors], real(share)
+    names, chance = [one.name for one in model.regressors], as_float(share)
     if chance is None or not 0.0 < chance < 1.0 or not set(effects) <= set(names) - {INTERCEPT}:
+        given = ", ".join(map(format_argument, effects)) or "of none"
         raise ParameterError(
             "HG707",
             rule="A guess names coefficients but the intercept, and a share of records with the outcome in (0, 1).",
-            finding=f"Found the share {shown(share)}, and coefficients {', '.join(map(shown, effects)) or 'of none'}.",
+            finding=f"Found the share {format_argument(share)}, and coefficients {given}.",
             remedy='For example share=0.3, effects={"age": 0.02}.',
             shell="Such guesses are made in Python.",
         )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.regression.coefficients import About, Coefficients, Contrast, reading_back
@@ -146,7 +146,7 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
         raise ParameterError(
             "HG193",
             rule="A logistic regression is released with the steps of its own model.",
-            finding=f"The release is of {self.about.formula}; asked was {shown(formula)}.",
+            finding=f"The release is of {self.about.formula}; asked was {format_argument(formula)}.",
             remedy="Release that model by itself.",
         )
 

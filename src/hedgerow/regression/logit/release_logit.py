@@ -15,7 +15,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Selection
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.mechanisms.adaptive.newton_steps import MOST_FEATURES, NewtonSteps
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.noise.lattice import require_drawable
@@ -192,12 +192,12 @@ def narrowed_by(mechanism: NewtonSteps) -> str | None:
 
 
 def _steps(given: object) -> int:
-    steps = USUAL_STEPS if given is None else whole(given)
+    steps = USUAL_STEPS if given is None else as_int(given)
     if steps is None or not 1 <= steps <= MOST_STEPS:
         raise ParameterError(
             "HG196",
             rule=f"A logistic regression takes 1 to {MOST_STEPS} Newton steps.",
-            finding=f"Found {shown(given)}.",
+            finding=f"Found {format_argument(given)}.",
             remedy=f"{USUAL_STEPS} is the default; with steep effects 8 may be needed.",
         )
     return steps

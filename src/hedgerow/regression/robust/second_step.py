@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import SHARES, ClippedSquare, Value, WeightOnGrid
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights, Of
 from hedgerow.mechanisms.joint_moments import JointMoments, cost_of, joint_moments
@@ -53,7 +53,7 @@ def parse_robust(given: object, terms: Terms) -> str | None:
     raise ParameterError(
         "HG197",
         rule="`robust` is True, False, 'HC0' or 'HC1', of a regression with a regressor beside the intercept.",
-        finding=f"Found {shown(given)}." if terms.terms else "There is none.",
+        finding=f"Found {format_argument(given)}." if terms.terms else "There is none.",
         remedy="robust=True is HC1." if terms.terms else "Leave `robust` out: of a mean both errors are the same.",
         shell="Leave --robust out." if not terms.terms else "--robust is HC1.",
     )

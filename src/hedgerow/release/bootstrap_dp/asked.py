@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.keywords import takes
 from hedgerow.statistics.statistic import code_of
 
@@ -160,8 +160,8 @@ def own_function(
     >>> asked.own.steps([3.0, 10.0])
     7
     """
-    ends = [real(one) for one in answers] if isinstance(answers, (tuple, list)) else []
-    stride = real(answer_step)
+    ends = [as_float(one) for one in answers] if isinstance(answers, (tuple, list)) else []
+    stride = as_float(answer_step)
     if len(ends) == 2 and None not in ends and stride is not None and stride > 0.0:
         low, high = (float(one) for one in ends if one is not None)
         if low < high and (high - low) / stride <= _MOST:
@@ -170,6 +170,6 @@ def own_function(
     raise ParameterError(
         "HG112",
         rule="Answers of a function of one's own lie in a declared range, on at most 2⁴⁰ declared steps.",
-        finding=f"Found answers={shown(answers)}, answer_step={shown(answer_step)}.",
+        finding=f"Found answers={format_argument(answers)}, answer_step={format_argument(answer_step)}.",
         remedy="For example answers=(0, 100_000), answer_step=10.",
     )

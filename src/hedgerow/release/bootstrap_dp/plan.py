@@ -16,7 +16,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Grid, Missing, parse_missing
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import exact, real, shown
+from hedgerow.facts.given import as_float, as_fraction, format_argument
 from hedgerow.ledger.bootstrap_statement import GUARANTEE, NUMBERS, UNPROTECTED, BootstrapNoise, BootstrapStatement
 from hedgerow.noise.lattice import require_drawable
 from hedgerow.release.bootstrap_dp.asked import OfRows
@@ -136,13 +136,13 @@ def _listed(statistics: object) -> list[Any]:
 def _parts(epsilon: float, share: object, count: int) -> list[float]:
     """Return each number's part of ε; added up exactly they are not above it."""
     given = [1.0] * count if share is None else share
-    shares = [real(one) for one in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    shares = [as_float(one) for one in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
     positive = [one for one in shares if one is not None and 0.0 < one < math.inf]
     if not len(positive) == len(shares) == count:
         raise ParameterError(
             "HG113",
             rule="`share` gives each statistic a positive part of ε under bootstrap-dp.",
-            finding=f"Found {shown(share)} for {count} statistics.",
+            finding=f"Found {format_argument(share)} for {count} statistics.",
             remedy=f"For example share={[1] * count}.",
         )
     if count == 1:
@@ -205,13 +205,13 @@ def _resolved(asked: Any, column: str, resolver: Resolver) -> tuple[Statistic | 
 def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
     if grid is not None or asked.kind == "proportion":
         return Fraction(1) if grid is None else grid.step
-    stride = None if asked.step is None else exact(asked.step)
-    if stride is None or stride <= 0 or real(stride) is None:
+    stride = None if asked.step is None else as_fraction(asked.step)
+    if stride is None or stride <= 0 or as_float(stride) is None:
         raise ParameterError(
             "HG106",
             rule="Without bounds, `step` says on what public grid values lie: noise on no grid would show in its "
             "last digits.",
-            finding=f"Found {shown(asked.step)} for column {shown(column)}.",
+            finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
             remedy="For example step=1, or step=0.01 for cents; any fineness costs nothing.",
             shell="For example --step 1.",
         )

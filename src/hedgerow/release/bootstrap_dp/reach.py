@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.facts.relation import Relation
 from hedgerow.release.opened import OpenedSource
 
@@ -51,6 +51,6 @@ def check_guarantee(guarantee: object) -> str:
     raise ParameterError(
         "HG154",
         rule="`guarantee` must be one of " + ", ".join(f'"{name}"' for name in GUARANTEES) + ".",
-        finding=f"Found {shown(guarantee)}.",
+        finding=f"Found {format_argument(guarantee)}.",
         remedy='"dp" is differential privacy; the other protects less, and says whom it does not.',
     )

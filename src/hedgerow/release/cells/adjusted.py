@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.release.cells.margins import ConsistentTable, add_up
 
 Floats = NDArray[np.float64]
@@ -66,16 +66,16 @@ def nearest_non_negative(values: Floats, variance: Floats | float = 1.0) -> Floa
     [0.5, 0.0, 3.5]
     """
     values = np.asarray(values, dtype=np.float64)
-    shown = np.maximum(values, 0.0)
+    positive = np.maximum(values, 0.0)
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), values.shape)
     free = variances > 0.0
     if np.ndim(variance) == 0:
         free, variances = np.ones(values.shape, dtype=bool), np.ones(values.shape)
-    left = max(float(values.sum()), 0.0) - float(shown[~free].sum())
+    left = max(float(values.sum()), 0.0) - float(positive[~free].sum())
     if not free.any() or not (values < 0.0).any():
-        return shown
-    shown[free] = _on_simplex(values[free], variances[free], max(left, 0.0))
-    return shown
+        return positive
+    positive[free] = _on_simplex(values[free], variances[free], max(left, 0.0))
+    return positive
 
 
 def _on_simplex(values: Floats, variances: Floats, total: float) -> Floats:
@@ -116,12 +116,12 @@ def whole_numbers(table: ConsistentTable, *, base: float = 1.0) -> ConsistentTab
     >>> table.interior.published.tolist(), table.margin().published.tolist()
     ([0.0, 3.0, 7.0], [10.0])
     """
-    unit = real(base)
+    unit = as_float(base)
     if unit is None or unit <= 0.0:
         raise ParameterError(
             "HG164",
             rule="Cells are rounded to multiples of a positive number.",
-            finding=f"Found {shown(base)}.",
+            finding=f"Found {format_argument(base)}.",
             remedy="Take base=1 for whole numbers.",
         )
     before = table.interior.published

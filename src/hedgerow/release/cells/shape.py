@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Scalar
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 
 OTHER = "other"
 Floats = NDArray[np.float64]
@@ -133,7 +133,7 @@ class TableShape(Sequence[Mapping[str, Scalar]]):
                 raise ParameterError(
                     "HG160",
                     rule="An axis of a table is named by its column or its place.",
-                    finding=f"Found {shown(axis)}.",
+                    finding=f"Found {format_argument(axis)}.",
                     remedy="Its columns are: " + ", ".join(self.columns) + ".",
                 )
             places.append(place)

@@ -16,7 +16,7 @@ import numpy as np
 from hedgerow.engines.query import Indicator, WeightOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.inference.estimate import parse_level
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import Moments, ResampledRows, Single
@@ -182,12 +182,12 @@ def forecast(
     (0.32, 0.15)
     """
     level, guesses = parse_level(level), parse_guesses(guess)
-    guessed = None if n is None else whole(n)
+    guessed = None if n is None else as_int(n)
     if n is not None and (guessed is None or guessed < 1):
         raise ParameterError(
             "HG707",
             rule="`n` is a number of records: a whole number, 1 or more.",
-            finding=f"Found {shown(n)}.",
+            finding=f"Found {format_argument(n)}.",
             remedy="Under replace-one the plan knows it; under add-remove it is guessed.",
         )
     # A public n is a fact, and a guess does not override it.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 
 _EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18, "correlation": {"income": 0.3}}, "employed": {"share": 0.6}}.'
 _RECORDS = 4096
@@ -130,7 +130,7 @@ def _parsed(column: str, given: object) -> Guess:
 
 
 def _number(column: str, name: str, value: object, limits: tuple[float, float]) -> float:
-    number = real(value)
+    number = as_float(value)
     if number is None or not limits[0] <= number <= limits[1]:
         raise _impossible(f"{name!r} of column {column!r} is out of its range.")
     return number

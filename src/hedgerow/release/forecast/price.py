@@ -29,7 +29,7 @@ from typing import Any, TypedDict, Unpack
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, Mu, Rho, positive_number
-from hedgerow.facts.given import shown, whole
+from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import as_stated, further_bounds
@@ -186,7 +186,7 @@ def _checked(mechanism: str, options: PriceOptions) -> type[Single]:
         raise ParameterError(
             "HG124",
             rule="`mechanism` must be one of " + ", ".join(priced()) + ".",
-            finding=f"Found {shown(mechanism)}.",
+            finding=f"Found {format_argument(mechanism)}.",
             remedy="For one number with Gaussian noise, gaussian.",
         )
     kind = priced()[mechanism]
@@ -227,12 +227,12 @@ def _quote(relation: Relation, mechanism: str, options: PriceOptions) -> Quote:
     draws = N_DRAWS if n_draws is None else parse_draws(n_draws)
     if mechanism not in REPLICATED:
         return Quote(relation, n_draws=draws)
-    k = _N_RESAMPLES if n_resamples is None else whole(n_resamples)
+    k = _N_RESAMPLES if n_resamples is None else as_int(n_resamples)
     if k is None or not 1 <= k <= LADDER[-1]:
         raise ParameterError(
             "HG120",
             rule=f"A bootstrap is priced for 1 to {LADDER[-1]:,} replicates.",
-            finding=f"Found {shown(n_resamples)}.",
+            finding=f"Found {format_argument(n_resamples)}.",
             remedy="50 is the default.",
         )
     return Quote(relation, k, _RATE if rate is None else positive_number("rate", rate, code="HG124"))

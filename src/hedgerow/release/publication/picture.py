@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.release.cells.letters import reliability_letters
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.publication.layout import Layout, arrange
@@ -50,7 +50,7 @@ def draw_publication(publication: Publication, *, kind: PictureKind = "heat", ax
     raise ParameterError(
         "HG164",
         rule='A table is drawn as "heat" or "bar".',
-        finding=f"Found {shown(kind)}.",
+        finding=f"Found {format_argument(kind)}.",
         remedy='Take kind="heat".',
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
 from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
@@ -81,12 +81,12 @@ def cdf(
 
 
 def _one(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
-    place, checked = real(at), checked_column(column)
+    place, checked = as_float(at), checked_column(column)
     if place is None:
         raise ParameterError(
             "HG112",
             rule="A distribution function is asked for at a value of the column.",
-            finding=f"Found {shown(at)}.",
+            finding=f"Found {format_argument(at)}.",
             remedy=f'For example hg.cdf("{checked}", at=15_000).',
             shell=f"For example {checked}:15000:0:200000.",
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
 from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
@@ -79,7 +79,7 @@ def histogram(
     ['histogram_0_10000', 'histogram_10000_50000_closed']
     """
     checked = checked_column(column)
-    ends = [real(one) for one in bins] if isinstance(bins, (list, tuple)) else []
+    ends = [as_float(one) for one in bins] if isinstance(bins, (list, tuple)) else []
     listed = [one for one in ends if one is not None]
     rising = len(listed) == len(ends) and all(a < b for a, b in pairwise(listed))
     if not rising or not 2 <= len(listed) <= _MOST_BINS + 1:

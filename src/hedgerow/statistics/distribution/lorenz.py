@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
-from hedgerow.facts.given import real, shown
+from hedgerow.facts.given import as_float, format_argument
 from hedgerow.keywords import takes
 from hedgerow.statistics.distribution.gini import check_nowhere_negative
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
@@ -91,12 +91,12 @@ def lorenz(
 
 
 def _one(column: str, at: object, bounds: tuple[float, float] | None, step: float | None) -> Statistic | NeedsBounds:
-    share, checked = real(at), checked_column(column)
+    share, checked = as_float(at), checked_column(column)
     if share is None or not 0.0 < share < 1.0:
         raise ParameterError(
             "HG112",
             rule="A Lorenz curve is asked for at a share of the records, strictly between 0 and 1.",
-            finding=f"Found {shown(at)}.",
+            finding=f"Found {format_argument(at)}.",
             remedy=f'For example hg.lorenz("{checked}", at=0.4).',
             shell=f"For example {checked}:0.4:0:200000.",
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
-from hedgerow.facts.given import kind_of, real, shown
+from hedgerow.facts.given import as_float, format_argument, kind_of
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, parse_places, unwritten
 from hedgerow.statistics.statistic import Asked, NamedGrid, NeedsBounds, Smooth, Totals
@@ -118,7 +118,7 @@ def quantile(
 def _one(
     column: str, probability: object, *, bounds: tuple[float, float] | None, step: float | None
 ) -> Quantile | NeedsBounds:
-    share = real(probability)
+    share = as_float(probability)
     if share is None or not 0.0 < share < 1.0:
         raise _no_probability(checked_column(column), probability, share)
     columns = (checked_column(column),)
@@ -174,7 +174,7 @@ def _no_probability(column: str, given: object, number: float | None) -> Paramet
     return ParameterError(
         "HG112",
         rule="A quantile takes a probability strictly between 0 and 1.",
-        finding=f"Found {kind_of(given) if number is None else shown(given)}.",
+        finding=f"Found {kind_of(given) if number is None else format_argument(given)}.",
         remedy=f'Write hg.quantile("{column}", {meant}).',
         shell=f"Write {column}:{meant}, or probability = {meant} in the facts file.",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import checked_column
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 from hedgerow.keywords import takes
 from hedgerow.statistics.entry import COLUMN, GRID, Entry, Field, at_places, parse_places, unwritten
 from hedgerow.statistics.statistic import Asked, NeedsBounds, OfDistribution, Statistic
@@ -79,7 +79,7 @@ def share_below(
     >>> share_below("income", of_median=0.6, bounds=(0, 200_000)).name
     'share_below_median_0.6'
     """
-    given = real(line if of_median is None else of_median)
+    given = as_float(line if of_median is None else of_median)
     relative = of_median is not None
     if given is None or (line is None) is (of_median is None) or (relative and not 0.0 < given <= 10.0):
         raise ParameterError(

@@ -20,7 +20,7 @@ from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.mechanism import (
     Counts,
     Moments,
@@ -141,7 +141,7 @@ def check_names(sensitivity: object, noise: object, by: object) -> str:
         raise ParameterError(
             "HG151",
             rule="`sensitivity` of a table must be one of " + ", ".join(f'"{one}"' for one in OPTIONS) + ".",
-            finding=f"Found {shown(sensitivity)}.",
+            finding=f"Found {format_argument(sensitivity)}.",
             remedy='Leave it at "auto", which chooses from public facts and says why.',
         )
     return parse_noise(noise, code="HG151")

@@ -29,7 +29,7 @@ from hedgerow.accounting.calibrate import least_noise
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.declared import Facts, Protection
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
@@ -106,7 +106,7 @@ def _named(given: Mapping[Any, Any], shape: TableShape) -> Iterator[tuple[list[i
         levels = np.unravel_index(np.arange(shape.size), shape.shape)[axis]
         for category, pair in bounds.items():
             if category not in labels:
-                raise _unfit(f"Bounds by {name} name its categories in `by`.", f"Found {shown(category)}.")
+                raise _unfit(f"Bounds by {name} name its categories in `by`.", f"Found {format_argument(category)}.")
             yield np.flatnonzero(levels == labels.index(category)).tolist(), pair
         return
     for key, pair in given.items():
@@ -116,7 +116,9 @@ def _named(given: Mapping[Any, Any], shape: TableShape) -> Iterator[tuple[list[i
         )
         if not known:
             columns = ", ".join(shape.columns)
-            raise _unfit(f"A cell is named by one category each of {columns}, in this order.", f"Found {shown(key)}.")
+            raise _unfit(
+                f"A cell is named by one category each of {columns}, in this order.", f"Found {format_argument(key)}."
+            )
         yield [shape.place(dict(zip(shape.columns, cell, strict=True)))], pair
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.testset.adaptive.bounds import half_width, split_half_width
@@ -111,7 +111,7 @@ def plan_looks(
     96
     """
     conditions = Conditions(Relation.REPLACE_ONE, Budget(epsilon, delta), looks, n, accuracy().grid)
-    wanted = None if width is None else real(width)
+    wanted = None if width is None else as_float(width)
     if width is not None and (wanted is None or not 0.0 < wanted < 1.0):
         raise ParameterError(
             "HG707",

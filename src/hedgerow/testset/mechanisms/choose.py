@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from hedgerow.errors import HedgerowError, ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
 from hedgerow.testset.mechanisms.laplace import LaplaceLook
@@ -132,7 +132,7 @@ def kind_named(name: str) -> type[LookMechanism]:
         raise ParameterError(
             "HG172",
             rule="`mechanism` is auto, " + ", ".join(MECHANISMS) + ".",
-            finding=f"Found {shown(name)}.",
+            finding=f"Found {format_argument(name)}.",
             remedy="auto takes the one of least expected error.",
         )
     return _KINDS[name]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
-from hedgerow.facts.given import real, shown, whole
+from hedgerow.facts.given import as_float, as_int, format_argument
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
@@ -73,12 +73,12 @@ class Conditions:
     grid: Grid
 
     def __post_init__(self) -> None:
-        looks = whole(self.n_looks)
+        looks = as_int(self.n_looks)
         if looks is None or not 1 <= looks <= MOST_LOOKS:
             raise ParameterError(
                 "HG173",
                 rule=f"`n_looks` is a whole number from 1 to {MOST_LOOKS:,}: the budget is divided among the looks.",
-                finding=f"Found {shown(self.n_looks)}.",
+                finding=f"Found {format_argument(self.n_looks)}.",
                 remedy="Declare as many as you will need; fewer looks have less noise each.",
             )
         object.__setattr__(self, "n_looks", looks)
@@ -138,15 +138,15 @@ def checked_options(thinning: float, threshold: float, n_answers: int) -> Option
     >>> checked_options(10, 0.02, 20).thinning
     10.0
     """
-    number = real(thinning)
+    number = as_float(thinning)
     if number is not None and number > 0.0:
         # Invalid values of these two stay as they are: only `thresholdout` uses them, and refuses them.
-        bar, answers = real(threshold), whole(n_answers)
+        bar, answers = as_float(threshold), as_int(n_answers)
         return Options(number, threshold if bar is None else bar, n_answers if answers is None else answers)
     raise ParameterError(
         "HG172",
         rule="`thinning` is a positive number: a resample has n/thinning records.",
-        finding=f"Found {shown(thinning)}.",
+        finding=f"Found {format_argument(thinning)}.",
         remedy="Mount & Zumel take 10.",
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.given import real, shown, whole
+from hedgerow.facts.given import as_float, as_int, format_argument
 from hedgerow.inference.estimate import Estimate, normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
@@ -68,18 +68,19 @@ class ThresholdoutLook(LookMechanism):
             HG172: a threshold outside (0, U − L), or no answers.
         """
         replace_one_only("thresholdout", conditions)
-        answers, bar = whole(options.n_answers), real(options.threshold)
+        answers, bar = as_int(options.n_answers), as_float(options.threshold)
         if (
             answers is None
             or answers < 1
-            or real(answers) is None
+            or as_float(answers) is None
             or bar is None
             or not 0.0 < bar < 2.0 * conditions.half_range
         ):
             raise ParameterError(
                 "HG172",
                 rule="`thresholdout` has a threshold between 0 and the range of the losses, and at least one answer.",
-                finding=f"Found threshold={shown(options.threshold)}, n_answers={shown(options.n_answers)}.",
+                finding=f"Found threshold={format_argument(options.threshold)}, "
+                f"n_answers={format_argument(options.n_answers)}.",
                 remedy="For example threshold=0.02, n_answers=20.",
             )
         reach = conditions.grid.steps
@@ -201,7 +202,7 @@ def checked_training(training: object) -> float:
     >>> checked_training(0.93)
     0.93
     """
-    number = real(training)
+    number = as_float(training)
     if number is not None:
         return number
     raise ParameterError(

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import shown
+from hedgerow.facts.given import format_argument
 from hedgerow.testset.parts.readings import Gaps, MeanOfTwo, RankedPairs, Reading, Share
 from hedgerow.testset.parts.squares import Determination, MeanSquare
 
@@ -158,7 +158,7 @@ def parse_measures(metric: str | Sequence[str]) -> tuple[Measure, ...]:
         raise ParameterError(
             "HG171",
             rule="A look by parts tells one or more of " + ", ".join(MEASURES) + ".",
-            finding=f"Found {shown(unknown[0])}." if unknown else "Found none, or one twice.",
+            finding=f"Found {format_argument(unknown[0])}." if unknown else "Found none, or one twice.",
             remedy="brier and log-loss are metrics of a test set of their own. No look was taken.",
         )
     found = tuple(MEASURES[one] for one in names)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.facts.given import real
+from hedgerow.facts.given import as_float
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import normal_quantile
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
@@ -144,7 +144,7 @@ class Squares(SquaredParts):
     @classmethod
     def of(cls, sent: Entries, groups: tuple[tuple[str, ...], Integers], bounds: Any) -> Squares:
         """Return what is asked (HG171 where the bounds are none)."""
-        given = [real(one) for one in bounds] if isinstance(bounds, (list, tuple)) else []
+        given = [as_float(one) for one in bounds] if isinstance(bounds, (list, tuple)) else []
         ends = [one for one in given if one is not None and math.isfinite(one)]
         if len(given) != 2 or len(ends) != 2 or not ends[0] < ends[1]:
             raise ParameterError(
