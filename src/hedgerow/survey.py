@@ -12,7 +12,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
-from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, count_units, inferred_of, open_source
 from hedgerow.errors import FactsError, HedgerowWarning
 from hedgerow.facts.budget import warn_about_delta
@@ -25,12 +24,11 @@ from hedgerow.formats import is_url, public_name
 from hedgerow.inputs import note_input
 from hedgerow.keywords import takes
 from hedgerow.ledger.store import Ledger
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.progress import working
 from hedgerow.regression.asked import AsksRegressions
 from hedgerow.release.answers import answered, check_expressions, stratified
 from hedgerow.release.bootstrap_dp.reach import check_guarantee
-from hedgerow.release.execute import certificate_of, run_reserved
+from hedgerow.release.execute import certificate_of
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import (
     By,
@@ -42,9 +40,10 @@ from hedgerow.release.options import (
 )
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.publication.frame import BACKENDS
+from hedgerow.release.released import StatisticsProduct
 from hedgerow.release.request import usual_delta
-from hedgerow.release.result import Release, release_from_record
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.result import Release
+from hedgerow.release.spend import spend
 from hedgerow.statistics.count import count
 from hedgerow.statistics.mean import mean
 from hedgerow.statistics.proportion import proportion
@@ -358,30 +357,10 @@ class Survey(AsksRegressions):
         plan = self.plan(statistics, **options)
         expressions = (*check_expressions(ask, plan), *check_expressions(stratified(totals, plan), plan))
         warn_about_delta(plan.request.budget.delta, self.n, frames=3)
-        certificate = certificate_of(plan)
-        spent = spend(
-            Account.of(self.facts, self.ledger, request_id),
-            certificate,
-            plan.public_record(),
-            reading=self.source.reading(plan.sent()),
-            run=lambda source: Release.of(
-                plan,
-                run_reserved(plan, source, SecureNoise()),
-                certificate,
-                source=self.source.name,
-                backend=self._backend(),
-                identity=self.identity,
-                date=today(),
-                about=None if self.facts is None else self.facts.about,
-            ),
-            write=Release.to_json,
-            read=lambda text: replace(
-                release_from_record(text, backend=self._backend()),
-                asked=plan.request.statistics,
-                identity=self.identity,
-            ),
+        opened = self._opened()
+        return answered(
+            spend(StatisticsProduct(plan, opened, certificate_of(plan)), opened.account(request_id)), expressions
         )
-        return answered(received(spent.value, spent), expressions)
 
     @takes(ReleaseOptions, current=current_release, estimator="auto", noise="auto")
     def mean(self, column: str, *, bounds: Any = None, step: Any = None, **options: Unpack[ReleaseOptions]) -> Release:
@@ -561,7 +540,7 @@ class Survey(AsksRegressions):
 
     def _opened(self) -> OpenedSource:
         protection = Protection(self.relation, self.unit, self.target, self.overrides)
-        return OpenedSource(self.source, protection, self.facts, self.n, self.ledger, self._backend())
+        return OpenedSource(self.source, protection, self.facts, self.n, self.ledger, self._backend(), self.identity)
 
     @working("Planning, reading and releasing")
     def _table(self, asked: Asked, *, guarantee: str, **options: Any) -> ProtectedTable:

@@ -202,7 +202,7 @@ MUTANTS = (
         "data are read before the price is reserved",
         "release/spend.py",
         "        with held_back():\n            reservation = account.spending(",
-        "        early = whatever_fails_is_spent(lambda: run(source))\n"
+        "        early = whatever_fails_is_spent(lambda: product.draw(source, SecureNoise()))\n"
         "        with held_back():\n            reservation = account.spending(",
         "tests/unit/release/test_spend.py tests/unit/release/test_ledger_in_release.py",
     ),

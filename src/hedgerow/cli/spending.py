@@ -154,7 +154,7 @@ def deliver(
         also = ", nor could the ledger keep it" if unrecorded else ""
         raise _undelivered(f"It was printed, but its files could not all be written{also}.")
     if unrecorded:
-        from hedgerow.release.spend import not_on_record
+        from hedgerow.release.receipt import not_on_record
 
         raise not_on_record()
 

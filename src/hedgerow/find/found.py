@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from hedgerow.errors import VerificationError
 from hedgerow.facts.columns import Scalar
@@ -16,11 +15,12 @@ from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.release.designs.design import only_where
 from hedgerow.release.publication.result import REPLAYED
 from hedgerow.release.publication.write_file import write_lines
+from hedgerow.release.receipt import Receivable
 from hedgerow.release.record.kind import READING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Found:
+class Found(Receivable):
     """The answer of one search: a release of its own.
 
     Attributes
@@ -83,10 +83,6 @@ class Found:
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader must know about the answer, in sentences."""
         return (*self.meaning(), *(() if self.where is None else (only_where(self.where),)), *self.notes)
-
-    def noted(self, notes: Sequence[str]) -> Self:
-        """Return it with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
 
     def meaning(self) -> tuple[str, ...]:
         """Return what the answer says and what it does not, in sentences."""

@@ -16,8 +16,8 @@ from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.counts import GeometricCounts
 from hedgerow.mechanisms.mechanism import as_record
 from hedgerow.mechanisms.stable_categories import StableCategories
+from hedgerow.release.receipt import receipts
 from hedgerow.release.record.kind import READING, Record, RecordKind, Rewritten
-from hedgerow.release.spend import receipts
 
 _RARE = 1e-9
 _OTHER = "Its numbers are not those that the mechanism of its certificate gives."

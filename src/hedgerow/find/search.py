@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,13 +33,12 @@ from hedgerow.find.narrowest import narrowest_bounds
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.counts import GeometricCounts
 from hedgerow.mechanisms.stable_categories import StableCategories
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.request import parse_budget
 from hedgerow.release.resolve import Resolver
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import spend
 
 MOST_SHARE = 0.999
 
@@ -298,20 +298,37 @@ def release_found(opened: OpenedSource, make: Callable[[Relation], Search], *, r
     warn_about_delta(search.delta, opened.n, frames=4)
     facts = PublicFacts(protection.relation, unit, protection.target, opened.n)
     certificate = certificate_of_search(search, facts, protection.notes)
-    about = {"source": opened.source.name, **facts.record(), "missing": "drop", **search.place.record()}
-    asked = {**search.request(), **spent_on(search)}
+    return spend(_SearchProduct(search, facts, certificate, opened.source), opened.account(request_id))
 
-    def run(source: ColumnSource) -> Found:
-        drawn = search.draw(source, SecureNoise())
-        return search.found(certificate=certificate, about={**about, "date": today()}, found=drawn, request=asked)
 
-    spent = spend(
-        Account.of(opened.facts, opened.ledger, request_id),
-        certificate,
-        {**search.request(), **facts.record(), "certificate": certificate.to_dict()["mechanism"]},
-        reading=opened.source.reading([search.query]),
-        run=run,
-        write=Found.to_json,
-        read=found_from_record,
-    )
-    return received(spent.value, spent)
+@dataclass(frozen=True, slots=True)
+class _SearchProduct:
+    """A search as what spends."""
+
+    search: Search
+    facts: PublicFacts
+    price: Certificate
+    source: ColumnSource
+
+    @property
+    def request(self) -> dict[str, Any]:
+        asked = self.search.request()
+        return {**asked, **self.facts.record(), "certificate": self.price.to_dict()["mechanism"]}
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.source.reading([self.search.query])
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> dict[str, Any]:
+        return self.search.draw(source, noise)
+
+    def read(self, noisy: dict[str, Any]) -> Found:
+        search = self.search
+        about = {"source": self.source.name, **self.facts.record(), "missing": "drop", **search.place.record()}
+        asked = {**search.request(), **spent_on(search)}
+        return search.found(certificate=self.price, about={**about, "date": today()}, found=noisy, request=asked)
+
+    def write(self, result: Found) -> str:
+        return result.to_json()
+
+    def from_record(self, text: str) -> Found:
+        return found_from_record(text)

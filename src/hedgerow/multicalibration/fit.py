@@ -5,12 +5,12 @@ Everything up to the reservation uses only public facts. Records are read by a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -41,7 +41,9 @@ from hedgerow.multicalibration.model.model import BaseOrigin, Model
 from hedgerow.multicalibration.model.model_file import family_record, model_from_text, model_text
 from hedgerow.multicalibration.model.records import STEPS, Records
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.spend import Account, received, run_unpriced, spend
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.receipt import Receivable
+from hedgerow.release.spend import Account, run_unpriced, spend
 from hedgerow.user_code import silence
 
 S = TypeVar("S")
@@ -128,7 +130,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class FitResult:
+class FitResult(Receivable):
     """A model with what the ledger knows of its fit.
 
     Attributes
@@ -150,10 +152,6 @@ class FitResult:
     unrecorded: bool = False
     notes: tuple[str, ...] = ()
 
-    def noted(self, notes: Sequence[str]) -> FitResult:
-        """Return it with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
-
 
 def fit_model(
     fit: Fit,
@@ -170,7 +168,7 @@ def fit_model(
     fit : Fit
         What is fitted.
     reading : context manager
-        As of `hedgerow.release.spend.spend`: entered before the price is reserved.
+        As of `hedgerow.release.spend.Product.reading`: entered before the price is reserved.
     read : callable
         Returns, from what `reading` yields, the records of each model: one for two classes, else one a class.
     account : Account
@@ -195,15 +193,6 @@ def fit_model(
     described = mechanism.describe(setting, fit.budget)
     certificate = None if described is None else fit.certificate(described, in_ledger=account.ledger is not None)
 
-    def run(source: S) -> Model:
-        noise = SecureNoise()
-        with nullcontext() if certificate is None else silence():
-            fitted = [mechanism.run(setting, described, records, noise) for records in read(source)]
-        made = model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
-        numbers = tuple(one.numbers or tuple(table.values for table in one.released) for one in fitted)
-        known = certificate is not None and mechanism_class(mechanism.name) is type(mechanism)
-        return replace(made, request=fit.asked(), released=numbers) if known else made
-
     if described is None or certificate is None:
         if account.ledger is not None:
             raise ParameterError(
@@ -213,16 +202,60 @@ def fit_model(
                 remedy='Choose a private mechanism, for example "table", or fit without a ledger.',
             )
         with reading as source:
-            return FitResult(run_unpriced(account, lambda: run(source)))
+            return FitResult(run_unpriced(account, lambda: _fitted(fit, described, None, read(source), SecureNoise())))
     warn_about_delta(fit.budget.delta, setting.n, frames=3)
     name = account.request_id
     numbered = None if account.ledger is None else next_fit(account.ledger, n_fits, name)
     # Without a random word two fits at the same moment, which take the same number, would be the same request.
     request = fit.request(described, uuid4().hex if name is None else name)
-    paid = replace(account, request_id=numbered)
-    spent = spend(paid, certificate, request, reading=reading, run=run, write=model_text, read=model_from_text)
-    # The record holds only the names of predicates; here they are at hand.
-    return received(FitResult(replace(spent.value, family=setting.family)), spent)
+    return spend(
+        _FitProduct(fit, described, certificate, request, reading, read), replace(account, request_id=numbered)
+    )
+
+
+def _fitted(
+    fit: Fit,
+    described: Single | Composition | None,
+    certificate: Certificate | None,
+    models: Sequence[Records],
+    noise: NoiseSource,
+) -> Model:
+    """Return the model of these records; the code of a priced fit may print nothing."""
+    mechanism, setting = fit.mechanism, fit.setting
+    with nullcontext() if certificate is None else silence():
+        fitted = [mechanism.run(setting, described, records, noise) for records in models]
+    made = model_of(fitted, mechanism.name, setting, fit.classes, certificate, fit.score)
+    numbers = tuple(one.numbers or tuple(table.values for table in one.released) for one in fitted)
+    known = certificate is not None and mechanism_class(mechanism.name) is type(mechanism)
+    return replace(made, request=fit.asked(), released=numbers) if known else made
+
+
+@dataclass(frozen=True, slots=True)
+class _FitProduct(Generic[S]):
+    """A calibration as what spends: a mechanism may read, draw and read again."""
+
+    fit: Fit
+    described: Single | Composition
+    price: Certificate
+    request: Mapping[str, Any]
+    source: AbstractContextManager[S]
+    records: Callable[[S], Sequence[Records]]
+
+    def reading(self) -> AbstractContextManager[S]:
+        return self.source
+
+    def draw(self, source: S, noise: NoiseSource) -> Model:
+        return _fitted(self.fit, self.described, self.price, self.records(source), noise)
+
+    def read(self, noisy: Model) -> FitResult:
+        # The record holds only the names of predicates; here they are at hand.
+        return FitResult(replace(noisy, family=self.fit.setting.family))
+
+    def write(self, result: FitResult) -> str:
+        return model_text(result.model)
+
+    def from_record(self, text: str) -> FitResult:
+        return self.read(model_from_text(text))
 
 
 def model_of(

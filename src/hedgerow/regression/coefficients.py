@@ -26,6 +26,7 @@ from hedgerow.regression.terms import Regressor
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.publication.result import REPLAYED, SIMULATED
 from hedgerow.release.publication.text import aligned
+from hedgerow.release.receipt import Receivable
 from hedgerow.release.record.kind import READING
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class About(Generic[ModelT, MechanismT]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coefficients(Generic[ModelT, MechanismT]):
+class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     """The coefficients of one fit, of whatever family, read from released numbers."""
 
     about: About[ModelT, MechanismT]

@@ -39,6 +39,7 @@ from hedgerow.regression.shares import BITS_IN_ALL, WEIGHTS
 from hedgerow.regression.terms import INTERCEPT, Terms
 from hedgerow.release.designs.design import HIDDEN
 from hedgerow.release.publication.frame import build_frame
+from hedgerow.release.receipt import Receipt
 from hedgerow.resampling.grid_sums import Monomial
 
 if TYPE_CHECKING:
@@ -241,6 +242,10 @@ class RegressionByCell(Sequence[Regression]):
 
     def __len__(self) -> int:
         return len(self.fits)
+
+    def received(self, receipt: Receipt) -> RegressionByCell:
+        """Return the fits with what the ledger knows of them."""
+        return RegressionByCell(tuple(fit.received(receipt) for fit in self.fits))
 
     def __repr__(self) -> str:
         return f"<Regressions {self.fits[0].about.formula} of {len(self)} cells, {self.fits[0].price()}>"

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hedgerow.clock import today
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.engines.together import sums_together
 from hedgerow.facts.budget import warn_about_delta
 from hedgerow.facts.columns import CellLabels
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.regression.coefficients import About, record_of_fits
+from hedgerow.regression.coefficients import About
 from hedgerow.regression.design import RegressionPlan, plan_regression
 from hedgerow.regression.record import request_record, written
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
@@ -24,7 +24,7 @@ from hedgerow.regression.robust.numbers import SecondNumbers, ask_again
 from hedgerow.regression.shares import shares_exact, shares_query
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import spend
 
 Made = tuple[Regression, ...]
 
@@ -57,24 +57,37 @@ def release_regression(
     """
     plan = planned_regression(formula, regressors, opened, **options)
     warn_about_delta(plan.request.budget.delta, opened.n, frames=4)
-    certificate, name = certificate_of(plan), opened.source.name
+    return spend(_RegressionProduct(plan, certificate_of(plan), opened.source), opened.account(request_id))
 
-    def run(source: Source) -> Made:
-        answers = read_histograms(plan, source)
-        made = read_regression(plan, drawn_regression(plan, answers, SecureNoise()), certificate, name, today())
-        return with_robust_errors(plan, made, source, SecureNoise())
 
-    spent = spend(
-        Account.of(opened.facts, opened.ledger, request_id),
-        certificate,
-        plan.public_record(),
-        reading=opened.source.reading(plan.sent()),
-        run=run,
-        write=lambda made: written(record_of_fits(made, 0.95)),
-        read=regressions_from_record,
-    )
-    made = tuple(received(one, spent) for one in spent.value)
-    return made[0] if plan.request.groups == () else RegressionByCell(made)
+@dataclass(frozen=True, slots=True)
+class _RegressionProduct:
+    """A regression as what spends: the noise of the second step is drawn at the coefficients of the first."""
+
+    plan: RegressionPlan
+    price: Certificate
+    source: ColumnSource
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.plan.public_record()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.source.reading(self.plan.sent())
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> Made:
+        drawn = drawn_regression(self.plan, read_histograms(self.plan, source), noise)
+        made = read_regression(self.plan, drawn, self.price, self.source.name, today())
+        return with_robust_errors(self.plan, made, source, noise)
+
+    def read(self, noisy: Made) -> Regression | RegressionByCell:
+        return noisy[0] if self.plan.request.groups == () else RegressionByCell(noisy)
+
+    def write(self, result: Regression | RegressionByCell) -> str:
+        return written(result.to_dict())
+
+    def from_record(self, text: str) -> Regression | RegressionByCell:
+        return self.read(regressions_from_record(text))
 
 
 def drawn_regression(plan: RegressionPlan, answers: dict[Any, Answer], noise: NoiseSource) -> AdditiveTable:

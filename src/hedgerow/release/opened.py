@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hedgerow.engines.source import ColumnSource
 from hedgerow.facts.declared import Facts, Protection
+from hedgerow.release.spend import Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class OpenedSource:
         Where prices are reserved.
     backend : str or None
         The caller's own frame library.
+    identity : str
+        What identifies the source: a path, a URL without its password, or the identity of a frame.
     """
 
     source: ColumnSource
@@ -35,3 +38,8 @@ class OpenedSource:
     n: int | None
     ledger: Path | None
     backend: str | None
+    identity: str = ""
+
+    def account(self, request_id: str | None) -> Account:
+        """Return where a call on this source is paid."""
+        return Account(None if self.facts is None else self.facts.budget, self.ledger, request_id)

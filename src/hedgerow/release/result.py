@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import plural
@@ -158,10 +158,6 @@ class Release(Result):
                 remedy="Name the release.json of the release.",
             ) from None
         return release_from_record(text)
-
-    def noted(self, notes: Sequence[str]) -> Self:
-        """Return it with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
 
     @overload
     def __getitem__(self, index: int) -> Estimate: ...

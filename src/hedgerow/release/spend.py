@@ -13,9 +13,9 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from hedgerow.accounting.compose import profile_of
@@ -30,10 +30,21 @@ from hedgerow.ledger.guarantee import Price
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, round_up
 from hedgerow.mechanisms.mechanism import Composition, parts_of
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
 from hedgerow.release.plan import Plan
+from hedgerow.release.receipt import Receipt, not_on_record
 
 S = TypeVar("S")
 T = TypeVar("T")
+N = TypeVar("N")
+
+
+class _Received(Protocol):
+    def received(self, receipt: Receipt, /) -> Self: ...
+
+
+R = TypeVar("R", bound=_Received)
 
 
 class Reservation(Protocol):
@@ -157,78 +168,64 @@ class Account:
         return NoLedger() if self.ledger is None or free else InLedger(Path(self.ledger))
 
 
-_UNCOUNTED = "No ledger counts this price against the budget of the facts: other calls may spend it again."
+class Product(Protocol[S, N, R]):
+    """Something that spends: a release, a table, a regression, a search, a look, a calibration.
 
-
-def receipts() -> tuple[str, ...]:
-    """Return the sentences that a result may carry beside its own: that it is not on record, or on no account."""
-    return str(not_on_record()), _UNCOUNTED
-
-
-@dataclass(frozen=True, slots=True)
-class Spent(Generic[T]):
-    """What was released, and what the ledger knows of it.
-
-    Attributes
-    ----------
-    value
-        What was released.
-    head : str or None
-        The head of the ledger after it; None without one.
-    replayed : bool
-        Whether its record answered.
-    unrecorded : bool
-        Whether the ledger holds its price alone: the result could not be written there.
-    uncounted : bool
-        Whether the facts set a budget, and no ledger counts this call against it.
+    A product is made from public facts alone, and reads nothing before `draw`.
     """
 
-    value: T
-    head: str | None
-    replayed: bool
-    unrecorded: bool = False
-    uncounted: bool = False
+    @property
+    def price(self) -> Price:
+        """What it costs, known before data are read."""
+        ...
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What the result must carry with it: where it is not on record, or on no account, that."""
-        return ((str(not_on_record()),) if self.unrecorded else ()) + ((_UNCOUNTED,) if self.uncounted else ())
+    def request(self) -> Mapping[str, Any]:
+        """What is asked for as plain JSON data, all of it public: it tells this request from another under one id."""
+        ...
+
+    def reading(self) -> AbstractContextManager[S]:
+        """Return what is entered before the price is reserved, until all data are read: what it refuses is free."""
+        ...
+
+    def draw(self, source: S, noise: NoiseSource) -> N:
+        """Read data and draw noise. The only touch of data: from here on the price is spent."""
+        ...
+
+    def read(self, noisy: N) -> R:
+        """Return the result that the noisy numbers tell. Post-processing."""
+        ...
+
+    def write(self, result: R) -> str:
+        """Return the text that the ledger keeps."""
+        ...
+
+    def from_record(self, text: str) -> R:
+        """Return the result that wrote a text."""
+        ...
 
 
-def spend(
-    account: Account,
-    price: Price,
-    request: Mapping[str, Any],
-    *,
-    reading: AbstractContextManager[S],
-    run: Callable[[S], T],
-    write: Callable[[T], str],
-    read: Callable[[str], T],
-) -> Spent[T]:
-    """Check, reach the source, reserve, run, record; or answer from the record of the same request under the same id.
+def spend(product: Product[S, N, R], account: Account) -> R:
+    """Check, reach the source, reserve, draw, read, record; or answer from the record of the same request and id.
 
     Parameters
     ----------
+    product : Product
+        What is asked for.
     account : Account
         Where it is paid.
-    price : Certificate or BootstrapStatement
-        Made from public facts.
-    request : mapping
-        What is asked for as plain JSON data, all of it public: it tells this request from another under the same id.
-    reading : context manager
-        Entered before the price is reserved: what it refuses costs nothing. It stays entered until all data are read.
-        Of a source, its `reading`; ``nullcontext`` where records are at hand.
-    run : callable
-        Reads data, from what `reading` yields, and draws noise. From here on the price is spent.
-    write, read : callable
-        From what was released to the text that the ledger keeps, and back.
+
+    Returns
+    -------
+    result
+        With its receipt: the ledger's head, and whether a record answered, or the result could not be recorded.
 
     Raises
     ------
     ParameterError, BudgetExceeded, LedgerError
         HG211, HG310, HG316, HG318, HG706 and HG301 to HG312: nothing was read or spent.
     DataError
-        As `reading`: nothing was read or spent.
+        As `Product.reading`: nothing was read or spent.
     SpentError
         HG601 to HG603: the price counts as spent.
 
@@ -237,55 +234,30 @@ def spend(
     HedgerowWarning
         HG606: the result could not be kept in the ledger. It is returned all the same: it was paid for.
     """
+    price, request = product.price, product.request
     _check_total(price, account.total)
     check_texts(request, "A text of this request")
-    with reading as source:
+    with product.reading() as source:
         with held_back():
             reservation = account.spending(price).reserve(price, request, account.request_id)
             if isinstance(reservation, Answered):
-                return Spent(read(reservation.result), reservation.head or None, True)
+                return product.from_record(reservation.result).received(Receipt(reservation.head or None, True))
             price_is_spent()
-        value = whatever_fails_is_spent(lambda: run(source))
+        result = whatever_fails_is_spent(lambda: product.read(product.draw(source, SecureNoise())))
     if isinstance(reservation, NoLedger):
-        counted = account.total is None or account.ledger is not None
-        return Spent(value, None, False, uncounted=not counted)  # a record that nobody keeps need not be written
+        # A record that nobody keeps need not be written.
+        return result.received(Receipt(uncounted=account.total is not None and account.ledger is None))
     try:
         with held_back():
-            head = reservation.record(write(value))
-            return Spent(value, None if head is None else str(head), False)
+            head = reservation.record(product.write(result))
+            return result.received(Receipt(None if head is None else str(head)))
     except Exception:
         # Its words are dropped: they may quote what was to be written.
         pass
     # Also where a filter makes warnings errors, the result is returned: `unrecorded` says the same.
     with suppress(HedgerowWarning):
         warnings.warn(str(not_on_record()), HedgerowWarning, stacklevel=3)
-    return Spent(value, None, False, unrecorded=True)
-
-
-class Noted(Protocol):
-    """What a product returns; it has the fields `ledger_head`, `replayed` and `unrecorded`."""
-
-    def noted(self, notes: Sequence[str]) -> Self:
-        """Return it with further notes."""
-        ...
-
-
-R = TypeVar("R", bound=Noted)
-
-
-def received(value: R, spent: Spent[Any]) -> R:
-    """Return a product with what the ledger knows of it; the one place that copies from a `Spent`.
-
-    Parameters
-    ----------
-    value
-        The product, a dataclass: `spent.value`, or what is made of it.
-    spent : Spent
-        What `spend` returned.
-    """
-    noted: Any = value.noted(spent.notes)
-    known: R = replace(noted, ledger_head=spent.head, replayed=spent.replayed, unrecorded=spent.unrecorded)
-    return known
+    return result.received(Receipt(unrecorded=True))
 
 
 def run_unpriced(account: Account, run: Callable[[], T]) -> T:
@@ -362,20 +334,6 @@ def whatever_fails_is_spent(run: Callable[[], T]) -> T:
         )
     # Raised outside the handlers: inside them __context__ would carry the cause, which may quote a cell.
     raise failure
-
-
-def not_on_record() -> SpentError:
-    """Return what is said of a result that was released and could not be kept in the ledger (HG606).
-
-    >>> not_on_record().code
-    'HG606'
-    """
-    return SpentError(
-        "HG606",
-        rule="What was released is kept in the ledger, beside its price.",
-        finding="The price is there, but the result could not be written: it is here only, and cannot be shown again.",
-        remedy="Keep this result, mend the disk or the permissions, and see `hedgerow ledger verify`.",
-    )
 
 
 def _holds(path: Path, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 from uuid import uuid4
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetExceeded
 from hedgerow.ledger.request import checked_text
+from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.adaptive.interval import for_fitted_model
 from hedgerow.testset.distinct import best_of, distinguishable
@@ -31,6 +32,31 @@ from hedgerow.testset.score import Best, Score, drawn_record, score_from_record
 from hedgerow.testset.settings import Settings
 
 Rows = NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _LookProduct:
+    """A look as what spends; the noise is the test set's own."""
+
+    price: Certificate
+    request: Mapping[str, Any]
+    labels: AbstractContextManager[Any]
+    scored: Callable[[Any], Score]
+
+    def reading(self) -> AbstractContextManager[Any]:
+        return self.labels
+
+    def draw(self, source: Any, noise: NoiseSource) -> Score:
+        return self.scored(source)
+
+    def read(self, noisy: Score) -> Score:
+        return noisy
+
+    def write(self, result: Score) -> str:
+        return result.to_json()
+
+    def from_record(self, text: str) -> Score:
+        return score_from_record(text)
 
 
 class CountedTestSet:
@@ -97,7 +123,7 @@ class CountedTestSet:
         request_id : str or None
             The caller's id.
         reading : context manager
-            As of `hedgerow.release.spend.spend`: entered before the look is taken.
+            As of `hedgerow.release.spend.Product.reading`: entered before the look is taken.
         described : Single, optional
             What is drawn, if it is not the mechanism of a plain look.
 
@@ -120,24 +146,14 @@ class CountedTestSet:
             first = not before.used or name == before.ids[0]  # also where that look is resumed
             price = settings.certificate(paid=first or not settings.mechanism.once, described=described)
 
-            def run(labels: Any) -> Score:
+            def scored(labels: Any) -> Score:
                 # Read again: what others have reserved meanwhile counts as answered.
                 certificate = price if self._noise.secure else None
                 return replace(take(looks.past(), name, labels), request_id=name, certificate=certificate)
 
             # The budget of a test set is that of its looks, which count them.
-            account = Account(None, looks, name)
             asked = {"a look": settings.metric.name, **request}
-            spent = spend(
-                account,
-                price,
-                asked,
-                reading=reading,
-                run=run,
-                write=lambda score: score.to_json(),
-                read=score_from_record,
-            )
-        return received(spent.value, spent)
+            return spend(_LookProduct(price, asked, reading, scored), Account(None, looks, name))
 
     def _plain(
         self, read: Callable[[Any, Rows], Histogram], training: float | None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hedgerow.errors import VerificationError
@@ -13,6 +13,7 @@ from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.release.receipt import Receivable
 from hedgerow.release.record.kind import READING
 from hedgerow.testset.mechanisms.mechanism import Drawn
 
@@ -114,7 +115,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Score:
+class Score(Receivable):
     """What one look at a test set returned.
 
     Attributes
@@ -170,10 +171,6 @@ class Score:
     unrecorded: bool = field(default=False, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     determined_by: Mapping[str, Any] | None = field(default=None, compare=False)
-
-    def noted(self, notes: Sequence[str]) -> Score:
-        """Return it with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
 
     @property
     def value(self) -> float:

@@ -27,6 +27,7 @@ from hedgerow.multicalibration import Multicalibrator, cuts, masks, multicalibra
 from hedgerow.multicalibration import fit as fitting
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.model.model import CONSENT
+from hedgerow.release import spend
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
 
@@ -216,7 +217,7 @@ def test_a_private_fit_depends_on_the_records_through_the_released_table_alone(
     for n, seed in ((200, 1), (333, 2)):
         X, y = people(n, seed)
         with monkeypatch.context() as patched:
-            patched.setattr(fitting, "SecureNoise", lambda X=X, y=y: Aimed(X, y))
+            patched.setattr(spend, "SecureNoise", lambda X=X, y=y: Aimed(X, y))
             clf = calibrator(groups=GROUPS).fit(X, y)
         made.append((fitting.model_text(clf.model_), clf.report_.to_dict()))
     assert made[0] == made[1]

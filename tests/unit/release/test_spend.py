@@ -1,8 +1,10 @@
 """Reserve, run, record: the order holds whatever is released, and a failure in the middle stays spent."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,10 @@ from hedgerow.facts.relation import Relation
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
-from hedgerow.release.spend import Account, InLedger, NoLedger, Spending, Spent, run_unpriced, spend
+from hedgerow.noise.secure import SecureNoise
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.receipt import Receivable
+from hedgerow.release.spend import Account, InLedger, NoLedger, Spending, run_unpriced, spend
 from hedgerow.testset import TestSet
 
 PRICE = 0.500001  # 1/2, stated in whole millionths, rounded up
@@ -30,20 +35,47 @@ def path(tmp_path: Path) -> Path:
     return place
 
 
+@dataclass(frozen=True)
+class Counted(Receivable):
+    """A result: a number, and what the ledger knows of it."""
+
+    value: int
+    ledger_head: str | None = None
+    replayed: bool = False
+    unrecorded: bool = False
+    notes: tuple[str, ...] = ()
+
+
 class Once:
-    """A run that counts how often data were read."""
+    """A product that counts how often data were read."""
 
-    def __init__(self, value: int = 41) -> None:
-        self.value, self.runs = value, 0
+    def __init__(
+        self,
+        what: str = "count",
+        reading: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        step: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.runs, self.step, self.reading = 0, step, reading
+        self.price, self.request = price(), {"what": what}
 
-    def __call__(self) -> int:
+    def draw(self, source: Any, noise: NoiseSource) -> int:
+        self.step("draw")
         self.runs += 1
-        return self.value
+        return 41
+
+    def read(self, noisy: int) -> Counted:
+        return Counted(noisy)
+
+    def write(self, result: Counted) -> str:
+        self.step("written")
+        return str(result.value)
+
+    def from_record(self, text: str) -> Counted:
+        return Counted(int(text))
 
 
-def ask(spending: Spending, run: Callable[[], int], *, request_id: str | None = "a", what: str = "count") -> Spent[int]:
-    account = Account(None, spending, request_id)
-    return spend(account, price(), {"what": what}, reading=nullcontext(), run=lambda _: run(), write=str, read=int)
+def ask(spending: Spending, product: Once, *, request_id: str | None = "a") -> Counted:
+    return spend(product, Account(None, spending, request_id))
 
 
 def spent(path: Path) -> float:
@@ -56,14 +88,14 @@ def test_the_same_request_under_the_same_id_reads_no_data_again(path: Path) -> N
     first, again = ask(InLedger(path), run), ask(InLedger(path), run)
     assert (first.value, first.replayed, again.value, again.replayed) == (41, False, 41, True)
     assert (run.runs, spent(path)) == (1, PRICE)
-    assert first.head == again.head is not None
+    assert first.ledger_head == again.ledger_head is not None
 
 
 def test_another_request_under_the_same_id_is_refused_before_data_are_read(path: Path) -> None:
     ask(InLedger(path), Once())
-    run = Once()
+    run = Once("mean")
     with pytest.raises(LedgerError):
-        ask(InLedger(path), run, what="mean")
+        ask(InLedger(path), run)
     assert (run.runs, spent(path)) == (0, PRICE)
 
 
@@ -77,11 +109,11 @@ def test_beyond_the_budget_nothing_is_read(path: Path) -> None:
 
 
 def test_a_failure_after_the_reservation_stays_spent_and_quotes_nothing(path: Path) -> None:
-    def fails() -> int:
+    def fails(step: str) -> None:
         raise ValueError("cell 8151")
 
     with pytest.raises(SpentError) as caught:
-        ask(InLedger(path), fails)
+        ask(InLedger(path), Once(step=fails))
     assert caught.value.code == "HG601"
     assert caught.value.__context__ is None and "8151" not in str(caught.value)
     assert spent(path) == PRICE
@@ -90,34 +122,22 @@ def test_a_failure_after_the_reservation_stays_spent_and_quotes_nothing(path: Pa
 def test_the_price_is_durable_when_the_run_begins(path: Path) -> None:
     seen: list[float] = []
 
-    def looks() -> int:
-        seen.append(spent(path))
-        return 1
-
-    ask(InLedger(path), looks)
-    assert seen == [PRICE]
+    ask(InLedger(path), Once(step=lambda _: seen.append(spent(path))))
+    assert seen == [PRICE, PRICE]
 
 
 def test_the_source_is_reached_before_the_price_and_left_after_the_run(path: Path) -> None:
     steps: list[tuple[str, float]] = []
 
     @contextmanager
-    def reading() -> Iterator[int]:
+    def reading() -> Iterator[None]:
         steps.append(("reached", spent(path)))
-        yield 41
+        yield
         steps.append(("left", spent(path)))
 
-    def run(source: int) -> int:
-        steps.append(("run", spent(path)))
-        return source + 1
-
-    def write(value: int) -> str:
-        steps.append(("written", spent(path)))
-        return str(value)
-
-    found = spend(Account(None, path, "a"), price(), {}, reading=reading(), run=run, write=write, read=int)
-    assert found.value == 42
-    assert steps == [("reached", 0.0), ("run", PRICE), ("left", PRICE), ("written", PRICE)]
+    product = Once(reading=reading, step=lambda step: steps.append((step, spent(path))))
+    assert spend(product, Account(None, path, "a")).value == 41
+    assert steps == [("reached", 0.0), ("draw", PRICE), ("left", PRICE), ("written", PRICE)]
 
 
 def test_a_source_that_cannot_be_reached_costs_nothing(path: Path) -> None:
@@ -126,15 +146,15 @@ def test_a_source_that_cannot_be_reached_costs_nothing(path: Path) -> None:
         raise unreachable(ValueError("cell 8151"))
         yield
 
-    run = Once()
+    run = Once(reading=away)
     with pytest.raises(DataError, match="HG207") as caught:
-        spend(Account(None, path, "a"), price(), {}, reading=away(), run=lambda _: run(), write=str, read=int)
+        spend(run, Account(None, path, "a"))
     assert (run.runs, spent(path)) == (0, 0.0) and "8151" not in str(caught.value)
 
 
 def test_without_a_ledger_every_call_runs() -> None:
     run = Once()
-    assert [ask(NoLedger(), run).head, ask(NoLedger(), run).replayed, run.runs] == [None, False, 2]
+    assert [ask(NoLedger(), run).ledger_head, ask(NoLedger(), run).replayed, run.runs] == [None, False, 2]
 
 
 def test_what_costs_nothing_is_kept_in_no_ledger(path: Path) -> None:
@@ -148,29 +168,16 @@ def test_more_than_the_whole_budget_of_the_facts_is_refused_before_anything_is_r
     run = Once()
     for total in (Budget(0.5, 0.0), Budget(0.4, 1e-9)):
         with pytest.raises(BudgetExceeded, match="HG706"):
-            spend(
-                Account(total, path, "a"), price(), {}, reading=nullcontext(), run=lambda _: run(), write=str, read=int
-            )
+            spend(run, Account(total, path, "a"))
     assert (run.runs, spent(path)) == (0, 0.0)
-    assert (
-        spend(
-            Account(Budget(0.6, 0.0), path, "a"),
-            price(),
-            {},
-            reading=nullcontext(),
-            run=lambda _: run(),
-            write=str,
-            read=int,
-        ).value
-        == 41
-    )
+    assert spend(run, Account(Budget(0.6, 0.0), path, "a")).value == 41
 
 
 def test_what_has_no_price_is_refused_where_the_facts_set_a_budget() -> None:
     run = Once()
     with pytest.raises(BudgetExceeded, match="HG706"):
-        run_unpriced(Account(Budget(100.0, 1e-6), None), run)
-    assert run.runs == 0 and run_unpriced(Account(None, None), run) == 41
+        run_unpriced(Account(Budget(100.0, 1e-6), None), lambda: run.draw(None, SecureNoise()))
+    assert run.runs == 0 and run_unpriced(Account(None, None), lambda: 41) == 41
 
 
 def test_a_ledger_that_belongs_to_a_test_set_pays_for_its_looks_alone(path: Path) -> None:

@@ -18,8 +18,8 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Facts
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.laws import geometric_half_width
+from hedgerow.release import spend
 from hedgerow.release.opened import OpenedSource
-from hedgerow.tables.bootstrap_dp import release as bootstrap_release
 from hedgerow.tables.bootstrap_dp.noise import choose_option, count_widths, draw, least_scale, total_widths
 from hedgerow.tables.bootstrap_dp.release import bootstrap_table
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes
@@ -49,7 +49,7 @@ class NoNoise(SimulatedNoise):
 
 @pytest.fixture
 def exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap_release, "SecureNoise", NoNoise)
+    monkeypatch.setattr(spend, "SecureNoise", NoNoise)
 
 
 @pytest.mark.usefixtures("exact")

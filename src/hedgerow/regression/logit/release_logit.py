@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
-from hedgerow.engines.source import Source
+from hedgerow.engines.query import Query
+from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import Category, Selection
@@ -19,7 +21,6 @@ from hedgerow.facts.given import as_int, format_argument
 from hedgerow.mechanisms.adaptive.newton_steps import MOST_FEATURES, NewtonSteps
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.noise.lattice import require_drawable
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.regression.choice import TYPICAL
 from hedgerow.regression.coefficients import About
@@ -43,7 +44,7 @@ from hedgerow.release.execute import check_unchanged
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.request import parse_budget
 from hedgerow.release.resolve import Resolver
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import spend
 from hedgerow.resampling.histogram import Histogram
 
 MOST_STEPS = 20
@@ -250,23 +251,41 @@ def release_logit(
     """
     plan = planned_logit(formula, regressors, opened, **options)
     warn_about_delta(plan.budget.delta, opened.n, frames=4)
-    certificate, name, query = plan.certificate(), opened.source.name, plan.model.query((plan.chosen,))
+    return spend(_LogitProduct(plan, plan.certificate(), opened.source), opened.account(request_id))
 
-    def run(source: Source) -> LogitRegression:
-        histogram = source.histogram(query)
-        check_unchanged(plan.facts, histogram, source)
-        return read_logit(plan, drawn_logit(plan, histogram, SecureNoise()), certificate, name, today())
 
-    spent = spend(
-        Account.of(opened.facts, opened.ledger, request_id),
-        certificate,
-        plan.public_record(),
-        reading=opened.source.reading([query]),
-        run=run,
-        write=LogitRegression.to_json,
-        read=logit_from_record,
-    )
-    return received(spent.value, spent)
+@dataclass(frozen=True, slots=True)
+class _LogitProduct:
+    """A logistic regression as what spends."""
+
+    plan: LogitPlan
+    price: Certificate
+    source: ColumnSource
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.plan.public_record()
+
+    @property
+    def query(self) -> Query:
+        return self.plan.model.query((self.plan.chosen,))
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.source.reading([self.query])
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> NewtonPath:
+        histogram = source.histogram(self.query)
+        check_unchanged(self.plan.facts, histogram, source)
+        return drawn_logit(self.plan, histogram, noise)
+
+    def read(self, noisy: NewtonPath) -> LogitRegression:
+        return read_logit(self.plan, noisy, self.price, self.source.name, today())
+
+    def write(self, result: LogitRegression) -> str:
+        return result.to_json()
+
+    def from_record(self, text: str) -> LogitRegression:
+        return logit_from_record(text)
 
 
 def drawn_logit(plan: LogitPlan, histogram: Histogram, noise: NoiseSource) -> NewtonPath:

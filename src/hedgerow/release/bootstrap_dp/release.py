@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from hedgerow.errors import SpentError, VerificationError
 from hedgerow.facts.columns import Missing
 from hedgerow.inference.estimate import Estimate
 from hedgerow.ledger.bootstrap_statement import BootstrapStatement
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
 from hedgerow.release.bootstrap_dp.number import Integers, Number, least_scale
@@ -30,7 +30,7 @@ from hedgerow.release.bootstrap_dp.plan import NumbersPlan, numbers_plan, questi
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.publication.result import REPLAYED, Result
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import spend
 
 METHOD = "bootstrap-geometric"
 _NOTE = "NOT differential privacy; the width of its noise is confidential, so it has no error and no interval"
@@ -64,10 +64,6 @@ class BootstrapRelease(Result):
     notes: tuple[str, ...] = ()
     token: Token | None = field(default=None, repr=False)
     guarantee: Literal["bootstrap-dp"] = "bootstrap-dp"
-
-    def noted(self, notes: Sequence[str]) -> Self:
-        """Return it with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
 
     @overload
     def __getitem__(self, index: int) -> Estimate: ...
@@ -179,17 +175,35 @@ def bootstrap_release(
     O'Keefe & Charest (2018), Definitions 5, 9 and 10, Results 7 and 11.
     """
     plan = numbers_plan(statistics, opened, **options)
-    statement = plan.statement()
-    spent = spend(
-        Account.of(opened.facts, opened.ledger, request_id),
-        statement,
-        plan.public_record(),
-        reading=opened.source.reading([one for number in plan.numbers for one in questions_about(number)]),
-        run=lambda source: _drawn(plan, replace(opened, source=source), statement, SecureNoise()),
-        write=BootstrapRelease.to_json,
-        read=lambda text: _read_back(text, plan, opened, statement),
-    )
-    return received(spent.value, spent)
+    return spend(_NumbersProduct(plan, opened, plan.statement()), opened.account(request_id))
+
+
+@dataclass(frozen=True, slots=True)
+class _NumbersProduct:
+    """Numbers under bootstrap-dp as what spends."""
+
+    plan: NumbersPlan
+    opened: OpenedSource
+    price: BootstrapStatement
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.plan.public_record()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.opened.source.reading([one for number in self.plan.numbers for one in questions_about(number)])
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> BootstrapRelease:
+        return _drawn(self.plan, replace(self.opened, source=source), self.price, noise)
+
+    def read(self, noisy: BootstrapRelease) -> BootstrapRelease:
+        return noisy
+
+    def write(self, result: BootstrapRelease) -> str:
+        return result.to_json()
+
+    def from_record(self, text: str) -> BootstrapRelease:
+        return _read_back(text, self.plan, self.opened, self.price)
 
 
 def _drawn(

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.publication.formats import Published, write
 from hedgerow.release.publication.frame import build_frame
+from hedgerow.release.receipt import Receivable
 
 REPLAYED = "Answered from the ledger's record of this request: nothing was spent, and no new noise was drawn."
 SIMULATED = "SIMULATED: seeded noise, not private, no certificate"
@@ -47,7 +48,7 @@ class PriceRecord(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class Result(Sequence[Estimate]):
+class Result(Receivable, Sequence[Estimate]):
     """What left the data, with what was asked of what, and its price.
 
     Attributes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -18,10 +19,10 @@ from numpy.typing import NDArray
 
 from hedgerow.clock import today
 from hedgerow.engines.query import Query
+from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import VerificationError
 from hedgerow.inference.cells import Subject
 from hedgerow.ledger.bootstrap_statement import BootstrapStatement
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
 from hedgerow.release.bootstrap_dp.release import METHOD
@@ -31,7 +32,7 @@ from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import apply_policy
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
 from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
@@ -104,19 +105,37 @@ def bootstrap_table(
     `hedgerow.tables.bootstrap_dp.table_sensitivity` in place of the published ones.
     """
     plan = bootstrap_plan(asked, opened, guarantee=guarantee, **options)
-    statement = plan.statement()
-    spent = spend(
-        Account.of(opened.facts, opened.ledger, request_id),
-        statement,
-        plan.public_record(),
-        reading=opened.source.reading([plan.query]),
-        run=lambda source: _drawn(plan, replace(opened, source=source), statement, SecureNoise()),
-        write=lambda table: _as_text(table),
-        read=lambda text: _table(plan, opened, statement, *_values_of(text, plan)),
-    )
-    table = received(spent.value, spent)
+    table = spend(_TableProduct(plan, opened, plan.statement()), opened.account(request_id))
     with_margins: Callable[[], Any] = table.with_margins
     return with_margins() if margins else table
+
+
+@dataclass(frozen=True, slots=True)
+class _TableProduct:
+    """A table under bootstrap-dp as what spends."""
+
+    plan: BootstrapPlan
+    opened: OpenedSource
+    price: BootstrapStatement
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.plan.public_record()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.opened.source.reading([self.plan.query])
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> BootstrapTable:
+        return _drawn(self.plan, replace(self.opened, source=source), self.price, noise)
+
+    def read(self, noisy: BootstrapTable) -> BootstrapTable:
+        return noisy
+
+    def write(self, result: BootstrapTable) -> str:
+        return _as_text(result)
+
+    def from_record(self, text: str) -> BootstrapTable:
+        return _table(self.plan, self.opened, self.price, *_values_of(text, self.plan))
 
 
 def _drawn(

@@ -7,6 +7,7 @@ release. What is new is how it is read: as arrays, with totals.
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.clock import today
-from hedgerow.engines.source import Source
+from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.errors import VerificationError
 from hedgerow.facts.columns import CellLabels
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.joint.counted import CountedCells
 from hedgerow.inference.score import ScoreArrays
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.cells import ResampledCells, TableCells
@@ -34,7 +34,7 @@ from hedgerow.release.execute import certificate_of, draw_tables, read_histogram
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.record.asked_and_drawn import request_record, table_of, table_record
-from hedgerow.release.spend import Account, received, spend
+from hedgerow.release.spend import spend
 from hedgerow.statistics.statistic import Asked
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
@@ -102,14 +102,6 @@ def _second_moment(design: object, table: AdditiveTable) -> tuple[Floats | None,
     return square, np.square(unit**2 * moments.square_sd)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """What was drawn, and the table that it is read as."""
-
-    drawn: AdditiveTable
-    table: ProtectedTable
-
-
 def protected_table(
     asked: Asked, opened: OpenedSource, *, margins: bool = False, request_id: str | None = None, **options: Any
 ) -> ProtectedTable:
@@ -137,25 +129,41 @@ def protected_table(
     choosing = choose if options.get("cell_bounds") is None else choose_by_cell
     given = {name: value for name, value in options.items() if name != "cell_bounds" or value is not None}
     choice = choosing(asked, opened.protection, opened.facts, n=opened.n, **given)
-    plan = choice.plan
-    certificate = certificate_of(plan)
-
-    def made(drawn: AdditiveTable, date: str | None) -> _Made:
-        table = read_table(choice, drawn, certificate, source=opened.source.name)
-        about = {} if opened.facts is None else dict(opened.facts.about)
-        return _Made(drawn, replace(table, date=date, about=about, backend=opened.backend))
-
-    spent = spend(
-        Account.of(opened.facts, opened.ledger, request_id),
-        certificate,
-        choice.public_record(),
-        reading=opened.source.reading(plan.sent()),
-        run=lambda source: made(_drawn(choice, source, SecureNoise()), today()),
-        write=lambda new: json.dumps(kept_record(new.table), ensure_ascii=False, allow_nan=False),
-        read=lambda text: made(*_from_text(choice, text)),
-    )
-    table = received(spent.value.table, spent)
+    table = spend(_TableProduct(choice, certificate_of(choice.plan), opened), opened.account(request_id))
     return table.with_margins() if margins else table
+
+
+@dataclass(frozen=True, slots=True)
+class _TableProduct:
+    """A table as what spends."""
+
+    choice: Choice
+    price: Certificate
+    opened: OpenedSource
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.choice.public_record()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.opened.source.reading(self.choice.plan.sent())
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> AdditiveTable:
+        return _drawn(self.choice, source, noise)
+
+    def read(self, noisy: AdditiveTable) -> ProtectedTable:
+        return self._dated(noisy, today())
+
+    def write(self, result: ProtectedTable) -> str:
+        return json.dumps(kept_record(result), ensure_ascii=False, allow_nan=False)
+
+    def from_record(self, text: str) -> ProtectedTable:
+        return self._dated(*_from_text(self.choice, text))
+
+    def _dated(self, noisy: AdditiveTable, date: str | None) -> ProtectedTable:
+        table = read_table(self.choice, noisy, self.price, source=self.opened.source.name)
+        about = {} if self.opened.facts is None else dict(self.opened.facts.about)
+        return replace(table, date=date, about=about, backend=self.opened.backend)
 
 
 def read_table(choice: Choice, drawn: AdditiveTable, certificate: Certificate | None, *, source: str) -> ProtectedTable:

@@ -10,11 +10,11 @@ from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.plan import Plan
+from hedgerow.release.receipt import receipts
 from hedgerow.release.record.asked_and_drawn import plan_of, request_of, tables_of
 from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 from hedgerow.release.result import recorded_estimate
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
-from hedgerow.release.spend import receipts
 from hedgerow.tables.dp.choice import Choice
 from hedgerow.tables.dp.choice_by_cell import bounds_told
 from hedgerow.tables.dp.release_table import kept_record, read_table
