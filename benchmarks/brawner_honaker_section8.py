@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.bootstrap import calibrated
 from hedgerow.inference.bootstrap.replicates import Replicates, brawner_honaker_total_variance, chi_square_share
-from hedgerow.inference.estimate import normal_quantile
+from hedgerow.inference.interval import normal_quantile
 
 PRINTED = {"unbiased": 0.801, "conservative": 0.971, "most conservative": 1.0}
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
 from hedgerow.inference.bootstrap.intervals import conservative_interval, most_conservative_interval, unbiased_interval
 from hedgerow.inference.bootstrap.replicates import Replicates
-from hedgerow.inference.estimate import normal_quantile
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.resampling.n_resamples import choose_n_resamples
 
 GRID = np.linspace(0.0, 1.0, 256)

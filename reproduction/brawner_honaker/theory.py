@@ -23,7 +23,7 @@ from hedgerow.accounting.resampled import Pair, PairKind, release_curve
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.inference.bootstrap.replicates import brawner_honaker_total_variance, chi_square_share
-from hedgerow.inference.estimate import normal_quantile
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, Composition, LaplaceNoise
 from hedgerow.mechanisms.number import gaussian_mu
 

@@ -27,7 +27,7 @@ from hedgerow.inference.bootstrap.replicates import (
     brawner_honaker_total_variance,
     standard_error_parts,
 )
-from hedgerow.inference.estimate import normal_quantile
+from hedgerow.inference.interval import normal_quantile
 
 GRID = np.linspace(0.0, 1.0, 256)
 RUNS = 1000

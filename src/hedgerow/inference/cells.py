@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.basis import IntervalBasis
-from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import parse_level
 
 Floats = NDArray[np.float64]
 _PART = 10_000

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.printed import decimals
 from hedgerow.inference.basis import IntervalBasis, Joint, Moved, conservative_at, replicated
 from hedgerow.inference.hypothesis import HypothesisTest, value_tested
-from hedgerow.inference.interval import Interval
+from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.inference.operators import Operators
 from hedgerow.inference.terms import operation_text, term_text
 
@@ -26,41 +25,6 @@ if TYPE_CHECKING:
 
     from hedgerow.plots.error_bars import ErrorBar
     from hedgerow.plots.notebook import Line
-
-
-def parse_level(level: object) -> float:
-    """Return the level as a float strictly between 0 and 1.
-
-    Raises
-    ------
-    ParameterError
-        HG110: anything else, such as 95 for 95 %.
-
-    Examples
-    --------
-    >>> parse_level(0.95)
-    0.95
-    """
-    number = as_float(level)
-    if number is not None and 0.0 < number < 1.0:
-        return number
-    raise ParameterError(
-        "HG110",
-        rule="`level` must be a number strictly between 0 and 1.",
-        finding=f"Found {format_argument(level)}.",
-        remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
-    )
-
-
-def normal_quantile(level: float) -> float:
-    """Return z such that a standard normal lies within ±z with probability `level`.
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.95), 4)
-    1.96
-    """
-    return NormalDist().inv_cdf((1 + parse_level(level)) / 2)
 
 
 PUBLIC = "public"

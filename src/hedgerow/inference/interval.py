@@ -1,11 +1,50 @@
-"""A confidence interval that knows its level, its method and what it covers. Plain numbers."""
+"""A confidence interval that knows its level, its method and what it covers, and levels. Plain numbers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from statistics import NormalDist
 from typing import Any
+
+from hedgerow.errors import ParameterError
+from hedgerow.facts.given import as_float, format_argument
+
+
+def parse_level(level: object) -> float:
+    """Return the level as a float strictly between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        HG110: anything else, such as 95 for 95 %.
+
+    Examples
+    --------
+    >>> parse_level(0.95)
+    0.95
+    """
+    number = as_float(level)
+    if number is not None and 0.0 < number < 1.0:
+        return number
+    raise ParameterError(
+        "HG110",
+        rule="`level` must be a number strictly between 0 and 1.",
+        finding=f"Found {format_argument(level)}.",
+        remedy="Did you mean 0.95?" if number == 95.0 else "Try level=0.95.",
+    )
+
+
+def normal_quantile(level: float) -> float:
+    """Return z such that a standard normal lies within ±z with probability `level`.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 4)
+    1.96
+    """
+    return NormalDist().inv_cdf((1 + parse_level(level)) / 2)
 
 
 @dataclass(frozen=True, slots=True)

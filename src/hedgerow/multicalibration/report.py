@@ -321,7 +321,7 @@ def _loss_numbers(loss: Loss | None) -> tuple[float | None, float | None]:
 
 
 def _cells(residuals: Residuals, level: float) -> list[CellReading]:
-    from hedgerow.inference.estimate import normal_quantile
+    from hedgerow.inference.interval import normal_quantile
 
     z = normal_quantile(level)
     k = residuals.count.shape[1]

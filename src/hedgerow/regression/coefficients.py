@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import VerificationError
 from hedgerow.facts.printed import Lines, decimals
-from hedgerow.inference.estimate import parse_level
 from hedgerow.inference.hypothesis import least_alpha
-from hedgerow.inference.interval import Interval
+from hedgerow.inference.interval import Interval, parse_level
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.regression.contrasts import ContrastTest, ContrastTests, Hypothesis, hypotheses, unfit

@@ -19,7 +19,8 @@ from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.relation import Target, UnitLimit
-from hedgerow.inference.estimate import Estimate, normal_quantile
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law

@@ -17,7 +17,8 @@ from hedgerow.facts.given import format_argument
 from hedgerow.facts.relation import Target
 from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.simulated import Band, band
-from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.mechanism import Mechanism, parts_of
 from hedgerow.mechanisms.tree_counts import TreeCounts
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts

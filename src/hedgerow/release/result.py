@@ -15,7 +15,8 @@ from hedgerow.facts.printed import plural
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.basis import IntervalBasis, RecordedBasis
 from hedgerow.inference.cells import Estimates
-from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.ask import ask

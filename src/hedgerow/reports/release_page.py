@@ -14,7 +14,8 @@ import numpy as np
 from hedgerow.accounting.profile import Profile
 from hedgerow.facts.columns import Category
 from hedgerow.facts.printed import at_most_percent, decimals, joined, number, percent, plural
-from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.distributions import ColumnDistribution, Picture, statistic_of
 from hedgerow.release.publication.write_file import write_lines

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Scalar
 from hedgerow.inference.cells import Columns, finite
-from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.release.bootstrap_dp.reach import GUARANTEES

@@ -19,7 +19,8 @@ from statistics import NormalDist
 import numpy as np
 
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.inference.estimate import Estimate, normal_quantile
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.adaptive.bounds import SHARES, tail_exponent
 from hedgerow.testset.adaptive.interval import METHOD

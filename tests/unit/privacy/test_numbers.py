@@ -13,7 +13,7 @@ from hedgerow.facts.budget import Budget, Mu, Rho
 from hedgerow.facts.columns import Category, Grid
 from hedgerow.facts.given import as_float, as_fraction, as_int
 from hedgerow.facts.relation import UnitLimit
-from hedgerow.inference.estimate import parse_level
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.laws import parse_draws
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds

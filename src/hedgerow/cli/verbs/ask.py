@@ -31,7 +31,7 @@ def ask(
 
     Needs the records alone: no data, no price. Terms of several records are named in order: 'r1.count - r2.count'.
     """
-    from hedgerow.inference.estimate import parse_level
+    from hedgerow.inference.interval import parse_level
     from hedgerow.release.ask import ask as answer_of
     from hedgerow.release.publication.text import answer_text
     from hedgerow.release.result import release_from_record

@@ -90,7 +90,7 @@ def plan(
     """
     from hedgerow.facts.declared import Facts, protection_of
     from hedgerow.facts.facts_nearby import naming_facts_nearby
-    from hedgerow.inference.estimate import parse_level
+    from hedgerow.inference.interval import parse_level
     from hedgerow.release.plan import planned
 
     level, guesses = parse_level(level), parse_guess(guess or ())

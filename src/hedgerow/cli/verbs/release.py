@@ -75,7 +75,7 @@ def release(
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
     from hedgerow.facts.declared import Facts
-    from hedgerow.inference.estimate import parse_level
+    from hedgerow.inference.interval import parse_level
     from hedgerow.release.bootstrap_dp.plan import with_step
     from hedgerow.release.publication.folder import prepared_folder
     from hedgerow.survey import open as open_survey

@@ -93,7 +93,7 @@ def table(
     spent, even if the command fails.
     """
     from hedgerow.facts.declared import Facts
-    from hedgerow.inference.estimate import parse_level
+    from hedgerow.inference.interval import parse_level
     from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder
     from hedgerow.survey import open as open_survey
 

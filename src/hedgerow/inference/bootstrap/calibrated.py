@@ -23,7 +23,7 @@ import numpy as np
 
 from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, CriticalCurve, knots, solve
 from hedgerow.inference.bootstrap.replicates import Replicates
-from hedgerow.inference.estimate import parse_level
+from hedgerow.inference.interval import parse_level
 
 _GUARD = 2.0  # standard errors by which the offset is kept low where it sharpens the cap
 

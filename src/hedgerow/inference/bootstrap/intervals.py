@@ -36,7 +36,7 @@ from hedgerow.inference.bootstrap.replicates import (
     sampling_variance,
     standard_error_parts,
 )
-from hedgerow.inference.estimate import normal_quantile, parse_level
+from hedgerow.inference.interval import normal_quantile, parse_level
 
 ALPHA = 0.05  # α' of the paper: how often the spread of the noise alone is smaller than what is subtracted
 _CENSUS = "student"

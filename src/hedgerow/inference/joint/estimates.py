@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.estimate import normal_quantile, parse_level
+from hedgerow.inference.interval import normal_quantile, parse_level
 from hedgerow.inference.joint.functions import (
     Axis,
     Correlation,

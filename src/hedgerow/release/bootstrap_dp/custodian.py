@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.estimate import parse_level
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.laws import geometric_half_width
 
 Floats = NDArray[np.float64]

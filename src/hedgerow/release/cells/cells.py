@@ -20,7 +20,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Cells, IntervalArrays, Subject
 from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.estimate import Estimate, parse_level
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import parse_level
 from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_variance
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.noise.table import AdditiveTable

@@ -17,7 +17,7 @@ from hedgerow.engines.query import Indicator, WeightOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import as_int, format_argument
-from hedgerow.inference.estimate import parse_level
+from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import Moments, ResampledRows, Single
 from hedgerow.release.designs.bootstrap import BootstrapDesign

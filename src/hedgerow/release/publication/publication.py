@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.printed import number
-from hedgerow.inference.estimate import parse_level
+from hedgerow.inference.interval import parse_level
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.letters import (
     STATISTICS_CANADA,

@@ -83,7 +83,7 @@ def split_half_width(n: int, looks: int, beta: float = 0.05) -> float:
     >>> round(split_half_width(10_000, 1000), 3)
     0.31
     """
-    from hedgerow.inference.estimate import normal_quantile
+    from hedgerow.inference.interval import normal_quantile
 
     return min(1.0, normal_quantile(1.0 - beta) / (2.0 * math.sqrt(max(1, n // looks))))
 

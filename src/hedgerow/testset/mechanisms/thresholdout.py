@@ -14,7 +14,8 @@ from typing import ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import as_float, as_int, format_argument
-from hedgerow.inference.estimate import Estimate, normal_quantile
+from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import Single, SparseVector

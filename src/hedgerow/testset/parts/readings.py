@@ -28,7 +28,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.estimate import normal_quantile
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.testset.adaptive.bounds import chernoff
 from hedgerow.testset.mechanisms.reading import two_sided
 

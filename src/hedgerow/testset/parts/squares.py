@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.estimate import normal_quantile
+from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights, Of
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments

@@ -73,7 +73,7 @@ class Asked:
     def run(self, plan: Callable[[Survey, dict[str, Any]], None] | None) -> None:
         """Tell the plan, where a function that does is given; else fit, write and print."""
         from hedgerow.facts.declared import Facts
-        from hedgerow.inference.estimate import parse_level
+        from hedgerow.inference.interval import parse_level
         from hedgerow.release.publication.folder import prepared_folder
         from hedgerow.survey import open as open_survey
 
