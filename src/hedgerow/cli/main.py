@@ -26,7 +26,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hedgerow.cli.refusal import exit_code_of
-from hedgerow.cli.terminal import say
+from hedgerow.cli.terminal import write_stdout
 from hedgerow.facts.given import check_texts
 from hedgerow.interrupts import end_on_signals, speak_json
 
@@ -95,15 +95,25 @@ class _Verbs(TyperGroup):
 
 # In the order of the help. A group of verbs is a file of its own app.
 _VERBS = {
-    name: f"hedgerow.cli.verbs.{folder}{name}"
-    for folder, names in (
-        ("", "init plan release ask table"),
-        ("regressions.", "ols logit"),
-        ("", "find price audit verify publish multicalibrate apply ledger"),
-        ("testsets.", "testset"),
-        ("", "demo schema explain"),
-    )
-    for name in names.split()
+    "init": "hedgerow.cli.verbs.init",
+    "plan": "hedgerow.cli.verbs.plan",
+    "release": "hedgerow.cli.verbs.release",
+    "ask": "hedgerow.cli.verbs.ask",
+    "table": "hedgerow.cli.verbs.table",
+    "ols": "hedgerow.cli.verbs.regressions.ols",
+    "logit": "hedgerow.cli.verbs.regressions.ols",
+    "find": "hedgerow.cli.verbs.find",
+    "price": "hedgerow.cli.verbs.price",
+    "audit": "hedgerow.cli.verbs.audit",
+    "verify": "hedgerow.cli.verbs.verify",
+    "publish": "hedgerow.cli.verbs.publish",
+    "multicalibrate": "hedgerow.cli.verbs.multicalibrate",
+    "apply": "hedgerow.cli.verbs.apply",
+    "ledger": "hedgerow.cli.verbs.ledger",
+    "testset": "hedgerow.cli.verbs.testsets.testset",
+    "demo": "hedgerow.cli.verbs.demo",
+    "schema": "hedgerow.cli.verbs.schema",
+    "explain": "hedgerow.cli.verbs.explain",
 }
 
 
@@ -143,7 +153,7 @@ def _version(asked: bool) -> None:
     if asked:
         from hedgerow.version import __version__
 
-        say(f"hedgerow {__version__}")
+        write_stdout(f"hedgerow {__version__}")
         raise typer.Exit
 
 
@@ -155,7 +165,7 @@ def _overview(
 ) -> None:
     """Private statistics with honest error bars. New here? Try `hedgerow demo`."""
     if context.invoked_subcommand is None:
-        say(context.get_help())
+        write_stdout(context.get_help())
 
 
 def main() -> None:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.grammar import parse_by, parse_share, parse_weights, with_labels
-from hedgerow.cli.terminal import tell
+from hedgerow.cli.terminal import write_warning
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.formats import listed
-from hedgerow.interrupts import speaks_json
 from hedgerow.keywords import Call, noting_calls
 from hedgerow.release.options import with_estimator
 from hedgerow.statistics.entry import Entry
@@ -113,6 +112,7 @@ ForTheCustodian = Annotated[
         "error.",
     ),
 ]
+Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write a report, the record and its certificate there.")]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace the file of --out, whatever it holds.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -235,8 +235,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 def old_name(option: str, current: str) -> None:
     """Say on standard error that an option has another name today."""
-    said = f"{option} is an old name: write {current}."
-    tell(said, "warning") if speaks_json() else tell(f"Warning: {said}")
+    write_warning(f"{option} is an old name: write {current}.")
 
 
 def requests_of(asked: Asked, facts: Facts | None, name: str | None) -> tuple[Requested, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from hedgerow.cli.terminal import OutputClosed, tell_as_it_is
+from hedgerow.cli.terminal import OutputClosed, write_stderr
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.printed import for_terminal
 from hedgerow.interrupts import interrupted, nothing_is_spent, speaks_json
@@ -120,14 +120,14 @@ def exit_code_of(run: Callable[[], object]) -> int:
         code = run()
         if code == INTERRUPTED:
             # Typer has met the interruption first.
-            tell_as_it_is(interrupted(INTERRUPTED))
+            write_stderr(interrupted(INTERRUPTED))
         return code if isinstance(code, int) else 0
     except HedgerowError as refused:
         return _refuse(refused)
     except OutputClosed:
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        tell_as_it_is(interrupted(INTERRUPTED))
+        write_stderr(interrupted(INTERRUPTED))
         return INTERRUPTED
     except SystemExit:
         raise
@@ -173,7 +173,7 @@ def as_record(refused: HedgerowError) -> dict[str, Any]:
 
 
 def _refuse(refused: HedgerowError) -> int:
-    tell_as_it_is(json.dumps(as_record(refused)) if speaks_json() else wording(refused))
+    write_stderr(json.dumps(as_record(refused)) if speaks_json() else wording(refused))
     return refused.exit_code
 
 

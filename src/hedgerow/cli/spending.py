@@ -1,19 +1,190 @@
-"""What every verb that spends has to keep: warnings in plain words, failures that stay spent, results that arrive."""
+"""What every verb that spends does: open, prepare a folder, release, write, print; and its options, once."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_args
 
-from hedgerow.cli.terminal import OutputClosed, tell
+from hedgerow.cli import options
+from hedgerow.cli.grammar import parse_unit
+from hedgerow.cli.terminal import OutputClosed, write_json, write_note, write_stdout, write_warning
 from hedgerow.errors import HedgerowError, HedgerowWarning, ParameterError, SpentError
 from hedgerow.facts.facts_nearby import advise
-from hedgerow.interrupts import speaks_json
 
 if TYPE_CHECKING:
-    from hedgerow.release.bootstrap_dp.custodian import CustodianFigures
+    from hedgerow.facts.declared import Facts
+    from hedgerow.release.publication.folder import ReleaseFolder
+    from hedgerow.survey import Survey
+
+
+class Received(Protocol):
+    """What a release returns, of whatever kind."""
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether the ledger holds the price alone."""
+        ...
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the ledger's record answered."""
+        ...
+
+
+ReceivedT = TypeVar("ReceivedT", bound=Received)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a verb that spends or plans: the options that several verbs have in common."""
+
+    verb: str
+    source: options.Source = None
+    relation: options.Relation = None
+    level: options.Level = 0.95
+    target: options.Target = None
+    table: options.Table = None
+    unit: options.Unit = None
+    facts: options.FactsPath = None
+    request: options.RequestName = None
+    ledger: options.LedgerPath = None
+    request_id: options.RequestId = None
+    out: options.Out = None
+    force: options.Force = False
+    as_json: options.AsJson = False
+
+    @cached_property
+    def declared(self) -> Facts | None:
+        """What the file of the facts says, where one is named."""
+        from hedgerow.facts.declared import Facts
+
+        return None if self.facts is None else Facts.read(self.facts)
+
+    @property
+    def data(self) -> str | None:
+        """The source, else the one that the facts name."""
+        return self.source if self.source is not None or self.declared is None else self.declared.data_path
+
+    @contextmanager
+    def opened(self, files: Sequence[str] | None) -> Iterator[tuple[Survey, ReleaseFolder | None]]:
+        """Open the source, and prepare the folder of ``--out`` for these files; None: for none.
+
+        Raises
+        ------
+        ParameterError
+            HG116: neither a source nor facts are named.
+        """
+        from hedgerow.release.publication.folder import prepared_folder
+        from hedgerow.survey import open as open_survey
+
+        if self.source is None and self.facts is None:
+            raise no_source(self.verb)
+        with ExitStack() as stack:
+            stack.enter_context(plain_warnings())
+            survey = open_survey(
+                self.source,
+                self.declared,
+                relation=self.relation,
+                target=self.target,
+                unit=parse_unit(self.unit),
+                table=self.table,
+                ledger=self.ledger,
+            )
+            folder: ReleaseFolder | None = None
+            if self.out is not None and files is not None:
+                prepared = prepared_folder(self.out, force=self.force, source=self.data, names=files)
+                folder = stack.enter_context(prepared)
+            yield survey, folder
+
+    def spend(
+        self,
+        release: Callable[[], Any],
+        text: Callable[[Any], str],
+        write: Callable[[Any], Sequence[str]] | None,
+        *,
+        record: Callable[[Any], dict[str, Any] | None] | None = None,
+        heading: str | None = None,
+        after: Callable[[Any, bool], None] = lambda result, written: None,
+    ) -> None:
+        """Release, write the files, and print the result as a text, or under ``--json`` as its record.
+
+        Parameters
+        ----------
+        release, text : callable
+        write : callable or None
+            Writes the files of a result and returns their names; None where none are wanted.
+        record : callable, optional
+            Returns the record, or None where it has printed it; by default it is that of `to_dict`.
+        heading : str, optional
+            What stands in front of the names of the files.
+        after : callable, optional
+            Prints what is said last, told whether files were written.
+        """
+
+        def show(result: Any, written: Sequence[str]) -> None:
+            if self.as_json:
+                made = result.to_dict(self.level) if record is None else record(result)
+                if made is not None:
+                    write_json(made | replayed_field(result))
+            else:
+                write_if_replayed(result)
+                write_stdout(text(result))
+                if written:
+                    write_stdout(f"{heading or f'Written to {self.out}'}: {', '.join(written)}")
+            after(result, bool(written))
+
+        spend(release, show, write)
+
+
+_COMMON = {name: one for name, one in signature(Call, eval_str=True).parameters.items() if name != "verb"}
+
+
+def spends(order: str, **described: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb options of a `Call` in place of its parameter `call`.
+
+    Parameters
+    ----------
+    order : str
+        The names of options in the order of the help, those of a `Call` among them. The first … stands for the verb's
+        other parameters in front of `call`, the second for those behind it.
+    **described
+        What describes an option of a `Call` in this verb's help.
+    """
+
+    def give(verb: Callable[..., None]) -> Callable[..., None]:
+        own = dict(signature(verb, eval_str=True).parameters)
+        places = order.split()
+        names, pool = list(own), [name for name in own if name not in places]
+        front = [name for name in pool if names.index(name) < names.index("call")]
+        behind = [name for name in pool if names.index(name) > names.index("call")]
+        rests = iter((front, behind))
+        listed = [name for place in places for name in (next(rests) if place == "…" else [place])]
+        known = {**_COMMON, **own}
+        for name, info in described.items():
+            kind = get_args(_COMMON[name].annotation)[0]
+            known[name] = _COMMON[name].replace(annotation=Annotated[kind, info])
+        given = [name for name in listed if name not in own]
+
+        @wraps(verb)
+        def run(**values: Any) -> None:
+            from hedgerow.inference.interval import parse_level
+
+            common = {name: values.pop(name) for name in given}
+            if "level" in common:
+                common["level"] = parse_level(common["level"])
+            verb(call=Call(verb.__name__, **common), **values)
+
+        parameters = [known[name].replace(kind=Parameter.KEYWORD_ONLY) for name in listed]
+        run.__signature__ = signature(verb).replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
+        run.__annotations__ = {}
+        return run
+
+    return give
 
 
 def no_source(verb: str) -> ParameterError:
@@ -28,21 +199,17 @@ def no_source(verb: str) -> ParameterError:
     return refused
 
 
-def as_replayed(replayed: bool) -> dict[str, bool]:
-    """Return the field that ``--json`` adds to what a record answered; without a replay there is none.
-
-    >>> as_replayed(True), as_replayed(False)
-    ({'replayed': True}, {})
-    """
-    return {"replayed": True} if replayed else {}
+def replayed_field(result: Received) -> dict[str, bool]:
+    """Return the field that ``--json`` adds to what a record answered; without a replay there is none."""
+    return {"replayed": True} if result.replayed else {}
 
 
-def told_again(replayed: bool) -> None:
-    """Say on standard error that a record answered, where one did; under ``--json`` `as_replayed` says it."""
-    if replayed:
+def write_if_replayed(result: Received) -> None:
+    """Say on standard error that a record answered, where one did; under ``--json`` `replayed_field` says it."""
+    if result.replayed:
         from hedgerow.release.publication.result import REPLAYED
 
-        tell(REPLAYED)
+        write_note(REPLAYED)
 
 
 def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> None:
@@ -57,48 +224,66 @@ def check_for_bootstrap(weak: bool, *, step: bool, for_the_custodian: bool) -> N
         )
 
 
-class ForItsCustodian(Protocol):
-    """A bootstrap-dp result, beside which the custodian's figures are kept in memory."""
-
-    def for_the_custodian(self) -> CustodianFigures:
-        """Return them (HG159 where there are none)."""
-        ...
-
-
-def tell_the_custodian(result: ForItsCustodian, names: Sequence[str], level: float | None) -> None:
-    """Print the custodian's figures on standard error, where they are asked for; a replayed result has none."""
-    if level is None:
-        return
+def tell_the_custodian(result: Any, names: Sequence[str], level: float) -> None:
+    """Print the custodian's figures of a bootstrap-dp result on standard error; a replayed result has none."""
     try:
-        tell(result.for_the_custodian().in_words(names, level=level))
+        write_note(result.for_the_custodian().in_words(names, level=level))
     except ParameterError as none:
         # The result was paid for and printed: that its record holds no such figures is no failure.
-        tell(str(none))
+        write_note(str(none))
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
+def plain_warnings() -> Iterator[None]:
     """Tell hedgerow's own warnings in plain words, and no other: a library's may quote data."""
 
-    def told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         # That a result is not on record is said at the end, with the exit code.
         if not str(message).startswith("HG606"):
-            tell(str(message), "warning") if speaks_json() else tell(f"Warning: {message}")
+            write_warning(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", HedgerowWarning)
-        warnings.showwarning = told
+        warnings.showwarning = show
         yield
 
 
-def spending(run: Callable[[], None]) -> None:
-    """Run what may spend; a failure without a code of its own may have come after the price was reserved."""
+def spend(
+    release: Callable[[], ReceivedT],
+    show: Callable[[ReceivedT, Sequence[str]], None],
+    write: Callable[[ReceivedT], Sequence[str]] | None = None,
+    *,
+    free: Callable[[ReceivedT], bool] = lambda result: False,
+) -> ReceivedT:
+    """Release, write the files, then print: a failure of one does not keep back the other.
+
+    Parameters
+    ----------
+    release : callable
+        A failure of it without a code of its own may have come after the price was reserved.
+    show : callable
+        Prints the result, given the names of its files.
+    write : callable or None
+        Writes the files and returns their names; None where none are wanted.
+    free : callable
+        Whether no price was paid for a result: then a file that cannot be written is an ordinary error.
+
+    Raises
+    ------
+    SpentError
+        HG604: what was released could not be printed, or its files could not all be written. HG606: it was printed, and
+        its files were written, but the ledger does not hold it.
+    """
     failure: SpentError
     try:
-        with warnings_told():
-            run()
-        return
+        with plain_warnings():
+            result = release()
+            if free(result):
+                show(result, () if write is None else write(result))
+            else:
+                _deliver(result, show, write)
+        return result
     except HedgerowError:
         raise
     except KeyboardInterrupt:
@@ -116,44 +301,29 @@ def spending(run: Callable[[], None]) -> None:
     raise failure
 
 
-def deliver(
-    write: Callable[[], Sequence[str]] | None, show: Callable[[Sequence[str]], None], *, unrecorded: bool = False
+def _deliver(
+    result: ReceivedT,
+    show: Callable[[ReceivedT, Sequence[str]], None],
+    write: Callable[[ReceivedT], Sequence[str]] | None,
 ) -> None:
-    """Write the files, then print: a failure of one does not keep back the other.
-
-    Parameters
-    ----------
-    write : callable or None
-        Writes the files and returns their names; None where none are wanted.
-    show : callable
-        Prints the result, given those names.
-    unrecorded : bool
-        Whether the ledger could not keep the result, which was returned all the same.
-
-    Raises
-    ------
-    SpentError
-        HG604: what was released could not be printed, or its files could not all be written. HG606: it was printed, and
-        its files were written, but the ledger does not hold it.
-    """
     written: Sequence[str] | None = ()
     if write is not None:
         try:
-            written = write()
+            written = write(result)
         except Exception:
             # The release is spent, so whatever stopped the files must not stop the printing.
             written = None
     try:
-        show(written or ())
+        show(result, written or ())
     except (OutputClosed, ParameterError):
         # With the files written nothing is lost, and closing a pipe early is nobody's mistake.
         if not written:
             raise _undelivered("It could not be printed to the end, and is written nowhere else.") from None
     if written is None:
         # A full disk takes both.
-        also = ", nor could the ledger keep it" if unrecorded else ""
+        also = ", nor could the ledger keep it" if result.unrecorded else ""
         raise _undelivered(f"It was printed, but its files could not all be written{also}.")
-    if unrecorded:
+    if result.unrecorded:
         from hedgerow.release.receipt import not_on_record
 
         raise not_on_record()

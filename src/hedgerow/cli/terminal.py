@@ -16,7 +16,7 @@ class OutputClosed(Exception):
     """Whoever read standard output has stopped reading."""
 
 
-def say(text: str) -> None:
+def write_stdout(text: str) -> None:
     """Write a text and a line's end to standard output, at once.
 
     Raises
@@ -47,24 +47,24 @@ def say(text: str) -> None:
         raise failure
 
 
-def say_json(record: dict[str, Any]) -> None:
+def write_json(record: dict[str, Any]) -> None:
     """Write a record to standard output as JSON, in ASCII where the terminal knows no more."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
-    say(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8", allow_nan=False))
+    write_stdout(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8", allow_nan=False))
 
 
-def tell(text: str, kind: str = "note") -> None:
-    """Write a text and a line's end to standard error; where that is closed, nobody is told.
-
-    Under ``--json`` it is ``{"note": text}``, or of another kind.
-    """
-    if speaks_json():
-        text = json.dumps({kind: text})
-    tell_as_it_is(text)
+def write_note(text: str) -> None:
+    """Write a note and a line's end to standard error; under ``--json`` it is ``{"note": text}``."""
+    write_stderr(json.dumps({"note": text}) if speaks_json() else text)
 
 
-def tell_as_it_is(text: str) -> None:
-    """Write a text and a line's end to standard error, in whatever language it is."""
+def write_warning(text: str) -> None:
+    """Write a warning and a line's end to standard error; under ``--json`` it is ``{"warning": text}``."""
+    write_stderr(json.dumps({"warning": text}) if speaks_json() else f"Warning: {text}")
+
+
+def write_stderr(text: str) -> None:
+    """Write a text and a line's end to standard error, in whatever language; where it is closed, nobody is told."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             _write(sys.stderr, text)

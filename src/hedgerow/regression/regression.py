@@ -274,6 +274,16 @@ class RegressionByCell(Sequence[Regression]):
         """The price of all cells together: a record lies in one of them."""
         return self.fits[0].certificate
 
+    @property
+    def unrecorded(self) -> bool:
+        """Whether the ledger holds the price alone."""
+        return self.fits[0].unrecorded
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the ledger's record answered."""
+        return self.fits[0].replayed
+
     def at(self, **cell: Any) -> Regression:
         """Return the fit of one cell (HG194 where there is none)."""
         for one in self.fits:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 
 
@@ -36,6 +36,6 @@ def apply(
     check_destination(out, model, force=force, earlier=partial(scored_before, source=source, column=column))
     rows = apply_to_file(read_model(model), source, out, score=score, column=column)
     if as_json:
-        say_json({"rows": rows, "out": out, "column": column})
+        write_json({"rows": rows, "out": out, "column": column})
     else:
-        say(f"{rows} rows with column {column!r} written to {out}")
+        write_stdout(f"{rows} rows with column {column!r} written to {out}")

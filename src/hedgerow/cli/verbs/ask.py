@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 
 
@@ -55,12 +55,12 @@ def ask(
     tested = None if test is None else answer.test(test)
     if as_json:
         found = {} if tested is None else {"test": tested.to_dict()}
-        say_json({"expression": expression, **answer.to_dict(level), **found})
+        write_json({"expression": expression, **answer.to_dict(level), **found})
         return
-    say(answer_text(expression, answer, level=level))
+    write_stdout(answer_text(expression, answer, level=level))
     if tested is not None:
         said = str(tested)
-        say(f"\n{said[0].upper()}{said[1:]}.")
+        write_stdout(f"\n{said[0].upper()}{said[1:]}.")
 
 
 def _of_coefficients(
@@ -76,7 +76,7 @@ def _of_coefficients(
     asked = expression if test is None else f"{expression} = {test!r}"
     found = [(dict(fit.cell), fit.t_test(asked, level)) for fit in fits]
     if as_json:
-        say_json(
+        write_json(
             {
                 "expression": expression,
                 "tests": [{"cell": cell, **one.to_dict()} for cell, tests in found for one in tests],
@@ -85,4 +85,4 @@ def _of_coefficients(
         return
     for cell, tests in found:
         said = ", ".join(f"{column}={value}" for column, value in cell.items())
-        say("\n".join([*([said] if said else []), tests.summary()]))
+        write_stdout("\n".join([*([said] if said else []), tests.summary()]))

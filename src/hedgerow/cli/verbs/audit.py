@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.progress import working
 
@@ -85,7 +85,7 @@ def _one(name: str, options: dict[str, Any], runs: int | None, *, as_json: bool,
 
         _write(report, verdict_page(found, run_mutants(seed=20261120)))
     if as_json:
-        say_json(found.to_dict())
+        write_json(found.to_dict())
     else:
         _say_verdict(found)
     _settle(found.passes)
@@ -109,43 +109,43 @@ def _everything(options: dict[str, Any], runs: int | None, *, as_json: bool, rep
 
         _write(report, campaign_page(found))
     if as_json:
-        say_json(found.to_dict())
+        write_json(found.to_dict())
     else:
         _say_campaign(found)
     _settle(found.passes)
 
 
 def _say_verdict(found: Verdict) -> None:
-    say(f"{found.mechanism.type}, {found.relation}, δ = {found.delta:.3g}")
-    say(f"  ε ≤ {found.epsilon_upper:.6g} claimed")
+    write_stdout(f"{found.mechanism.type}, {found.relation}, δ = {found.delta:.3g}")
+    write_stdout(f"  ε ≤ {found.epsilon_upper:.6g} claimed")
     said = "by enumeration" if found.exact == found.epsilon_lower else f"by {found.runs:,} runs on each neighbour"
-    say(f"  ε ≥ {found.epsilon_lower:.6g} certified {said}, confidence {100 * found.confidence:.6g} %")
+    write_stdout(f"  ε ≥ {found.epsilon_lower:.6g} certified {said}, confidence {100 * found.confidence:.6g} %")
     if found.proven > 0.0:
-        say(f"  ε ≥ {found.proven:.6g} proven from the exact laws of the worst neighbours")
-    say("  passes: the bounds do not cross" if found.passes else "  FAILS: the bounds cross")
+        write_stdout(f"  ε ≥ {found.proven:.6g} proven from the exact laws of the worst neighbours")
+    write_stdout("  passes: the bounds do not cross" if found.passes else "  FAILS: the bounds cross")
 
 
 def _say_campaign(found: Campaign) -> None:
-    say("mechanism                          relation     noise        ε at least   ε at most")
+    write_stdout("mechanism                          relation     noise        ε at least   ε at most")
     for one in (*found.audits, *found.released):
         verdict = one.verdict
         crossed = "" if verdict.passes else "  CROSSED"
-        say(
+        write_stdout(
             f"{one.specimen.name:<34} {verdict.relation!s:<12} {verdict.source:<9} {verdict.epsilon_lower:>13.4f} "
             f"{verdict.epsilon_upper:>11.4f}{crossed}"
         )
-    say(f"laws: {sum(test.accepted for test in found.laws)} of {len(found.laws)} tests accept")
-    say(f"lattice: {found.off_lattice} released numbers off it")
+    write_stdout(f"laws: {sum(test.accepted for test in found.laws)} of {len(found.laws)} tests accept")
+    write_stdout(f"lattice: {found.off_lattice} released numbers off it")
     if found.replay is not None:
         replayed = found.replay
-        say(f"replay: {replayed.replays:,} on neighbours, {len(replayed.divergences)} divergences")
-        say(f"sensitivity: at most {replayed.largest_excess:.6g} of what is declared")
+        write_stdout(f"replay: {replayed.replays:,} on neighbours, {len(replayed.divergences)} divergences")
+        write_stdout(f"sensitivity: at most {replayed.largest_excess:.6g} of what is declared")
     for caught in found.caught:
         verb = "rejected" if caught.found.rejected else "ACCEPTED"
-        say(f"mutant {caught.mutant.name}: {verb} by {caught.mutant.layer}")
+        write_stdout(f"mutant {caught.mutant.name}: {verb} by {caught.mutant.layer}")
     for what in found.left_out:
-        say(f"not done in time: {what}")
-    say(f"A correct library fails this with probability at most {found.false_alarm:.2g}.")
+        write_stdout(f"not done in time: {what}")
+    write_stdout(f"A correct library fails this with probability at most {found.false_alarm:.2g}.")
 
 
 def _settle(passes: bool) -> None:

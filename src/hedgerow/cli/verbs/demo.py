@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.terminal import say
+from hedgerow.cli.terminal import write_stdout
 
 
 def demo(
@@ -15,4 +15,4 @@ def demo(
     """Release statistics of a synthetic survey of 20,000 records, and compare them with the truth."""
     from hedgerow.demo.run import run_demo
 
-    say(run_demo(out))
+    write_stdout(run_demo(out))

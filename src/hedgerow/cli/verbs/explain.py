@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.terminal import say
+from hedgerow.cli.terminal import write_stdout
 from hedgerow.errors import ParameterError
 
 _PARTS = (
@@ -26,9 +26,9 @@ def explain(
     """Print what an error code means, why the rule exists and how to mend it."""
     registry = load_registry()
     if code is None:
-        say("\n".join(f"{known}  {entry['title']}" for known, entry in registry.items()))
+        write_stdout("\n".join(f"{known}  {entry['title']}" for known, entry in registry.items()))
     else:
-        say(page(code, registry))
+        write_stdout(page(code, registry))
 
 
 def load_registry() -> dict[str, dict[str, str]]:

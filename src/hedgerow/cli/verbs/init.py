@@ -16,7 +16,7 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_unit
-from hedgerow.cli.terminal import say
+from hedgerow.cli.terminal import write_stdout
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import ColumnFacts, Facts
@@ -201,10 +201,10 @@ def init(
     _write(file, answers.filled(facts_template(_beside(source, file), columns, table=table)))
     if answers == Answers():
         number = f"{len(columns)} column{'s' * (len(columns) != 1)}"
-        say(f"Wrote {file}: blanks for {number}. Answer its questions from the codebook, not from the data.")
+        write_stdout(f"Wrote {file}: blanks for {number}. Answer its questions from the codebook, not from the data.")
     else:
-        say(f"Wrote {file}. Every answer is public; what is left to be answered stands there as a comment.")
-    say(f"Then: hedgerow plan --facts {file}")
+        write_stdout(f"Wrote {file}. Every answer is public; what is left to be answered stands there as a comment.")
+    write_stdout(f"Then: hedgerow plan --facts {file}")
 
 
 def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str]) -> dict[str, dict[str, Any]]:
@@ -224,7 +224,7 @@ def _columns(names: Mapping[str, str], bounds: list[str], categories: list[str])
 
 def _asked(columns: Iterable[str]) -> Answers:
     """Ask in the terminal; an empty answer leaves a blank, and one that cannot be is asked for again."""
-    say("Answer from a codebook, a law or a decision, never from the data. Enter leaves a blank.")
+    write_stdout("Answer from a codebook, a law or a decision, never from the data. Enter leaves a blank.")
     protected = {"1": "replace-one", "2": "add-remove"}
     relation = _answer(
         "Who is protected? 1: what a record says (the number of records is public). 2: whether a record is there.",
@@ -263,16 +263,16 @@ def _facts_of(column: str, text: str) -> dict[str, Any]:
 
 def _answer(question: str, read: Callable[[str], T]) -> T | None:
     while True:
-        say(question)
+        write_stdout(question)
         text = sys.stdin.readline().strip()
         if not text:
             return None
         try:
             return read(text)
         except HedgerowError as wrong:
-            say(f"{wrong}")
+            write_stdout(f"{wrong}")
         except ValueError:
-            say("That cannot be read; try again, or press Enter.")
+            write_stdout("That cannot be read; try again, or press Enter.")
 
 
 def _unit(text: str) -> str:

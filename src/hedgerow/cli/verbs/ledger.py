@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 from hedgerow.interrupts import held_back, price_is_spent
 
@@ -81,11 +81,13 @@ def verify(
     with Ledger.open(path) as kept:
         found = kept.verify(head)
     if as_json:
-        say_json({"holds": True, "head": str(found), "passed_through": head})
+        write_json({"holds": True, "head": str(found), "passed_through": head})
         return
-    say(f"The chain and its totals hold. Head {found}")
+    write_stdout(f"The chain and its totals hold. Head {found}")
     if head is None:
-        say("Without --head an old copy put back in its place would not be noticed: give the head of a later report.")
+        write_stdout(
+            "Without --head an old copy put back in its place would not be noticed: give the head of a later report."
+        )
 
 
 @ledger.command()
@@ -117,18 +119,20 @@ def reserve(
 def _print(kept: Ledger, as_json: bool) -> None:
     record = _record(kept)
     if as_json:
-        say_json(record)
+        write_json(record)
         return
-    say(f"{record['dataset']}: {record['relation']}, unit {record['unit']}, δ = {record['delta']:.3g}")
+    write_stdout(f"{record['dataset']}: {record['relation']}, unit {record['unit']}, δ = {record['delta']:.3g}")
     if record["guarantee"] != "dp":
-        say("  bootstrap differential privacy, which is NOT differential privacy: for rows of D among one another")
+        write_stdout(
+            "  bootstrap differential privacy, which is NOT differential privacy: for rows of D among one another"
+        )
         if record["public_columns"]:
-            say(f"  rows that agree on {', '.join(record['public_columns'])}, which entries take as public")
-    say(f"  spent ε ≤ {record['spent']:.6g} of {record['epsilon']:.6g}; left {record['remaining']:.6g}")
+            write_stdout(f"  rows that agree on {', '.join(record['public_columns'])}, which entries take as public")
+    write_stdout(f"  spent ε ≤ {record['spent']:.6g} of {record['epsilon']:.6g}; left {record['remaining']:.6g}")
     for entry in record["entries"]:
         alone = f"ε ≤ {entry['epsilon']:.6g} at δ = {entry['delta']:.3g} alone"
-        say(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
-    say(f"  head {record['head']}")
+        write_stdout(f"  {entry['at']}  {entry['request_id']}  {entry['mechanism']}, {alone}, {entry['state']}")
+    write_stdout(f"  head {record['head']}")
 
 
 def _public_columns(kept: Ledger) -> list[str]:

@@ -11,8 +11,8 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by
-from hedgerow.cli.spending import as_replayed, deliver, no_source, spending, told_again
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.spending import Call, no_source, replayed_field, spend, spends, write_if_replayed
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.statistics.entry import parse_value
 
@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     from hedgerow.multicalibration.fit import FitResult
 
 
+@spends(
+    "source … epsilon delta relation mechanism classes n_buckets depth table facts ledger n_fits request_id "
+    "out force as_json",
+    out=typer.Option(metavar="FILE", help="Write the model there, as JSON."),
+    force=typer.Option("--force", help="Replace the file of --out, whatever it holds."),
+)
 def multicalibrate(
-    source: options.Source = None,
+    *,
     label: Annotated[str | None, typer.Option(metavar="COL", help="The column of labels.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL", help="The column of scores in [0, 1].")] = None,
     groups: Annotated[
@@ -34,34 +40,27 @@ def multicalibrate(
     ] = None,
     epsilon: options.Epsilon = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 0; for rounds 1e-6]")] = None,
-    relation: options.Relation = None,
     mechanism: Annotated[
         str, typer.Option(metavar="NAME", help="table, rounds, numeric_sparse, input_perturbation or none.")
     ] = "table",
     classes: Annotated[str, typer.Option(metavar="NO,YES", help="The two labels; the score is of the second.")] = "0,1",
     n_buckets: Annotated[int, typer.Option(metavar="K", help="Buckets of the score.")] = 10,
     depth: Annotated[int, typer.Option(metavar="D", help="Columns that a group joins at most.")] = 2,
-    table: options.Table = None,
-    facts: options.FactsPath = None,
-    ledger: options.LedgerPath = None,
     n_fits: Annotated[int, typer.Option(metavar="N", help="Fits that the ledger may hold in all.")] = 1,
-    request_id: options.RequestId = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the model there, as JSON.")] = None,
-    force: options.ForceFile = False,
-    as_json: options.AsJson = False,
+    call: Call,
 ) -> None:
     """Calibrate scores in every group, with privacy; write a model that scores new rows.
 
     Everything is checked before the data are read. From then on the price is spent, whatever happens.
     """
     from hedgerow.engines.source import open_source
-    from hedgerow.facts.declared import Facts
     from hedgerow.facts.facts_nearby import naming_facts_nearby
     from hedgerow.multicalibration.fit import FitOptions, ScoredColumns, fit_from_source, fit_rules
     from hedgerow.multicalibration.groups.groups import family_of
     from hedgerow.multicalibration.mechanisms.mechanism import mechanism_named
-    from hedgerow.multicalibration.model.model_file import check_destination, is_model
+    from hedgerow.multicalibration.model.model_file import check_destination, is_model, write_model
 
+    out, declared = call.out, call.declared
     if label is None or score is None or out is None or epsilon is None:
         raise ParameterError(
             "HG116",
@@ -69,28 +68,27 @@ def multicalibrate(
             finding="One of them was not given.",
             remedy="For example --label y --score p --epsilon 1 --out model.json.",
         )
-    declared = None if facts is None else Facts.read(facts)
-    data = source if source is not None or declared is None else declared.data_path
+    data, table = call.data, call.table
     if data is None:
         raise no_source("multicalibrate")
-    if source is None and table is None and declared is not None and declared.data is not None:
+    if call.source is None and table is None and declared is not None and declared.data is not None:
         table = declared.data.table
-    with naming_facts_nearby(facts, data):
+    with naming_facts_nearby(call.facts, data):
         values, from_facts = _declared(groups, group, declared)
         family = family_of(values, depth=depth)
         protection, account = fit_rules(
             declared,
             mechanism_named(mechanism),
             declared=from_facts,
-            relation=relation,
-            ledger=ledger,
-            request_id=request_id,
+            relation=call.relation,
+            ledger=call.ledger,
+            request_id=call.request_id,
         )
-    kept = ledger if ledger is not None or declared is None else declared.ledger_path
-    check_destination(out, data, facts, kept, force=force, earlier=is_model)
+    kept = call.ledger if call.ledger is not None or declared is None else declared.ledger_path
+    check_destination(out, data, call.facts, kept, force=call.force, earlier=is_model)
 
-    def spend() -> None:
-        result = fit_from_source(
+    def release() -> FitResult:
+        return fit_from_source(
             open_source(data, table=table),
             ScoredColumns(label, score, _two(classes)),
             family,
@@ -98,18 +96,15 @@ def multicalibrate(
             account,
             n_fits=n_fits,
         )
-        if result.model.certificate is None:
-            # Without privacy nothing was spent, so a file that cannot be written is an ordinary error.
-            _write(result, out)
-            _print(result, out, as_json, (out,))
-            return
-        deliver(
-            lambda: _write(result, out),
-            lambda written: _print(result, out, as_json, written),
-            unrecorded=result.unrecorded,
-        )
 
-    spending(spend)
+    def write(result: FitResult) -> tuple[str, ...]:
+        write_model(result.model, out)
+        return (out,)
+
+    def show(result: FitResult, written: Sequence[str]) -> None:
+        _print(result, out, call.as_json, written)
+
+    spend(release, show, write, free=lambda result: result.model.certificate is None)
 
 
 def _declared(
@@ -136,13 +131,6 @@ def _declared(
     return values or None, from_facts
 
 
-def _write(result: FitResult, out: str) -> tuple[str, ...]:
-    from hedgerow.multicalibration.model.model_file import write_model
-
-    write_model(result.model, out)
-    return (out,)
-
-
 def _two(text: str) -> tuple[Scalar, Scalar]:
     labels = [part.strip() for part in text.split(",")]
     if len(labels) != 2 or not all(labels) or labels[0] == labels[1]:
@@ -166,23 +154,27 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
         head = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
         noted = {"notes": list(result.notes)} if result.notes else {}
         lost = {} if written else {"unwritten": json.loads(model_text(model))}
-        say_json({**head, "certificate": certificate, **as_replayed(result.replayed), **noted, **lost})
+        write_json({**head, "certificate": certificate, **replayed_field(result), **noted, **lost})
         return
-    told_again(result.replayed)
+    write_if_replayed(result)
     if not written:
-        say(model_text(model))
+        write_stdout(model_text(model))
         return
-    say(f"{model.mechanism}, {len(model.family.groups)} groups, written to {out}")
+    write_stdout(f"{model.mechanism}, {len(model.family.groups)} groups, written to {out}")
     if model.certificate is None:
-        say("  no privacy: the model is a function of the records as they are")
+        write_stdout("  no privacy: the model is a function of the records as they are")
         return
-    say(f"  ε ≤ {model.certificate.epsilon:.6g} at δ = {model.certificate.delta:.3g}, {model.certificate.relation}")
+    write_stdout(
+        f"  ε ≤ {model.certificate.epsilon:.6g} at δ = {model.certificate.delta:.3g}, {model.certificate.relation}"
+    )
     for name, words in (("max_error", "max error"), ("group_weighted_error", "group-weighted error")):
         before, after = ((numbers[when] or {}).get(name) for when in ("before", "after"))
         if before is None and after is None:
             continue
         floor = (numbers["after"] or numbers["before"]).get(f"{name}_floor")
-        say(f"  {words}: {short(before)} before, {short(after)} after; of a calibrated model about {short(floor)}")
+        write_stdout(
+            f"  {words}: {short(before)} before, {short(after)} after; of a calibrated model about {short(floor)}"
+        )
     for note in (report.note, *result.notes):
-        say(f"  {note}")
-    say("  the base model is not covered; see: hedgerow verify, and hedgerow apply")
+        write_stdout(f"  {note}")
+    write_stdout("  the base model is not covered; see: hedgerow verify, and hedgerow apply")

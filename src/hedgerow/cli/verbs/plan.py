@@ -13,7 +13,7 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_guess, parse_target
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.statistics.entry import written_column
 
@@ -145,7 +145,7 @@ def _show(
         parts += [python_snippet(opened, one.calls, one.options)] if python else []
         epsilon = one.options["epsilon"] if aimed else None
         parts += [shell_snippet(opened, asked.words, one.name, epsilon)] if shell else []
-    say("\n\n".join(parts))
+    write_stdout("\n\n".join(parts))
 
 
 @dataclass(frozen=True)
@@ -323,20 +323,20 @@ def _tell(
         plans = [_record(*one, aimed) for one in made]
         for record, texts in zip(plans, queries or (), strict=False):
             record["query"] = list(texts)
-        say_json({**finds, "plans": plans, "budget": budget})
+        write_json({**finds, "plans": plans, "budget": budget})
         return
     for step in steps:
-        say(step.sentence())
+        write_stdout(step.sentence())
     for place, (one, found, expected) in enumerate(made):
         head = ([""] if place or steps else []) + ([f"{one.name}:"] if one.name else [])
         head += [f"The target needs ε = {found.request.budget.epsilon:.6g}."] if aimed else []
-        say("\n".join([*head, forecast_table(found, expected)]))
+        write_stdout("\n".join([*head, forecast_table(found, expected)]))
         if queries is not None:
-            say(_query(queries[place]))
+            write_stdout(_query(queries[place]))
     if balance is not None:
-        say(balance.sentence())
+        write_stdout(balance.sentence())
     elif steps and len(steps) + len(made) > 1:
-        say(_together(made, steps))
+        write_stdout(_together(made, steps))
 
 
 def _query(texts: tuple[str, ...]) -> str:

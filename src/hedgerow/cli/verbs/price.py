@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -66,17 +66,17 @@ def price(
     )
     rows = _table(found, rho, mu, rate) if table else None
     if as_json:
-        say_json(found.to_dict() | ({"table": [row.to_dict() for row in rows]} if rows is not None else {}))
+        write_json(found.to_dict() | ({"table": [row.to_dict() for row in rows]} if rows is not None else {}))
         return
-    say(f"{found.mechanism.type}, {found.relation}")
-    say(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
+    write_stdout(f"{found.mechanism.type}, {found.relation}")
+    write_stdout(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
     for line in bounds_in_words(found.further_bounds()):
-        say(f"  {line}")
+        write_stdout(f"  {line}")
     unit = "counts" if mechanism in ("geometric", "tree-counts") else "the range U − L"
-    say(f"  noise sd {found.noise_sd:.6g}, in units of {unit}")
+    write_stdout(f"  noise sd {found.noise_sd:.6g}, in units of {unit}")
     if rows is not None:
-        say("")
-        say(_shown(rows))
+        write_stdout("")
+        write_stdout(_shown(rows))
 
 
 def _table(found: Price, rho: float | None, mu: float | None, rate: float | None) -> list[PriceOfErrors]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say
+from hedgerow.cli.terminal import write_stdout
 
 REGISTRY, SDMX, CITATION = "registry.yaml", "sdmx.csv", "CITATION.cff"
 
@@ -62,4 +62,4 @@ def publish(
     written = [(path, text()) for path, text in made]
     for path, text in written:
         write_lines(path, [text])
-        say(f"Wrote {path}")
+        write_stdout(f"Wrote {path}")

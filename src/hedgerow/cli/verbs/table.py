@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by, parse_cell_bounds, parse_unit, with_labels
-from hedgerow.cli.spending import (
-    as_replayed,
-    check_for_bootstrap,
-    deliver,
-    no_source,
-    spending,
-    tell_the_custodian,
-    told_again,
-    warnings_told,
-)
-from hedgerow.cli.terminal import say, say_json, tell
+from hedgerow.cli.grammar import parse_by, parse_cell_bounds, with_labels
+from hedgerow.cli.spending import Call, check_for_bootstrap, replayed_field, spends, tell_the_custodian
+from hedgerow.cli.terminal import write_note, write_stdout
 from hedgerow.errors import ParameterError
 from hedgerow.release.options import with_sensitivity
 
 if TYPE_CHECKING:
-    from hedgerow.release.publication.folder import ReleaseFolder
     from hedgerow.survey import Survey
     from hedgerow.tables.protected import ProtectedTable
 
@@ -34,9 +21,12 @@ if TYPE_CHECKING:
 _LARGE = 20_000
 
 
+@spends(
+    "source relation … level target table unit facts ledger request_id … out force as_json",
+    out=typer.Option(metavar="DIR", help="Write CSV, JSON, HTML, XLSX and the certificate there."),
+)
 def table(
-    source: options.Source = None,
-    relation: options.Relation = None,
+    *,
     total: Annotated[
         str | None,
         typer.Option(metavar="COL[:LO:HI[:STEP]]", help="Release totals of a column, of values clamped to LO and HI."),
@@ -71,74 +61,55 @@ def table(
     non_negative: Annotated[bool, typer.Option("--non-negative", help="Show no number below zero.")] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Show whole numbers.")] = False,
     missing: options.Policy = None,
-    level: options.Level = 0.95,
-    target: options.Target = None,
-    table_name: Annotated[
-        str | None, typer.Option("--table", metavar="NAME", help="Which table of a database or a DuckDB file.")
-    ] = None,
-    unit: options.Unit = None,
-    facts: options.FactsPath = None,
-    ledger: options.LedgerPath = None,
-    request_id: options.RequestId = None,
+    call: Call,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Caption of the table.")] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write CSV, JSON, HTML, XLSX and the certificate there.")
-    ] = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
 ) -> None:
     """Release a table of counts or totals, with standard errors, consistent margins and its price.
 
     The output states the guarantee. All options are checked before the data are read. Once they are read, the price is
     spent, even if the command fails.
     """
-    from hedgerow.facts.declared import Facts
-    from hedgerow.inference.interval import parse_level
-    from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder
-    from hedgerow.survey import open as open_survey
+    from hedgerow.release.publication.folder import TABLE_FILES, left_out
 
-    if source is None and facts is None:
-        raise no_source("table")
-    level = parse_level(level)
     _check_asked(total, count)
     check_for_bootstrap(guarantee == "bootstrap-dp", step=False, for_the_custodian=custodian)
     given = {
         "by": with_labels(parse_by(by or (), banded=True), labels or ()),
-        "other": other,
-        "where": where,
-        "epsilon": epsilon,
-        "rho": rho,
-        "mu": mu,
-        "delta": delta,
-        "missing": missing,
+        "cell_bounds": parse_cell_bounds(cell_bounds or ()),
+        **{"other": other, "where": where, "epsilon": epsilon, "rho": rho, "mu": mu, "delta": delta},
+        **{"missing": missing, "sensitivity": sensitivity, "noise": noise, "n_draws": n_draws},
+        "request_id": call.request_id,
     }
-    given |= {"sensitivity": sensitivity, "noise": noise, "n_draws": n_draws, "request_id": request_id}
-    given["cell_bounds"] = parse_cell_bounds(cell_bounds or ())
     if method is not None:
         options.old_name("--method", "--sensitivity")
         given = with_sensitivity(given | {"method": method})
     chosen = {name: value for name, value in given.items() if value is not None}
     chosen |= {"guarantee": guarantee, "margins": margins}
-    declared = None if facts is None else Facts.read(facts)
-    with ExitStack() as stack:
-        stack.enter_context(warnings_told())
-        survey = open_survey(
-            source, declared, relation=relation, target=target, unit=parse_unit(unit), table=table_name, ledger=ledger
-        )
-        data = source if source is not None or declared is None else declared.data_path
-        folder: ReleaseFolder | None = None
-        if out is not None:
-            folder = stack.enter_context(prepared_folder(out, force=force, source=data, names=TABLE_FILES))
+    drawn: list[Any] = []
 
-        def spend() -> None:
-            drawn: Any = _released(survey, total, chosen)
-            result = drawn.nonnegative() if non_negative else drawn
-            result = result.rounded() if integer else result
-            _deliver(result, folder, level=level, title=title, as_json=as_json)
+    with call.opened(TABLE_FILES) as (survey, folder):
+
+        def release() -> ProtectedTable:
+            result = _released(survey, total, chosen)
+            drawn.append(result)
+            result = result.nonnegative() if non_negative else result
+            return result.rounded() if integer else result
+
+        def after(result: ProtectedTable, written: bool) -> None:
+            missed = left_out(result) if written else None
+            if missed is not None:
+                # Under --json standard output holds JSON and nothing else.
+                write_note(missed) if call.as_json else write_stdout(missed)
             if custodian:
-                tell_the_custodian(drawn, [one.cell_in_words() or "all" for one in drawn], level)
+                tell_the_custodian(drawn[0], [one.cell_in_words() or "all" for one in drawn[0]], call.level)
 
-        spending(spend)
+        call.spend(
+            release,
+            lambda result: _page(result, title, call.level),
+            None if folder is None else lambda result: folder.write(result, level=call.level, title=title),
+            record=lambda result: _record(result, call.level),
+            after=after,
+        )
 
 
 def _check_asked(total: str | None, count: bool) -> None:
@@ -161,31 +132,14 @@ def _released(survey: Survey, total: str | None, chosen: dict[str, Any]) -> Prot
     return survey.magnitude_table(column, bounds=bounds, step=step, **options_given)
 
 
-def _deliver(
-    result: ProtectedTable, folder: ReleaseFolder | None, *, level: float, title: str | None, as_json: bool
-) -> None:
-    def write(kept: ReleaseFolder) -> tuple[str, ...]:
-        return kept.write(result, level=level, title=title)
+def _page(result: ProtectedTable, title: str | None, level: float) -> str:
+    from hedgerow.release.publication.text import text_of
 
-    def show(written: Sequence[str]) -> None:
-        from hedgerow.release.publication.folder import left_out
-        from hedgerow.release.publication.text import text_of
+    return text_of(result.publication(title, level=level, errors=True))
 
-        missed = None if folder is None or not written else left_out(result)
-        if as_json:
-            # Standard output holds JSON and nothing else.
-            if missed is not None:
-                tell(missed)
-            if len(result) > _LARGE:
-                say("".join(result.json_parts(level, **as_replayed(result.replayed))))
-            else:
-                say_json(result.to_dict(level) | as_replayed(result.replayed))
-            return
-        told_again(result.replayed)
-        say(text_of(result.publication(title, level=level, errors=True)))
-        if folder is not None and written:
-            say(f"Written to {folder.path}: {', '.join(written)}")
-        if missed is not None:
-            say(missed)
 
-    deliver(None if folder is None else partial(write, folder), show, unrecorded=result.unrecorded)
+def _record(result: ProtectedTable, level: float) -> dict[str, Any] | None:
+    if len(result) <= _LARGE:
+        return result.to_dict(level)
+    write_stdout("".join(result.json_parts(level, **replayed_field(result))))
+    return None

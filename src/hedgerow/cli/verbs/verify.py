@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 
 if TYPE_CHECKING:
     from hedgerow.reports.verify.verification import CheckedPoint, Verification
@@ -33,11 +33,11 @@ def verify(
 
     stated, found = verify_file(record)
     if as_json:
-        say_json(found.to_dict())
+        write_json(found.to_dict())
     else:
         # Whoever altered a record may have put codes into it that steer a terminal.
         page = _page(found, stated).replace("\N{NO-BREAK SPACE}", " ")
-        say(for_terminal(page))
+        write_stdout(for_terminal(page))
     found.require()
 
 

@@ -12,9 +12,8 @@ A release is written as ``release.json`` and as ``estimates`` in its other forma
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,11 +65,15 @@ class ReleaseFolder:
                 written.append(name)
                 self.move([name])
             if suffix == ".json" and result.certificate is not None:
-                price = json.dumps(result.certificate.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-                (self.staging / _CERTIFICATE).write_text(price + "\n", encoding="utf-8")
-                written.append(_CERTIFICATE)
-                self.move([_CERTIFICATE])
+                written += self.put({_CERTIFICATE: result.certificate.to_json()})
         return tuple(written)
+
+    def put(self, texts: Mapping[str, str]) -> tuple[str, ...]:
+        """Write texts under these names, each made apart and then moved, and return the names."""
+        for name, text in texts.items():
+            (self.staging / name).write_text(text, encoding="utf-8")
+            self.move([name])
+        return tuple(texts)
 
     def move(self, names: Sequence[str]) -> None:
         """Move finished files to their names."""

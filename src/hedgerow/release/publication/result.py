@@ -46,6 +46,10 @@ class PriceRecord(Protocol):
         """Return plain JSON data."""
         ...
 
+    def to_json(self) -> str:
+        """Return JSON text."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Result(Receivable, Sequence[Estimate]):

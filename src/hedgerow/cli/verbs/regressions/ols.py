@@ -1,34 +1,46 @@
-"""`hedgerow ols`: a linear regression of a file, with standard errors that count the noise, and a certificate."""
+"""`hedgerow ols` and `hedgerow logit`: regressions of a file, with errors that count the noise, and a certificate."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by, parse_guess, parse_target, parse_weights, with_labels
-from hedgerow.cli.verbs.regressions.fitting import (
-    Asked,
-    Bounds,
-    Categories,
-    Formula,
-    Out,
-    PlanOnly,
-    bounds_given,
-    tell_plan,
-)
+from hedgerow.cli.spending import Call, spends
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
+from hedgerow.statistics.entry import parse_value
 
 if TYPE_CHECKING:
-    from hedgerow.regression.design import RegressionPlan
+    from hedgerow.mechanisms.mechanism import Mechanism
+    from hedgerow.regression.design import ExpectedCoefficient, RegressionPlan
     from hedgerow.survey import Survey
 
+FILES = ("regression.json", "certificate.json", "report.html")
 
+Formula = Annotated[
+    str, typer.Argument(metavar="FORMULA", help="A response, ~ and terms, as R writes them; see the how-to.")
+]
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL:LO:HI[:STEP]", help="Bounds of a numeric column, to which its values are clamped."),
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL=v1,v2", help="Values of a column that stands in C(…); the first is the reference."),
+]
+PlanOnly = Annotated[
+    bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
+]
+_SHARED = "formula source relation … level target table facts ledger request_id out force as_json"
+
+
+@spends(_SHARED)
 def ols(
     formula: Formula,
-    source: options.Source = None,
-    relation: options.Relation = None,
     bounds: Bounds = None,
     categories: Categories = None,
     clip_norm: Annotated[
@@ -61,22 +73,15 @@ def ols(
         str | None,
         typer.Option(metavar="TERM:VALUE", help="With --plan: find the ε that gives this error, without --epsilon."),
     ] = None,
-    level: options.Level = 0.95,
-    target: options.Target = None,
-    table: options.Table = None,
-    facts: options.FactsPath = None,
-    ledger: options.LedgerPath = None,
-    request_id: options.RequestId = None,
-    out: Out = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
+    *,
+    call: Call,
 ) -> None:
     """Release a linear regression: coefficients, standard errors, intervals and one certificate.
 
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
-    asked: dict[str, Any] = {
-        "bounds": bounds_given(bounds or ()),
+    asked = {
+        "bounds": _bounds(bounds or ()),
         "categories": parse_by(categories or ()),
         "by": with_labels(parse_by(by or (), banded=True), labels or ()),
         "guess": parse_guess(guess) if guess else None,
@@ -85,13 +90,100 @@ def ols(
         "weights": parse_weights(weights),
     }
 
-    def tell(survey: Survey, chosen: dict[str, Any]) -> None:
-        _tell(_planned(survey, formula, chosen, target_se), as_json=as_json)
+    def show_plan(survey: Survey, chosen: dict[str, Any]) -> None:
+        from hedgerow.mechanisms.certificate import round_up
 
-    opened: dict[str, Any] = {"source": source, "relation": relation, "target": target, "table": table, "facts": facts}
-    kept: dict[str, Any] = {"ledger": ledger, "request_id": request_id, "out": out, "force": force}
-    call = Asked("ols", formula, asked, **opened, **kept, level=level, as_json=as_json)
-    call.run(tell if plan or target_se is not None else None)
+        regression = _planned(survey, formula, chosen, target_se)
+        price = {"epsilon": regression.request.budget.epsilon, "epsilon_upper": round_up(regression.epsilon)}
+        about = {**regression.facts.record(), **price, "delta": regression.delta}
+        _show_plan(call, regression.expected(), about, regression.mechanism, f"{regression.design.reason}.")
+
+    _fit(call, formula, asked, show_plan if plan or target_se is not None else None)
+
+
+@spends(_SHARED)
+def logit(
+    formula: Formula,
+    value: Annotated[
+        str, typer.Option(metavar="V", help="The outcome is 1 where the response has this value, 0 where another.")
+    ] = "1",
+    steps: Annotated[
+        int | None, typer.Option(metavar="T", help="Newton steps that share the price; steep effects need up to 8.")
+    ] = None,
+    bounds: Bounds = None,
+    categories: Categories = None,
+    where: options.Where = None,
+    epsilon: options.Epsilon = None,
+    rho: options.RhoBudget = None,
+    mu: options.MuBudget = None,
+    delta: options.Delta = None,
+    guess: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL:sd=S,mean=M", help="With --plan: a guess made without the data; see plan."),
+    ] = None,
+    plan: PlanOnly = False,
+    *,
+    call: Call,
+) -> None:
+    """Release a logistic regression: coefficients, standard errors, intervals and one certificate.
+
+    All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
+    """
+    asked = {
+        **{"value": parse_value(value), "steps": steps, "where": where},
+        **{"bounds": _bounds(bounds or ()), "categories": parse_by(categories or ())},
+        **{"epsilon": epsilon, "rho": rho, "mu": mu, "delta": delta},
+    }
+
+    def show_plan(survey: Survey, chosen: dict[str, Any]) -> None:
+        regression = survey.plan_logit(formula, **chosen)
+        cost = regression.certificate()
+        price = {"epsilon": regression.budget.epsilon, "epsilon_upper": cost.epsilon, "delta": cost.delta}
+        about, expected = {**regression.facts.record(), **price}, regression.expected(parse_guess(guess or ()))
+        closing = "Expected where effects are small and every other outcome is 1."
+        newton = f", {len(regression.mechanism.precisions)} Newton steps"
+        _show_plan(call, expected, about, regression.mechanism, closing, newton)
+
+    _fit(call, formula, asked, show_plan if plan else None)
+
+
+def _fit(
+    call: Call, formula: str, asked: dict[str, Any], show_plan: Callable[[Survey, dict[str, Any]], None] | None
+) -> None:
+    """Show the plan, where a function that does is given; else fit, write and print."""
+    chosen = {name: value for name, value in asked.items() if value is not None}
+    with call.opened(None if show_plan else FILES) as (survey, folder):
+        if show_plan is not None:
+            show_plan(survey, chosen)
+            return
+
+        def write(fit: Any) -> Sequence[str]:
+            from hedgerow.regression.record import written
+            from hedgerow.reports.regression_page import regression_html
+
+            kept: Any = folder
+            record, page = written(fit.to_dict(call.level)), regression_html(fit, level=call.level)
+            names: Sequence[str] = kept.put(dict(zip(FILES, (record, fit.certificate.to_json(), page), strict=True)))
+            return names
+
+        call.spend(
+            lambda: getattr(survey, call.verb)(formula, request_id=call.request_id, **chosen),
+            lambda fit: fit.summary(call.level),
+            None if folder is None else write,
+        )
+
+
+def _bounds(texts: Sequence[str]) -> dict[str, Any] | None:
+    """Return {column: (low, high[, step])} of each ``COL:LO:HI[:STEP]`` (HG116)."""
+    from hedgerow.statistics.entry import parse_on_grid, unwritten
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        column, ends, step = parse_on_grid("--bounds", text)
+        if ends is None or column in found:
+            raise unwritten("--bounds", "COL:LO:HI or COL:LO:HI:STEP, once a column", text, "--bounds age:0:100")
+        found[column] = ends if step is None else (*ends, step)
+    return found or None
 
 
 def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str | None) -> RegressionPlan:
@@ -125,15 +217,26 @@ def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str |
     return survey.plan_ols(formula, epsilon=least_epsilon(excess), **chosen)
 
 
-def _tell(plan: RegressionPlan, *, as_json: bool) -> None:
-    from hedgerow.mechanisms.certificate import round_up
+def _show_plan(
+    call: Call,
+    expected: Sequence[ExpectedCoefficient],
+    about: dict[str, Any],
+    mechanism: Mechanism,
+    closing: str,
+    further: str = "",
+) -> None:
+    """Print a plan: what is asked and its price, and the errors to expect."""
     from hedgerow.mechanisms.mechanism import as_record
+    from hedgerow.release.publication.text import aligned
 
-    price = {"epsilon": plan.request.budget.epsilon, "epsilon_upper": round_up(plan.epsilon), "delta": plan.delta}
-    tell_plan(
-        {**plan.facts.record(), **price, "mechanism": as_record(plan.mechanism)},
-        plan.expected(),
-        opening=f"Price: ε ≤ {price['epsilon_upper']:.6g} at δ = {plan.delta:.3g}. Nothing was read or spent.",
-        closing=f"{plan.design.reason}.",
-        as_json=as_json,
-    )
+    reliable, errors = expected[0].reliable, ("standard_error", "sampling_error", "privacy_error")
+    if call.as_json:
+        listed = [{"term": one.term} | {name: getattr(one, name) for name in errors} for one in expected]
+        write_json({"plan": about | {"reliable": reliable, "mechanism": as_record(mechanism)}, "expected": listed})
+        return
+    rows: list[tuple[str, ...]] = [("", "s.e.", "sampling", "privacy")]
+    rows += [(one.term, *(f"{getattr(one, name):.3g}" for name in errors)) for one in expected]
+    price = f"ε ≤ {about['epsilon_upper']:.6g} at δ = {about['delta']:.3g}{further}"
+    opening = f"Price: {price}. Nothing was read or spent."
+    waste = "WASTE: the noise would swamp the moments of the regressors, and nothing could be relied on."
+    write_stdout("\n".join([opening, "", *aligned(rows, 1), *(() if reliable else (waste,)), "", closing]))

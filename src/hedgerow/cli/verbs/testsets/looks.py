@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.progress import working
 
 Records = Annotated[int, typer.Option("--n", metavar="N", help="How many records the test set has.")]
@@ -31,19 +31,21 @@ def plan(
 
     found = plan_looks(n, looks, epsilon=epsilon, delta=delta, width=width)
     if as_json:
-        say_json(found.to_dict())
+        write_json(found.to_dict())
         return
-    say(f"{n:,} records, {looks:,} looks, accuracy near one half; the narrowest last interval first")
-    say("mechanism       epsilon   first look   last look, fitted to all answers")
+    write_stdout(f"{n:,} records, {looks:,} looks, accuracy near one half; the narrowest last interval first")
+    write_stdout("mechanism       epsilon   first look   last look, fitted to all answers")
     for one in found.choices:
-        say(f"{one.mechanism:<12}  {one.epsilon:>9.4g}   ± {one.first:<8.4f}   ± {one.last:.4f}")
+        write_stdout(f"{one.mechanism:<12}  {one.epsilon:>9.4g}   ± {one.first:<8.4f}   ± {one.last:.4f}")
     if found.wanted is None:
         return
     if found.most is None:
-        say(f"No number of looks has ± {found.wanted:g}: take more records.")
+        write_stdout(f"No number of looks has ± {found.wanted:g}: take more records.")
     else:
         most = found.most
-        say(f"± {found.wanted:g} is had for {most.looks:,} looks: {most.mechanism} at epsilon {most.epsilon:.4g}")
+        write_stdout(
+            f"± {found.wanted:g} is had for {most.looks:,} looks: {most.mechanism} at epsilon {most.epsilon:.4g}"
+        )
 
 
 def attack(
@@ -86,13 +88,15 @@ def attack(
     most = max(one.most_overstated for one in found)
     if as_json:
         public = {"n": n, "looks": looks, "epsilon": epsilon, "delta": delta, "mechanism": look.name}
-        say_json({**public, "attacks": [one.to_dict() for one in found], "empirical": most})
+        write_json({**public, "attacks": [one.to_dict() for one in found], "empirical": most})
         return
-    say(f"{look.name}: {n:,} made-up records, {looks:,} looks, ε ≤ {epsilon:g}; {runs} runs of each attack")
-    say("attack           overstated   at most   proven interval   held the truth   for a fixed model")
+    write_stdout(f"{look.name}: {n:,} made-up records, {looks:,} looks, ε ≤ {epsilon:g}; {runs} runs of each attack")
+    write_stdout("attack           overstated   at most   proven interval   held the truth   for a fixed model")
     for one in found:
-        say(
+        write_stdout(
             f"{one.attack:<15}  {one.overstated:>10.4f}   {one.most_overstated:>7.4f}   ± {one.half_width:<13.4f}   "
             f"{one.held:>6} of {one.runs:<5}   {one.fixed_held:>8} of {one.runs}"
         )
-    say(f"empirical: these attacks overstated by {most:.4f} at most; others may do more, up to the proven interval")
+    write_stdout(
+        f"empirical: these attacks overstated by {most:.4f} at most; others may do more, up to the proven interval"
+    )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.terminal import say, say_json, tell
+from hedgerow.cli.terminal import write_json, write_note, write_stdout
 from hedgerow.errors import ParameterError
 
 
@@ -50,7 +50,7 @@ def serve(
         )
     path = Path(f"{ledger}.socket" if socket is None else socket).absolute()
     wanted = Address(path) if port is None else Address(port=port)
-    service = Service(ledger, labels, tell)
+    service = Service(ledger, labels, write_note)
     try:
         most = service.usual_bytes if most_bytes is None else most_bytes
         limits = Limits(rate, most, connections=usual_connections(most) if connections is None else connections)
@@ -60,11 +60,11 @@ def serve(
                     signal.signal(getattr(signal, number), lambda *_: server.stop())
             told = service.facts()
             if as_json:
-                say_json({"address": str(server.address), "test_set": told})
+                write_json({"address": str(server.address), "test_set": told})
             else:
                 left = f"{told['remaining']} of {told['n_looks']} looks left"
-                say(f"serving {told['metric']} at {server.address}, {left}")
+                write_stdout(f"serving {told['metric']} at {server.address}, {left}")
             server.serve_forever(poll_interval=0.1)
-        tell("stopped; every answer that was sent is on record")
+        write_note("stopped; every answer that was sent is on record")
     finally:
         service.close()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.spending import deliver, spending, warnings_told
-from hedgerow.cli.terminal import say, say_json
+from hedgerow.cli.spending import plain_warnings, spend
+from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.cli.verbs.testsets.looks import attack, plan
 from hedgerow.cli.verbs.testsets.serve import serve
 from hedgerow.errors import ParameterError, VerificationError
@@ -79,7 +79,7 @@ def create(
         positive=None if positive is None else parse_value(positive),
         key=key,
     )
-    with warnings_told():
+    with plain_warnings():
         made = FileTestSet.create(
             source,
             columns,
@@ -92,7 +92,7 @@ def create(
             options=checked_options(thinning, threshold, answers),
         )
     if as_json:
-        say_json(made.to_dict() | {"mechanisms": [row.to_dict() for row in made.comparison]})
+        write_json(made.to_dict() | {"mechanisms": [row.to_dict() for row in made.comparison]})
     else:
         _say_settings(made)
         _say_comparison(made)
@@ -200,14 +200,16 @@ def show(ledger: Place, as_json: options.AsJson = False) -> None:
 
     opened = FileTestSet.open(ledger)
     if as_json:
-        say_json(opened.to_dict() | {"scores": [one.to_dict()["score"] for one in opened.history]})
+        write_json(opened.to_dict() | {"scores": [one.to_dict()["score"] for one in opened.history]})
     else:
         _say_settings(opened)
         for one in opened.history:
-            say(f"  {one}{_distinct(one)}")
+            write_stdout(f"  {one}{_distinct(one)}")
         lost = opened.settings.conditions.n_looks - opened.remaining - len(opened.history)
         if lost:
-            say(f"  {lost} more used up without a score: they failed after their reservation, or are under way")
+            write_stdout(
+                f"  {lost} more used up without a score: they failed after their reservation, or are under way"
+            )
     opened.close()
 
 
@@ -244,25 +246,18 @@ def _look(
     """Take a look, deliver it, and fail where the gate is not met; `page` is a name, and where a summary is added."""
     name, summary = page
 
-    def look() -> None:
-        found = take()
-        verdict = _verdict(found, *bars)
-        deliver(
-            None if summary is None else lambda: _add_summary(summary, found, name, bars, verdict),
-            lambda _: _say_score(found, *bars, verdict, as_json=as_json),
-            unrecorded=found.unrecorded,
-        )
-        if verdict not in (None, "met"):
-            raise _missed(str(verdict))
+    def look() -> Score:
+        with closing(opened):
+            return take()
 
-    spending(partial(_closing, opened, look))
-
-
-def _closing(opened: FileTestSet | TestSetClient, look: Any) -> None:
-    try:
-        look()
-    finally:
-        opened.close()
+    taken = spend(
+        look,
+        lambda score, _: _say_score(score, *bars, _verdict(score, *bars), as_json=as_json),
+        None if summary is None else lambda score: _add_summary(summary, score, name, bars, _verdict(score, *bars)),
+    )
+    verdict = _verdict(taken, *bars)
+    if verdict not in (None, "met"):
+        raise _missed(str(verdict))
 
 
 def _check_gate(
@@ -355,26 +350,30 @@ def _say_score(found: Score, least: float | None, most: float | None, verdict: s
     if as_json:
         met = None if verdict is None else verdict == "met"
         gate = {"min": least, "max": most, "met": met, "verdict": verdict}
-        say_json(
+        write_json(
             found.to_dict()
             | gate
             | {"replayed": found.replayed, "ledger": {"head": found.ledger_head, "unrecorded": found.unrecorded}}
         )
         return
     interval = found.confidence_interval().outward()
-    say(f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(found)}")
+    write_stdout(
+        f"{found.metric} {found.value:.4g}, 95 % interval {interval.low:.6g} to {interval.high:.6g}{_distinct(found)}"
+    )
     if found.fixed_model is not None:
         fixed = found.fixed_model.outward()
-        say(f"  it holds for a model fitted to earlier answers; made before any: {fixed.low:.6g} to {fixed.high:.6g}")
+        write_stdout(
+            f"  it holds for a model fitted to earlier answers; made before any: {fixed.low:.6g} to {fixed.high:.6g}"
+        )
     for part in found.parts[1:]:
-        say(f"  {part}")
+        write_stdout(f"  {part}")
     again = "answered from its record, no look taken; " if found.replayed else ""
-    say(f"  {again}look {found.look} of {found.n_looks}, {found.remaining} left")
+    write_stdout(f"  {again}look {found.look} of {found.n_looks}, {found.remaining} left")
     if verdict is not None:
         where = {"met": "lies on the wanted side", "missed": "lies on the other side", "undecided": "holds the bar"}
-        say(f"  the gate is {verdict if verdict == 'met' else 'NOT met'}: the whole interval {where[verdict]}")
+        write_stdout(f"  the gate is {verdict if verdict == 'met' else 'NOT met'}: the whole interval {where[verdict]}")
     if found.ledger_head is not None:
-        say(f"  head {found.ledger_head}")
+        write_stdout(f"  head {found.ledger_head}")
 
 
 def _distinct(found: Score) -> str:
@@ -389,25 +388,27 @@ def _say_settings(opened: FileTestSet) -> None:
 
     told = opened.to_dict()
     size = "" if told["n"] is None else f"{told['n']:,} records, "
-    say(f"{told['metric']} by {told['mechanism']}: {size}{told['relation']}, unit row")
-    say(f"  all looks ε ≤ {told['epsilon']:.6g} at δ = {told['delta']:.3g}; spent {told['spent']:.6g}")
+    write_stdout(f"{told['metric']} by {told['mechanism']}: {size}{told['relation']}, unit row")
+    write_stdout(f"  all looks ε ≤ {told['epsilon']:.6g} at δ = {told['delta']:.3g}; spent {told['spent']:.6g}")
     if told["labels_file"] is not None:
         joined = "by position" if told["key"] is None else f"by the key {told['key']}"
-        say(f"  labels in {told['labels_file']}, told from the ledger's folder; predictions are joined {joined}")
-    say(f"  {told['remaining']} of {told['n_looks']} looks left")
+        write_stdout(
+            f"  labels in {told['labels_file']}, told from the ledger's folder; predictions are joined {joined}"
+        )
+    write_stdout(f"  {told['remaining']} of {told['n_looks']} looks left")
     if told["minimum_detectable_difference"] is not None:
-        say(f"  noise of a look: sd {told['expected_error']:.3g}")
+        write_stdout(f"  noise of a look: sd {told['expected_error']:.3g}")
         least = describe_difference(told["minimum_detectable_difference"], opened.settings.conditions)
-        say(f"  {least} (power .8, all pairs at once)")
+        write_stdout(f"  {least} (power .8, all pairs at once)")
     if told["last_half_width"] is not None:
-        say(f"  a model fitted to all other answers: ± {told['last_half_width']:.3g} at the last look, proven")
-    say(f"  head {told['head']}")
+        write_stdout(f"  a model fitted to all other answers: ± {told['last_half_width']:.3g} at the last look, proven")
+    write_stdout(f"  head {told['head']}")
 
 
 def _say_comparison(opened: FileTestSet) -> None:
-    say("mechanism           sd of a look   times the best")
+    write_stdout("mechanism           sd of a look   times the best")
     for row in opened.comparison:
         if row.standard_error is None or row.times_best is None:
-            say(f"{row.name:<18}  {'-':>12}   {'-':>14}   {row.note}")
+            write_stdout(f"{row.name:<18}  {'-':>12}   {'-':>14}   {row.note}")
         else:
-            say(f"{row.name:<18}  {row.standard_error:>12.4g}   {row.times_best:>14.2f}   {row.note}".rstrip())
+            write_stdout(f"{row.name:<18}  {row.standard_error:>12.4g}   {row.times_best:>14.2f}   {row.note}".rstrip())
