@@ -1,9 +1,10 @@
-"""Size of the source: files, lines of code, files beside each other, and functions with many parameters.
+"""Size and structure of the source: files, lines of code, who recognises whom, names used twice, import circles.
 
-    python benchmarks/source_size.py [--functions]
+    python -m benchmarks.source_size [--functions] [--list]
 
 A line of code is a line that holds a token of code: docstrings, comments and blank lines do not count. Functions of the
-command line are left out of the last figure: their parameters are its options. ``--functions`` names the others.
+command line are left out of the figure of functions: their parameters are its options. ``--functions`` names the
+others, ``--list`` names what the figures of the structure count.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 import tokenize
 from collections import Counter
 from pathlib import Path
+
+from tests.architecture import structure
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "hedgerow"
 MOST_PARAMETERS = 6
@@ -61,6 +64,21 @@ def main(arguments: list[str]) -> None:
     print(f"lines of code                              {sum(map(code_lines, files)):7,}")
     print(f"most files beside each other               {most:7,}  in {folder}")
     print(f"functions with more than {MOST_PARAMETERS} parameters       {len(signatures):7,}")
+    trees = structure.trees()
+    classes, modules = structure.named_twice(trees)
+    counted = {
+        "designs, mechanisms, products recognised": structure.recognised(trees),
+        "classes that compute interval(level)": structure.takes_level(trees),
+        "classes named …Plan": structure.plans(trees),
+        "files that make a receipt": structure.calling(trees, "Receipt"),
+        "import circles, type-only ones included": structure.circles(structure.imports(trees)),
+        "class names used twice or more": [f"{name}: {', '.join(paths)}" for name, paths in classes.items()],
+        "module names used twice or more": [f"{name}: {', '.join(paths)}" for name, paths in modules.items()],
+    }
+    for name, listed in counted.items():
+        print(f"{name:42s} {len(listed):7,}")
+        if "--list" in arguments:
+            print(*(f"    {one}" for one in listed), sep="\n")
     if "--functions" in arguments:
         print(*signatures, sep="\n")
 
