@@ -27,9 +27,8 @@ import time
 from pathlib import Path
 
 from hedgerow.ledger.store import Ledger
-from hedgerow.testset import TestSetClient
+from hedgerow.testset import TestSet, TestSetClient
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import FileTestSet
 from hedgerow.testset.score import Score
 
 RECORDS = 2_000
@@ -43,7 +42,7 @@ def made(folder: Path) -> tuple[Path, list[int]]:
     file.write_text("y\n" + "".join(f"{one}\n" for one in labels))
     file.chmod(0o600)
     columns = FileColumns.declared("accuracy", label="y", prediction="p", labels=(0, 1), positive=None)
-    FileTestSet.create(
+    TestSet.create(
         file, columns, ledger=ledger, relation="replace-one", epsilon=1.0, n_looks=10_000, mechanism="gaussian"
     ).close()
     return ledger, [one if rng.random() < 0.9 else 1 - one for one in labels]
@@ -88,7 +87,7 @@ def checked(ledger: Path, answers: dict[str, set[float]]) -> str:
     """Return what the ledger holds beside what the clients have."""
     with Ledger.open(ledger) as opened:
         opened.verify()
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     held = {one.request_id: one.value for one in opened.history}
     used = opened.settings.conditions.n_looks - opened.remaining
     opened.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -21,13 +21,11 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.release.spend import Account, spend
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.adaptive.interval import for_fitted_model
-from hedgerow.testset.distinct import best_of, distinguishable
-from hedgerow.testset.looks import Looks, Past
+from hedgerow.testset.distinct import distinguishable
+from hedgerow.testset.from_file import Source
+from hedgerow.testset.looks import Past
 from hedgerow.testset.mechanisms.choose import Compared, compare
 from hedgerow.testset.mechanisms.mechanism import Drawn, Question
-from hedgerow.testset.mechanisms.thresholdout import checked_training
-from hedgerow.testset.paired import difference_score
-from hedgerow.testset.parts.look import PartsAsked, score_by_parts
 from hedgerow.testset.score import Best, Score, drawn_record, score_from_record
 from hedgerow.testset.settings import Settings
 
@@ -71,8 +69,8 @@ class CountedTestSet:
     # Test runners collect classes whose names begin so.
     __test__ = False
 
-    def __init__(self, settings: Settings, looks: Looks) -> None:
-        self.settings, self._looks = settings, looks
+    def __init__(self, source: Source) -> None:
+        self._source, self.settings, self._looks = source, source.settings, source.looks
         self._noise: NoiseSource = SecureNoise()
 
     @property
@@ -98,10 +96,6 @@ class CountedTestSet:
     def close(self) -> None:
         """Close the ledger; using the test set again opens it again."""
         self._looks.close()
-
-    def _training(self, score: float | None) -> float | None:
-        """Return the training score, where the mechanism needs it (HG176 if it is no finite number)."""
-        return checked_training(score) if self.settings.mechanism.needs_training else None
 
     def _take_look(
         self,
@@ -155,58 +149,11 @@ class CountedTestSet:
             asked = {"a look": settings.metric.name, **request}
             return spend(_LookProduct(price, asked, reading, scored), Account(None, looks, name))
 
-    def _plain(
-        self, read: Callable[[Any, Rows], Histogram], training: float | None
-    ) -> Callable[[Past, str, Any], Score]:
-        """Return how a plain look is taken: `read` gives the losses of some rows (None: of all) as a histogram."""
-
-        def take(now: Past, name: str, labels: Any) -> Score:
-            drawn, earlier = self._draw(partial(read, labels), now, name, training), now.ids.index(name)
-            before = [now.scores[other] for other in now.ids[:earlier] if other in now.scores]
-            # Differences of two models are no scores of one.
-            best = best_of(tuple(one for one in before if one.metric == self.settings.metric.name))
-            return plain_score(self.settings, drawn, earlier, best)
-
-        return take
-
     def _draw(self, read: Callable[[Rows], Histogram], now: Past, name: str, training: float | None = None) -> Drawn:
         mechanism, secret = self.settings.mechanism, self._looks.secret
         rows = mechanism.rows(secret.key, now.ids.index(name))
         question = Question(read(rows), training, secret.threshold_noise, now.answered(but=name))
         return mechanism.draw(question, self._noise)
-
-    def _compared(
-        self,
-        read: Callable[[Any], Histogram],
-        differing: int,
-        request: Mapping[str, Any],
-        request_id: str | None,
-        reading: AbstractContextManager[Any],
-    ) -> Score:
-        """Take one look at the difference of two models that differ for so many records; see `paired`."""
-
-        def take(now: Past, name: str, labels: Any) -> Score:
-            drawn = self._draw(lambda rows: read(labels), now, name)
-            return difference_score(self.settings, drawn, differing, now.ids.index(name))
-
-        return self._take_look(take, {"training": None, **request}, request_id, reading)
-
-    def _by_parts(
-        self,
-        asked: PartsAsked,
-        outcome: Callable[[Any], NDArray[Any]],
-        sent: Mapping[str, Any],
-        request_id: str | None,
-        reading: AbstractContextManager[Any],
-    ) -> Score:
-        """Take one look by parts; see `hedgerow.testset.parts.look`."""
-        described = asked.mechanism(self.settings)
-
-        def take(now: Past, name: str, labels: Any) -> Score:
-            sums = asked.parts.draw(described, outcome(labels), self._noise)
-            return score_by_parts(asked.look(self.settings, now.ids.index(name)), described, sums)
-
-        return self._take_look(take, {**sent, **asked.record()}, request_id, reading, described)
 
 
 def plain_score(settings: Settings, drawn: Drawn, earlier: int, best: Best | None) -> Score:

@@ -135,6 +135,16 @@ class Looks(Protocol):
         """The key and the threshold's noise."""
         ...
 
+    @property
+    def head(self) -> str | None:
+        """The head of the ledger."""
+        ...
+
+    @property
+    def spent(self) -> float | None:
+        """What was spent of ε, as the ledger adds it up."""
+        ...
+
     def turn(self) -> AbstractContextManager[None]:
         """Return the context in which one look is taken, from counting to recording."""
         ...
@@ -154,6 +164,8 @@ class Looks(Protocol):
 
 class LooksInMemory:
     """Looks that this object counts; the count is lost with the object."""
+
+    head = spent = None
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret

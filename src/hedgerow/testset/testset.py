@@ -4,44 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
-
-from numpy.typing import NDArray
+from typing import Any, Self, Unpack
 
 from hedgerow.errors import HedgerowWarning
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget, warn_about_delta
 from hedgerow.facts.relation import Relation, parse_relation
 from hedgerow.keywords import takes
 from hedgerow.ledger.request import checked_text
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.testset.counted import CountedTestSet, Rows
-from hedgerow.testset.distinct import describe_difference
-from hedgerow.testset.entries import Entries, digest_of
-from hedgerow.testset.looks import Looks, LooksInMemory, refuse_copy
+from hedgerow.testset.counted import CountedTestSet, plain_score
+from hedgerow.testset.distinct import best_of, describe_difference
+from hedgerow.testset.file_columns import FileColumns
+from hedgerow.testset.from_file import ArraySource, FileSource, FileTerms, SentEntries, Source
+from hedgerow.testset.looks import Looks, LooksInMemory, Past
 from hedgerow.testset.mechanisms.mechanism import Conditions, checked_options
+from hedgerow.testset.mechanisms.thresholdout import checked_training
 from hedgerow.testset.metric import Metric, check_function, losses_of, parse_metric
-from hedgerow.testset.paired import (
-    count_differing,
-    differences_of,
-    refuse_models,
-    require_paired,
-)
-from hedgerow.testset.parts.look import Parts, PartsAsked, checked_for, group_of, positive_label, require_parts
+from hedgerow.testset.paired import count_differing, difference_score, differences_of, refuse_models, require_paired
+from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, require_parts, score_by_parts
 from hedgerow.testset.parts.measures import parse_measures
 from hedgerow.testset.parts.squares import Squares
-from hedgerow.testset.predictions import (
-    align_to_records,
-    as_predictions,
-    checked_kind,
-    checked_labels,
-    checked_length,
-    class_of_model,
-    is_model,
-    labels_of,
-    predicted,
-)
+from hedgerow.testset.predictions import checked_labels, checked_length, labels_of
 from hedgerow.testset.score import Score
 from hedgerow.testset.settings import LookOptions, Terms, opened_looks
 
@@ -141,20 +125,20 @@ class TestSet(CountedTestSet):
         self, X_test: object, y_test: object, *, epsilon: float, n_looks: int, **options: Unpack[TestSetOptions]
     ) -> None:
         given: TestSetOptions = {**_DEFAULTS, **options}
-        self._x, labels = X_test, labels_of(y_test)
-        relation, n = parse_relation(given["relation"]), len(labels)
-        self._metric = parse_metric(given["metric"])
-        declared = checked_labels(self._metric, given["labels"])
-        if self._metric.function is not None:
-            check_function(self._metric.function, self._metric.needs, declared)
-        self._y = labels.only(labels.among(declared)) if declared else labels
-        checked_length(X_test, n)
-        known = n if relation is Relation.REPLACE_ONE else None
-        conditions = Conditions(relation, Budget(epsilon, given["delta"]), n_looks, known, self._metric.grid)
-        mechanism_options = checked_options(given["thinning"], given["threshold"], given["n_answers"])
-        name = None if given["name"] is None else checked_text("name", given["name"])
-        warn_about_delta(conditions.budget.delta, known, frames=3)
-        terms = Terms(conditions=conditions, metric=self._metric, options=mechanism_options, labels=declared, name=name)
+        labels, relation, metric = labels_of(y_test), parse_relation(given["relation"]), parse_metric(given["metric"])
+        declared = checked_labels(metric, given["labels"])
+        if metric.function is not None:
+            check_function(metric.function, metric.needs, declared)
+        checked_length(X_test, len(labels))
+        n = len(labels) if relation is Relation.REPLACE_ONE else None
+        terms = Terms(
+            conditions=Conditions(relation, Budget(epsilon, given["delta"]), n_looks, n, metric.grid),
+            metric=metric,
+            options=checked_options(given["thinning"], given["threshold"], given["n_answers"]),
+            labels=declared,
+            name=None if given["name"] is None else checked_text("name", given["name"]),
+        )
+        warn_about_delta(terms.conditions.budget.delta, n, frames=3)
         looks: Looks
         if given["ledger"] is None:
             settings, secret = terms.chosen(given["mechanism"])
@@ -162,22 +146,62 @@ class TestSet(CountedTestSet):
         else:
             given["ledger"] = path = Path(given["ledger"]).absolute()
             settings, looks = opened_looks(path, terms, given["mechanism"])
-        super().__init__(settings, looks)
-        fixed: TestSetOptions = {"metric": self._metric, "mechanism": settings.mechanism.name}
-        self._again = {"epsilon": epsilon, "n_looks": n_looks, **given, **fixed}
+        fixed: TestSetOptions = {"metric": metric, "mechanism": settings.mechanism.name}
+        keywords = {"epsilon": epsilon, "n_looks": n_looks, **given, **fixed}
+        known = labels.only(labels.among(declared)) if declared else labels
+        super().__init__(ArraySource(settings, looks, X_test, known, keywords))
+
+    @classmethod
+    def create(cls, labels: str | Path, columns: FileColumns, **terms: Unpack[FileTerms]) -> Self:
+        """Make a test set of the custodian's file of labels, in a new ledger; nothing is released or spent.
+
+        Records are counted, once. Files of predictions are then scored, for a gate of continuous integration; models
+        and arrays are not.
+
+        Parameters
+        ----------
+        labels : path
+            Kept relative to the ledger, so that both may move together.
+        columns : FileColumns
+            The label column with its declared labels, the prediction column, the metric, and the key if there is one.
+        ledger, epsilon, n_looks, relation, delta, mechanism
+            As of a test set of arrays.
+        options : Options, optional
+            Of single mechanisms.
+
+        Raises
+        ------
+        HedgerowError
+            As a test set of arrays; HG201 to HG209 for the file; HG302 where the ledger exists; HG436, HG437 for the
+            key.
+        """
+        return cls.of(FileSource.create(labels, columns, **terms))
+
+    @classmethod
+    def open(cls, ledger: str | Path) -> Self:
+        """Open the ledger of a test set that `create` made (HG301 to HG308, HG433, HG438)."""
+        return cls.of(FileSource.open(ledger))
+
+    @classmethod
+    def of(cls, source: Source) -> Self:
+        """Return the test set of a source."""
+        made = cls.__new__(cls)
+        CountedTestSet.__init__(made, source)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what opens the ledger again: a copy counts there, too (HG179 without a ledger)."""
-        if self._again["ledger"] is None:
-            raise refuse_copy("It was to be copied or pickled.")
-        return {"X_test": self._x, "y_test": self._y, **self._again}
+        return self._source.again()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open the ledger again."""
+        if "y_test" not in state:
+            CountedTestSet.__init__(self, FileSource.open(**state))
+            return
         with warnings.catch_warnings():
             # The user was warned when the original was opened.
             warnings.simplefilter("ignore", HedgerowWarning)
-            self.__init__(**state)  # type: ignore[misc]  # the one way in which a test set is opened
+            self.__init__(**state)  # type: ignore[misc]  # the one way in which a test set of arrays is opened
 
     @takes()
     def score(
@@ -190,6 +214,7 @@ class TestSet(CountedTestSet):
         bounds: tuple[float, float] | None = None,
         training_score: float | None = None,
         request_id: str | None = None,
+        labels: str | Path | None = None,
     ) -> Score:
         """Take one look: score a model, or its predictions in the order of the test set.
 
@@ -200,13 +225,15 @@ class TestSet(CountedTestSet):
         ----------
         model_or_predictions : estimator or array
             Something with ``predict`` (for metrics of chances, ``predict_proba``), or an array of n predictions:
-            labels, or the chances of the metric's positive label.
+            labels, or the chances of the metric's positive label. For a test set of files the path of one that has the
+            column of predictions and, where one was named, the key; further columns are then never read, else refused.
         metric : str or list of str, optional
             Of predicted labels ``"precision"``, ``"recall"``, ``"specificity"``, ``"f1"``, ``"balanced_accuracy"``; or
             ``"accuracy"``, ``"zero_one_loss"``, for groups; of chances or other scores ``"roc_auc"``; of chances
             ``"calibration_error"`` in ten bins.
         groups : array, optional
-            A label for each record. It may depend on features and predictions, never on labels.
+            A label for each record; a column of a file of predictions. It may depend on features and predictions, never
+            on labels.
         positive : label, optional
             The label that counts as positive; else that of the test set's metric, or 1.
         bounds : (float, float), optional
@@ -217,6 +244,8 @@ class TestSet(CountedTestSet):
             The same predictions, in the same order, under the same id are answered from the record, and take no look.
             For a model, its class is compared, not what it predicts, which depends on records: give each model an id
             of its own.
+        labels : path, optional
+            Where the custodian's file of labels is now, if not where `create` found it. Its digest is not compared.
 
         Raises
         ------
@@ -226,8 +255,11 @@ class TestSet(CountedTestSet):
             HG431: a look by parts under add-remove, or by another mechanism than Gaussian noise. No look was taken.
         ParameterError
             HG170 predictions of another shape or kind, HG171 a metric or label that is none, HG174 a model that cannot
-            predict, HG176 no training score,
-            HG179 in the child of a fork without a ledger, HG314 an invalid id. No look was taken.
+            predict, HG176 no training score, HG179 in the child of a fork without a ledger, HG314 an invalid id. No
+            look was taken.
+        ParameterError, DataError
+            Of files HG201 to HG209, HG434 labels that changed since `create`, HG435 labels that are not there, HG437
+            keys. No look was taken.
         LedgerError, SpentError
             HG311, HG312 for the id; HG601, HG606: the look counts as taken.
 
@@ -241,52 +273,61 @@ class TestSet(CountedTestSet):
         (True, 19)
         """
         if metric is not None or groups is not None:
-            asked = "accuracy" if metric is None else metric
             about = bounds if positive is None else positive
-            return self._score_parts(model_or_predictions, asked, groups, about, request_id)
-        training = self._training(training_score)
-        request: dict[str, Any] = {"training": training, "predictions": None}
-        n, public = len(self._y), self.settings.conditions.n is not None
-        if is_model(model_or_predictions):
-            request["model"] = class_of_model(model_or_predictions)
-            predictions = predicted(model_or_predictions, self._x, n, self._metric, self._checked, public=public)
-        else:
-            predictions = self._checked(as_predictions(model_or_predictions, n, public=public))
-            if request_id is not None:
-                request["predictions"] = digest_of(self._looks.secret.key, predictions)
+            measures = "accuracy" if metric is None else metric
+            return self._by_parts(model_or_predictions, measures, groups, about, request_id, labels)
+        training = checked_training(training_score) if self.settings.mechanism.needs_training else None
+        sent = self._source.sent(model_or_predictions)
+        model = {} if sent.model is None else {"model": sent.model}
+        request = {"training": training, **self._digests(request_id, predictions=sent), **model}
+        reading, (sent,) = self._source.held(labels, sent)
 
-        def losses(_: object, rows: Rows) -> Histogram:
-            return losses_of(self._metric, self._y, align_to_records(predictions, n), rows)
+        def take(now: Past, name: str, opened: Any) -> Score:
+            truth, predictions = self._source.records(opened, sent)
+            losses = partial(losses_of, self._source.measured, truth, predictions)
+            drawn, earlier = self._draw(losses, now, name, training), now.ids.index(name)
+            before = [now.scores[other] for other in now.ids[:earlier] if other in now.scores]
+            # Differences of two models are no scores of one.
+            best = best_of(tuple(one for one in before if one.metric == self.settings.metric.name))
+            return plain_score(self.settings, drawn, earlier, best)
 
-        return self._take_look(self._plain(losses, training), request, request_id, nullcontext())
+        return self._take_look(take, request, request_id, reading)
 
-    def _score_parts(
-        self, sent: object, metric: str | Sequence[str], groups: object, about: Any, request_id: str | None
+    def _by_parts(
+        self,
+        given: object,
+        metric: str | Sequence[str],
+        groups: object,
+        about: Any,
+        request_id: str | None,
+        labels: str | Path | None,
     ) -> Score:
+        """Take one look by parts; see `hedgerow.testset.parts.look`."""
         n, measures = require_parts(self.settings), parse_measures(metric)
-        refuse_models(sent)
+        refuse_models(given)
         kind = measures[0].kind
-        label = None if kind == "squares" else positive_label(self.settings, about)
-        predictions = checked_for(kind, self.settings.labels, as_predictions(sent, n, public=True))
-        group = None if groups is None else as_predictions(groups, n, public=True)
+        positive = self._source.positive(kind, about)
+        sent = self._source.sent(given, kind, groups)
+        digests = self._digests(request_id, predictions=sent)
+        reading, (sent,) = self._source.held(labels, sent)
         parts: Parts | Squares
         if kind == "squares":
-            parts = Squares.of(predictions, group_of(group, n), about)
+            parts = Squares.of(sent.predictions, group_of(sent.groups, n), about)
         else:
-            parts = Parts.of(kind, predictions, group, label)
-        asked = PartsAsked(measures, label, parts)
-        key = self._looks.secret.key
-        given = None if request_id is None else digest_of(key, predictions, *([] if group is None else [group]))
+            parts = Parts.of(kind, sent.predictions, sent.groups, positive)
+        asked = PartsAsked(measures, positive, parts)
+        described = asked.mechanism(self.settings)
 
-        def outcome(_: object) -> NDArray[Any]:
-            if kind == "squares":
-                return self._y.numbers
-            return self._y.equal(predictions) if kind == "right" else self._y.among([label])
+        def take(now: Past, name: str, opened: Any) -> Score:
+            sums = parts.draw(described, asked.outcome(*self._source.records(opened, sent)), self._noise)
+            return score_by_parts(asked.look(self.settings, now.ids.index(name)), described, sums)
 
-        return self._by_parts(asked, outcome, {"predictions": given}, request_id, nullcontext())
+        return self._take_look(take, {**digests, **asked.record()}, request_id, reading, described)
 
     @takes()
-    def compare(self, first: object, second: object, *, request_id: str | None = None) -> Score:
+    def compare(
+        self, first: object, second: object, *, request_id: str | None = None, labels: str | Path | None = None
+    ) -> Score:
         """Take one look at the difference of two models' scores, first minus second, from predictions of both.
 
         It is priced as one look. Records for which the predictions are equal add exactly 0, so where two models agree
@@ -295,9 +336,9 @@ class TestSet(CountedTestSet):
         Parameters
         ----------
         first, second : array
-            Predictions of n records each, in the order of the test set. Models are not taken: for how many records
-            their predictions differ would tell of features.
-        request_id : str, optional
+            Predictions of n records each, in the order of the test set, or files of them. Models are not taken: for how
+            many records their predictions differ would tell of features.
+        request_id, labels : optional
             As for `score`.
 
         Raises
@@ -319,17 +360,44 @@ class TestSet(CountedTestSet):
         >>> abs(found.value - 0.05) < 0.03, found.distinguishable, found.sampling_error < 0.003
         (True, True, True)
         """
-        n = require_paired(self.settings)
+        require_paired(self.settings)
         refuse_models(first, second)
-        pair = [self._checked(as_predictions(one, n, public=True)) for one in (first, second)]
-        differing = count_differing(*pair)
-        key = self._looks.secret.key
-        digests = [None if request_id is None else digest_of(key, one) for one in pair]
+        sent = [self._source.sent(one) for one in (first, second)]
+        request = {"training": None, **self._digests(request_id, predictions=sent[0], against=sent[1])}
+        reading, (one, other) = self._source.held(labels, *sent)
+        differing = count_differing(one.predictions, other.predictions)
 
-        request = {"predictions": digests[0], "against": digests[1]}
-        return self._compared(
-            lambda _: differences_of(self._metric, self._y, *pair), differing, request, request_id, nullcontext()
-        )
+        def take(now: Past, name: str, opened: Any) -> Score:
+            pairs = [self._source.records(opened, each) for each in (one, other)]
+            found = differences_of(self._source.measured, pairs[0][0], pairs[0][1], pairs[1][1])
+            return difference_score(
+                self.settings, self._draw(lambda _: found, now, name), differing, now.ids.index(name)
+            )
+
+        return self._take_look(take, request, request_id, reading)
+
+    def _digests(self, request_id: str | None, **sent: SentEntries) -> dict[str, str | None]:
+        """Return by its name what tells each from others; of a request without an id nothing."""
+        key = self._looks.secret.key
+        return {name: None if request_id is None else one.digest(key) for name, one in sent.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is fixed and what is left, as plain JSON data."""
+        settings, metric = self.settings, self.settings.metric
+        record = settings.record()
+        return {
+            **{name: record[name] for name in ("relation", "epsilon", "delta", "n", "n_looks", "mechanism")},
+            "metric": metric.name,
+            "greater_is_better": metric.greater_is_better,
+            "bounds": list(metric.grid.as_bounds()),
+            "remaining": self.remaining,
+            "spent": self._looks.spent,
+            "expected_error": settings.mechanism.expected_error(),
+            "minimum_detectable_difference": self.minimum_detectable_difference,
+            "last_half_width": settings.last_half_width,
+            "head": self._looks.head,
+            **self._source.to_dict(),
+        }
 
     def __call__(self, model_or_predictions: object) -> float:
         """Take one look and return the value alone, for a tuning loop; see `as_objective`."""
@@ -340,19 +408,17 @@ class TestSet(CountedTestSet):
 
         Every call takes a look. It is not a scorer for cross-validation, which would give it training folds.
         """
-        sign = 1.0 if self._metric.greater_is_better is maximise else -1.0
+        sign = 1.0 if self.settings.metric.greater_is_better is maximise else -1.0
         return lambda model_or_predictions: sign * self(model_or_predictions)
 
     def __repr__(self) -> str:
-        facts, least = self.settings.conditions, self.minimum_detectable_difference
+        settings, least = self.settings, self.minimum_detectable_difference
+        facts, name = settings.conditions, settings.metric.name
         size = "" if facts.n is None else f" of {facts.n:,} records"
         detect = "" if least is None else f", {describe_difference(least, facts)}"
-        last = self.settings.last_half_width
+        last = settings.last_half_width
         detect += "" if last is None else f"; a model fitted to all other answers: ± {last:.3g} at the last look"
         return (
-            f"<TestSet{size}, {self._metric.name} by {self.settings.mechanism.name}, ε ≤ {facts.budget.epsilon:g} at "
+            f"<TestSet{size}, {name} by {settings.mechanism.name}, ε ≤ {facts.budget.epsilon:g} at "
             f"δ = {facts.budget.delta:.3g}, {facts.relation}, {self.remaining} of {facts.n_looks} looks left{detect}>"
         )
-
-    def _checked(self, predictions: Entries) -> Entries:
-        return checked_kind(self._metric, self.settings.labels, predictions)

@@ -12,9 +12,8 @@ import pytest
 from hedgerow.cli.main import app
 from hedgerow.errors import DataError, LedgerError, ParameterError
 from hedgerow.reports.verify.verification import verify_record
-from hedgerow.testset import MECHANISMS, brier, log_loss
+from hedgerow.testset import MECHANISMS, TestSet, brier, log_loss
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import FileTestSet
 
 N = 1200
 RNG = np.random.default_rng(20261120)
@@ -101,7 +100,7 @@ def test_the_json_that_others_read(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_gate_looks_at_the_interval_and_not_at_the_value(folder: Path) -> None:
     ledger = created(folder)
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     value = opened.score(folder / "predicted.csv", request_id="a").value
     opened.close()
     gate = ["testset", "score", folder / "predicted.csv", "--ledger", ledger, "--id", "a"]
@@ -134,7 +133,7 @@ def test_a_gate_that_no_score_can_meet_takes_no_look(
     ledger = created(folder)
     assert hedgerow("testset", "score", folder / "predicted.csv", "--ledger", ledger, "--min", bar) == 2
     assert "HG175" in capsys.readouterr().err
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     assert opened.remaining == 3
     opened.close()
 
@@ -148,7 +147,7 @@ def test_a_look_without_a_score_is_shown(
         raise OSError("the disk went away")
 
     with monkeypatch.context() as patched:
-        patched.setattr("hedgerow.testset.from_file.losses_of", failing)
+        patched.setattr("hedgerow.testset.testset.losses_of", failing)
         assert hedgerow("testset", "score", folder / "predicted.csv", "--ledger", ledger) == 6
     assert hedgerow("testset", "show", "--ledger", ledger) == 0
     assert "1 more used up without a score" in capsys.readouterr().out
@@ -174,7 +173,7 @@ def test_losses_of_chances_are_gated_from_above(folder: Path, metric: str) -> No
     gate = ["testset", "score", folder / "chances.csv", "--ledger", ledger]
     assert hedgerow(*gate, "--min", 0.1) == 2, "more loss is worse"
     assert hedgerow(*gate, "--max", 0.9) == 0
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     score = opened.score(folder / "chances.csv")
     loss = (brier if metric == "brier" else log_loss)(positive="dog")
     exact = loss.of_chances(LABELS == "dog", CHANCES).mean()
@@ -186,7 +185,7 @@ def test_a_missing_prediction_counts_as_wrong(folder: Path) -> None:
     odd = PREDICTED.copy()
     odd[:300] = ""
     write(folder / "odd.csv", id=range(N), prediction=odd)
-    opened = FileTestSet.open(created(folder, "--key", "id"))
+    opened = TestSet.open(created(folder, "--key", "id"))
     score = opened.score(folder / "odd.csv")
     exact = float((odd == LABELS).mean())
     assert exact < 0.75 and abs(score.value - exact) < 6 * score.privacy_error
@@ -204,7 +203,7 @@ def test_a_prediction_that_is_no_declared_label_takes_no_look(
     assert "HG170" in said and "declared labels" in said and "No look was taken" in said
     pair = [folder / "predicted.csv", folder / "odd.csv"]
     assert hedgerow("testset", "compare", *pair, "--ledger", ledger) == 2
-    assert "HG170" in capsys.readouterr().err and FileTestSet.open(ledger).remaining == 3
+    assert "HG170" in capsys.readouterr().err and TestSet.open(ledger).remaining == 3
 
 
 def test_predictions_with_a_further_column_are_joined_by_it_or_refused(
@@ -220,8 +219,8 @@ def test_predictions_with_a_further_column_are_joined_by_it_or_refused(
         said = capsys.readouterr().err
         assert "HG437" in said and "--key id" in said and "drop the column" in said
     assert hedgerow("testset", "compare", folder / "predicted.csv", shuffled, "--ledger", ledger) == 2
-    assert "HG437" in capsys.readouterr().err and FileTestSet.open(ledger).remaining == 3
-    keyed = FileTestSet.open(created(folder, "--key", "id", ledger="keyed"))
+    assert "HG437" in capsys.readouterr().err and TestSet.open(ledger).remaining == 3
+    keyed = TestSet.open(created(folder, "--key", "id", ledger="keyed"))
     assert abs(keyed.score(shuffled).value - RIGHT.mean()) < 0.1
     # The column of groups is named.
     write(folder / "groups.csv", prediction=PREDICTED, g=order % 2)
@@ -230,7 +229,7 @@ def test_predictions_with_a_further_column_are_joined_by_it_or_refused(
 
 
 def test_another_number_of_rows_takes_no_look(folder: Path) -> None:
-    opened = FileTestSet.open(created(folder))
+    opened = TestSet.open(created(folder))
     write(folder / "short.csv", prediction=PREDICTED[1:])
     with pytest.raises(ParameterError, match="HG170"):
         opened.score(folder / "short.csv")
@@ -248,7 +247,7 @@ def test_chances_where_labels_are_compared_take_no_look(
     write(folder / "chances.csv", prediction=CHANCES)
     capsys.readouterr()
     assert hedgerow("testset", "score", folder / "chances.csv", "--ledger", ledger, *more) == 2
-    assert "HG170" in capsys.readouterr().err and FileTestSet.open(ledger).remaining == 3
+    assert "HG170" in capsys.readouterr().err and TestSet.open(ledger).remaining == 3
 
 
 def test_add_remove_keeps_the_number_of_records_to_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +260,7 @@ def test_add_remove_keeps_the_number_of_records_to_itself(folder: Path, capsys: 
     assert hedgerow("testset", "create", folder / "test.csv", "--ledger", path, *options, "--json") == 0
     printed = capsys.readouterr().out
     assert json.loads(printed)["n"] is None and str(N) not in printed
-    opened = FileTestSet.open(path)
+    opened = TestSet.open(path)
     keyed = write(folder / "keyed.csv", id=range(N), prediction=PREDICTED)
     assert abs(opened.score(keyed).value - RIGHT.mean()) < 0.1
 
@@ -284,7 +283,7 @@ def test_a_ledger_is_never_made_twice_and_never_guessed(folder: Path) -> None:
 
     TestSet(None, LABELS, relation="replace-one", epsilon=1.0, n_looks=2, ledger=folder / "arrays").close()
     with pytest.raises(LedgerError, match="HG433"):
-        FileTestSet.open(folder / "arrays")
+        TestSet.open(folder / "arrays")
 
 
 def test_columns_are_declared_or_refused() -> None:

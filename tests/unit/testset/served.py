@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from hedgerow.testset import TestSet
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import FileTestSet
 from hedgerow.testset.server.address import Address
 from hedgerow.testset.server.limits import Limits
 from hedgerow.testset.server.service import Service
@@ -32,7 +32,7 @@ def made(folder: Path, labels: list[Any] = LABELS, *, looks: int = 9, key: str |
     file.chmod(0o600)
     columns = FileColumns.declared("accuracy", label="y", prediction="p", labels=(0, 1), positive=None, key=key)
     given = {"relation": "replace-one", "epsilon": 1.0, "mechanism": "gaussian", **terms}
-    FileTestSet.create(file, columns, ledger=ledger, n_looks=looks, **given).close()
+    TestSet.create(file, columns, ledger=ledger, n_looks=looks, **given).close()
     return ledger
 
 

@@ -17,7 +17,6 @@ import pytest
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.testset import TestSet
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import FileTestSet
 from hedgerow.testset.looks import LooksInMemory, Past
 
 Y = np.random.default_rng(20261122).integers(0, 2, 1000)
@@ -78,11 +77,11 @@ def test_with_a_ledger_a_copy_counts_there(
 
 
 @pytest.mark.parametrize("copied", COPIES)
-def test_a_test_set_of_files_may_be_copied(copied: Callable[[FileTestSet], FileTestSet], tmp_path: Path) -> None:
+def test_a_test_set_of_files_may_be_copied(copied: Callable[[TestSet], TestSet], tmp_path: Path) -> None:
     (tmp_path / "y.csv").write_text("y\n" + "0\n1\n" * 50)
     (tmp_path / "p.csv").write_text("prediction\n" + "0\n1\n" * 50)
     columns = FileColumns.declared("accuracy", label="y", prediction="prediction", labels=(0, 1), positive=None)
-    made = FileTestSet.create(tmp_path / "y.csv", columns, ledger=tmp_path / "l", relation="replace-one", epsilon=1.0,
+    made = TestSet.create(tmp_path / "y.csv", columns, ledger=tmp_path / "l", relation="replace-one", epsilon=1.0,
                               n_looks=5)  # fmt: skip
     again = copied(made)
     again.score(tmp_path / "p.csv"), made.score(tmp_path / "p.csv")

@@ -9,17 +9,17 @@ import pytest
 from pyarrow import parquet
 
 from hedgerow.errors import ParameterError
+from hedgerow.testset import TestSet
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import FileTestSet
 
 N = 200
 LABELS = [i % 2 for i in range(N)]
 COLUMNS = FileColumns.declared("accuracy", label="y", prediction="prediction", labels=(0, 1), positive=None, key="id")
 
 
-def created(folder: Path, keys: pa.Array, relation: str, labels: pa.Array | None = None) -> FileTestSet:
+def created(folder: Path, keys: pa.Array, relation: str, labels: pa.Array | None = None) -> TestSet:
     parquet.write_table(pa.table({"id": keys, "y": LABELS if labels is None else labels}), folder / "y.parquet")
-    return FileTestSet.create(
+    return TestSet.create(
         folder / "y.parquet",
         COLUMNS,
         ledger=folder / "l",

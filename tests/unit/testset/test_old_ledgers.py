@@ -13,7 +13,6 @@ from hedgerow.errors import DataError, LedgerError, ParameterError
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.testset import TestSet
-from hedgerow.testset.from_file import FileTestSet
 from hedgerow.testset.looks import LedgerLooks, Secret
 
 # As version 0.1.0 wrote them, before labels stayed with the custodian.
@@ -52,7 +51,7 @@ def made(folder: Path, settings: Mapping[str, Any], *, looked: bool = False) -> 
 
 
 def test_an_old_ledger_of_files_goes_on_where_the_labels_are_named(tmp_path: Path) -> None:
-    opened = FileTestSet.open(made(tmp_path, FILES, looked=True))
+    opened = TestSet.open(made(tmp_path, FILES, looked=True))
     assert opened.remaining == 2 and opened.history[0].value == 0.7 and opened.to_dict()["labels_file"] is None
     with pytest.raises(DataError, match=r"HG435.*earlier version.*labels=.*No look was taken"):
         opened.score(tmp_path / "p.csv")
@@ -73,7 +72,7 @@ def test_an_old_ledger_of_files_goes_on_where_the_labels_are_named(tmp_path: Pat
 
 def test_an_old_ledger_that_joins_by_position_tells_no_size(tmp_path: Path) -> None:
     """Under add-remove the number of records is private, and a file of another length would find it."""
-    opened = FileTestSet.open(made(tmp_path, UNKNOWN_SIZE))
+    opened = TestSet.open(made(tmp_path, UNKNOWN_SIZE))
     (tmp_path / "short.csv").write_text("prediction\n0\n")
     told = set()
     for sent in ("p.csv", "short.csv"):
@@ -94,7 +93,7 @@ def test_an_old_ledger_of_arrays_goes_on(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="HG433"):
             TestSet(None, [0, 1] * 10, **{**terms, **changed})
     with pytest.raises(LedgerError, match=r"HG433.*made for arrays"):
-        FileTestSet.open(path)
+        TestSet.open(path)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +105,6 @@ def test_an_old_ledger_of_arrays_goes_on(tmp_path: Path) -> None:
 def test_settings_of_another_version_are_said_to_be_unknown(change: dict[str, Any], tmp_path: Path) -> None:
     path = made(tmp_path, {**FILES, **change})
     with pytest.raises(LedgerError, match=r"HG438.*Nothing was spent"):
-        FileTestSet.open(path)
+        TestSet.open(path)
     with Ledger.open(path) as ledger:
         assert ledger.spent() == 0.0

@@ -12,9 +12,8 @@ from tests.unit.testset.served import LABELS, PREDICTED, N, answered, made, post
 
 from hedgerow.cli.main import app
 from hedgerow.errors import DataError, LedgerError, ParameterError
-from hedgerow.testset import TestSetClient
+from hedgerow.testset import TestSet, TestSetClient
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.from_file import FileTestSet
 
 OTHER = random.Random(19).choices([0, 1], k=N)
 REGION = [("north", "south", "east")[place % 3] for place in range(N)]
@@ -46,7 +45,7 @@ def test_files_by_place_and_by_key_tell_what_was_counted(tmp_path: Path, key: st
         tmp_path / "g.csv", p=[PREDICTED[at] for at in order], region=[REGION[at] for at in order], **columns
     )
     other = write(tmp_path / "q.csv", p=OTHER, **({"id": [f"r{at}" for at in range(N)]} if key else {}))
-    test_set = FileTestSet.open(ledger)
+    test_set = TestSet.open(ledger)
     found = test_set.score(grouped, metric=["recall", "precision"], groups="region")
     for name in ("north", "south", "east"):
         rows = [at for at in range(N) if REGION[at] == name]
@@ -72,7 +71,7 @@ def test_a_test_set_of_chances_is_asked_for_classes(tmp_path: Path) -> None:
     file = write(tmp_path / "test.csv", y=["yes" if one else "no" for one in LABELS])
     columns = FileColumns.declared("brier", label="y", prediction="p", labels=(), positive="yes")
     given = {"relation": "replace-one", "epsilon": 100.0, "mechanism": "gaussian"}
-    test_set = FileTestSet.create(file, columns, ledger=tmp_path / "ts.ledger", n_looks=4, **given)
+    test_set = TestSet.create(file, columns, ledger=tmp_path / "ts.ledger", n_looks=4, **given)
     sent = write(tmp_path / "p.csv", p=["yes" if one else "no" for one in PREDICTED])
     both = sum(a and b for a, b in zip(LABELS, PREDICTED, strict=True))
     assert test_set.score(sent, metric="recall").value == pytest.approx(both / sum(LABELS), abs=0.15)
@@ -109,7 +108,7 @@ def test_the_command_line_takes_one_look_each(tmp_path: Path, capsys: pytest.Cap
     assert "2 of 4 looks left" in capsys.readouterr().out
     for refused in ([*pair, "--min", 2], [*pair, "--server", "http://localhost:1"], [*score, "--max", 0.5]):
         assert hedgerow(*refused) == 2
-    assert FileTestSet.open(ledger).remaining == 2
+    assert TestSet.open(ledger).remaining == 2
 
 
 @pytest.mark.parametrize("key", [None, "id"])

@@ -22,8 +22,8 @@ from tests.unit.testset.served import LABELS, PREDICTED, N, answered, made, post
 
 from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
 from hedgerow.ledger.store import Ledger
-from hedgerow.testset import TestSetClient
-from hedgerow.testset.from_file import FileTestSet
+from hedgerow.testset import TestSet, TestSetClient
+from hedgerow.testset.from_file import FileSource
 from hedgerow.testset.server.address import Address
 from hedgerow.testset.server.custody import check_private
 from hedgerow.testset.server.summary import summary
@@ -60,7 +60,7 @@ def test_a_score_is_paid_once_in_either_form_and_over_either_transport(ledger: P
     assert looks(ledger)[0] == ("a", "recorded") and len(looks(ledger)) == 2
     # Elsewhere the same id stands for a look of the server's, which is resumed there alone.
     with pytest.raises(LedgerError, match="HG311"):
-        FileTestSet.open(ledger).score(_file(ledger), request_id="a")
+        TestSet.open(ledger).score(_file(ledger), request_id="a")
 
 
 def test_a_client_sends_no_file_with_a_further_column(ledger: Path) -> None:
@@ -153,7 +153,7 @@ CSVS: dict[str, bytes] = {
 def test_a_bad_request_is_refused_by_its_code_and_takes_no_look(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     with serving(ledger) as server:
-        monkeypatch.setattr(FileTestSet, "_open_labels", lambda *_: read.append("labels"))
+        monkeypatch.setattr(FileSource, "_open_labels", lambda *_: read.append("labels"))
         found = {}
         for name, (request, status) in HEADS.items():
             found[name] = (answered(sent(server, request)), status)
@@ -440,7 +440,7 @@ def test_a_look_that_was_cut_off_is_taken_to_its_end_once(where: str, mechanism:
         if where == "before it is recorded":
             patch.setattr(Ledger, "record", _killed)
         else:
-            patch.setattr("hedgerow.testset.counted.plain_score", _killed)
+            patch.setattr("hedgerow.testset.testset.plain_score", _killed)
         assert answered(sent(server, post(body)))[0] == 500
     assert looks(ledger) == [("a", "reserved")]
     with serving(ledger) as server:
@@ -456,7 +456,7 @@ def _killed(*_: object, **__: object) -> Any:
 
 
 def test_a_look_that_somebody_else_reserved_is_never_resumed(ledger: Path) -> None:
-    opened, request = FileTestSet.open(ledger), _file(ledger)
+    opened, request = TestSet.open(ledger), _file(ledger)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "record", _killed)
         with pytest.raises(Killed):
@@ -484,14 +484,14 @@ def test_a_score_that_cannot_be_recorded_is_not_sent(ledger: Path) -> None:
 
 
 def test_a_stop_finishes_the_look_under_way(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on, score = Event(), Event(), FileTestSet.score_sent
+    begun, go_on, score = Event(), Event(), TestSet.score
 
     def slow(*args: Any, **given: Any) -> Any:
         begun.set()
         assert go_on.wait(10)
         return score(*args, **given)
 
-    monkeypatch.setattr(FileTestSet, "score_sent", slow)
+    monkeypatch.setattr(TestSet, "score", slow)
     with ThreadPoolExecutor(3) as threads:
         with serving(ledger) as server:
             first = threads.submit(sent, server, post(GOOD))
@@ -562,7 +562,7 @@ def kills(folder: Path, times: int, seed: int = 7) -> tuple[int, int]:
     assert all(len(values) == 1 for values in answers.values())
     found = looks(ledger)
     assert sorted(found) == sorted((key, "recorded") for key in answers)
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     assert {(one.request_id, one.value) for one in opened.history} == {(key, *one) for key, one in answers.items()}
     opened.close()
     return len(answers), count[0]
@@ -598,7 +598,7 @@ def test_curl_takes_a_look(transport: str, ledger: Path) -> None:
 
 
 def test_a_summary_is_markdown_in_which_a_name_stays_a_name(ledger: Path) -> None:
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     score = opened.score(_file(ledger))
     opened.close()
     page = summary(score, "a|b`<img src=x>\n# @all", threshold="at least 0.8", verdict="undecided")

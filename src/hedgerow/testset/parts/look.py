@@ -195,6 +195,13 @@ class PartsAsked:
         """Return the release, whose price is at most that of a plain look."""
         return self.parts.mechanism(look_mu(settings.mechanism) * SHAVED)
 
+    def outcome(self, labels: Entries, predictions: Entries) -> NDArray[Any]:
+        """Return what is added up of each record: its number, whether the prediction is right, or it is positive."""
+        kind = self.measures[0].kind
+        if kind == "squares":
+            return labels.numbers
+        return labels.equal(predictions) if kind == "right" else labels.among([self.positive])
+
     def look(self, settings: Settings, earlier: int) -> LookByParts:
         """Return this look as the one after so many earlier ones."""
         mechanism = settings.mechanism

@@ -20,11 +20,12 @@ from typing import Any
 
 from hedgerow.errors import BudgetExceeded, DataError, HedgerowError, LedgerError, ParameterError, SpentError
 from hedgerow.inputs import note_input
-from hedgerow.testset.from_file import Asked, FileTestSet, changed_labels
+from hedgerow.testset.from_file import Asked, FileSource, changed_labels
 from hedgerow.testset.looks import secret_path
 from hedgerow.testset.server.custody import check_private, lock
 from hedgerow.testset.server.limits import usual_bytes
 from hedgerow.testset.server.submission import read
+from hedgerow.testset.testset import TestSet
 from hedgerow.version import __version__
 
 
@@ -57,7 +58,8 @@ class Service:
 
     def __init__(self, ledger: str | Path, labels: str | Path, tell: Callable[[str], None]) -> None:
         self._tell, self._turn, self.stopping = tell, Lock(), False
-        self._test_set = FileTestSet.open(ledger)
+        self._source = FileSource.open(ledger)
+        self._test_set = TestSet.of(self._source)
         self._held = -1
         try:
             place = Path(ledger).resolve(strict=True)
@@ -65,7 +67,7 @@ class Service:
             check_private(place, "the ledger")
             self._held = lock(check_private(secret_path(place), "the secret"))
             note_input(self._labels)
-            self._named = self._test_set.serve(self._labels)
+            self._named = self._source.serve(self._labels)
             self._state = self._labels_state()
         except BaseException:
             self.close()
@@ -85,7 +87,7 @@ class Service:
 
     def facts(self) -> dict[str, Any]:
         """Return what is public: settings, and what is left."""
-        told, columns = self._test_set.to_dict(), self._test_set.columns
+        told, columns = self._test_set.to_dict(), self._source.columns
         del told["labels_file"]
         declared = {"prediction": columns.prediction, "declared_labels": list(columns.labels)}
         return {**told, "predicted": columns.metric.needs, **declared, "version": __version__}
@@ -105,14 +107,14 @@ class Service:
             warnings.simplefilter("ignore")
             if self.stopping:
                 return stopping()
-            sent = read(body, content_type, self._test_set.columns)
+            sent = read(body, content_type, self._source.columns)
             if self._labels_state() != self._state:
                 raise changed_labels()
-            asked: Asked = {**sent.asked, "request_id": key}
             if sent.against is not None:
-                found = self._test_set.compare_sent(sent, sent.against, request_id=key, labels=self._named)
+                found = self._test_set.compare(sent, sent.against, request_id=key, labels=self._named)
             else:
-                found = self._test_set.score_sent(sent, labels=self._named, **asked)
+                asked: Asked = {**sent.asked, "request_id": key}
+                found = self._test_set.score(sent, **asked, labels=self._named)
         if found.unrecorded:
             # Not sent: what is on no record could be drawn a second time.
             raise SpentError(

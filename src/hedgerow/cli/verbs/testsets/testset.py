@@ -17,9 +17,10 @@ from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.formats import listed
 
 if TYPE_CHECKING:
-    from hedgerow.testset.from_file import Asked, FileTestSet
+    from hedgerow.testset.from_file import Asked
     from hedgerow.testset.score import Score
     from hedgerow.testset.server.client import TestSetClient
+    from hedgerow.testset.testset import TestSet
 
 testset = typer.Typer(add_completion=False, rich_markup_mode=None, help="Score models on a test set; count the looks.")
 
@@ -60,8 +61,8 @@ def create(
     from hedgerow.cli.grammar import parse_by
     from hedgerow.statistics.entry import parse_value
     from hedgerow.testset.file_columns import FileColumns
-    from hedgerow.testset.from_file import FileTestSet
     from hedgerow.testset.mechanisms.mechanism import checked_options
+    from hedgerow.testset.testset import TestSet
 
     if epsilon is None or looks is None:
         raise ParameterError(
@@ -80,7 +81,7 @@ def create(
         key=key,
     )
     with plain_warnings():
-        made = FileTestSet.create(
+        made = TestSet.create(
             source,
             columns,
             ledger=ledger,
@@ -196,9 +197,9 @@ def compare(
 @testset.command()
 def show(ledger: Place, as_json: options.AsJson = False) -> None:
     """Show the settings, what is left, and every score so far."""
-    from hedgerow.testset.from_file import FileTestSet
+    from hedgerow.testset.testset import TestSet
 
-    opened = FileTestSet.open(ledger)
+    opened = TestSet.open(ledger)
     if as_json:
         write_json(opened.to_dict() | {"scores": [one.to_dict()["score"] for one in opened.history]})
     else:
@@ -218,9 +219,9 @@ testset.command()(plan)
 testset.command()(attack)
 
 
-def _opened(ledger: str | None, server: str | None, labels: str | None) -> FileTestSet | TestSetClient:
-    from hedgerow.testset.from_file import FileTestSet
+def _opened(ledger: str | None, server: str | None, labels: str | None) -> TestSet | TestSetClient:
     from hedgerow.testset.server.client import TestSetClient
+    from hedgerow.testset.testset import TestSet
 
     if (ledger is None) is (server is None) or (server is not None and labels is not None):
         raise ParameterError(
@@ -229,14 +230,14 @@ def _opened(ledger: str | None, server: str | None, labels: str | None) -> FileT
             finding="Found both, or none.",
             remedy="Give --ledger FILE or --server ADDRESS.",
         )
-    return FileTestSet.open(ledger) if ledger is not None else TestSetClient(str(server))
+    return TestSet.open(ledger) if ledger is not None else TestSetClient(str(server))
 
 
 Bars = tuple[float | None, float | None]
 
 
 def _look(
-    opened: FileTestSet | TestSetClient,
+    opened: TestSet | TestSetClient,
     take: Callable[[], Score],
     bars: Bars,
     page: tuple[str, str | None],
@@ -261,7 +262,7 @@ def _look(
 
 
 def _check_gate(
-    opened: FileTestSet | TestSetClient, names: list[str] | None, least: float | None, most: float | None
+    opened: TestSet | TestSetClient, names: list[str] | None, least: float | None, most: float | None
 ) -> None:
     """Refuse a gate that would let the worst pass: --min is for scores of which more is better, --max for losses."""
     from hedgerow.testset.parts.measures import parse_measures
@@ -286,7 +287,7 @@ def _check_gate(
     _check_bars(opened, name, ends, (least, most))
 
 
-def _check_bars(opened: FileTestSet | TestSetClient, name: str, ends: tuple[float, float], bars: Bars) -> None:
+def _check_bars(opened: TestSet | TestSetClient, name: str, ends: tuple[float, float], bars: Bars) -> None:
     if any(bar is not None and not ends[0] <= bar <= ends[1] for bar in bars):
         opened.close()
         raise ParameterError(
@@ -383,7 +384,7 @@ def _distinct(found: Score) -> str:
     return f"; {known} the best before, {found.best:.4g} at look {found.best_look}"
 
 
-def _say_settings(opened: FileTestSet) -> None:
+def _say_settings(opened: TestSet) -> None:
     from hedgerow.testset.distinct import describe_difference
 
     told = opened.to_dict()
@@ -405,7 +406,7 @@ def _say_settings(opened: FileTestSet) -> None:
     write_stdout(f"  head {told['head']}")
 
 
-def _say_comparison(opened: FileTestSet) -> None:
+def _say_comparison(opened: TestSet) -> None:
     write_stdout("mechanism           sd of a look   times the best")
     for row in opened.comparison:
         if row.standard_error is None or row.times_best is None:
