@@ -315,9 +315,9 @@ MUTANTS = (
     ),
     Mutant(
         "a test set grants a look too many",
-        "testset/counted.py",
-        "if past.used >= looks:",
-        "if past.used > looks:",
+        "testset/testset.py",
+        "before.used >= settings.conditions.n_looks:",
+        "before.used > settings.conditions.n_looks:",
         "tests/unit/testset/test_test_set.py tests/unit/testset/test_careless_use.py",
     ),
     Mutant(

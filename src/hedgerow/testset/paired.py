@@ -23,17 +23,44 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.adaptive.bounds import SHARES, tail_exponent
-from hedgerow.testset.adaptive.interval import METHOD
+from hedgerow.testset.adaptive.interval import METHOD, for_fitted_model
+from hedgerow.testset.distinct import distinguishable
 from hedgerow.testset.entries import Entries
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
 from hedgerow.testset.mechanisms.mechanism import Drawn, LookMechanism
 from hedgerow.testset.metric import Metric
 from hedgerow.testset.predictions import is_model
-from hedgerow.testset.score import LEVEL, Score
+from hedgerow.testset.score import LEVEL, Best, Score, drawn_record
 from hedgerow.testset.settings import Settings
 
 _POWER = 0.8
 _COVERS = "the difference of two expected scores, first minus second"
+
+
+def plain_score(settings: Settings, drawn: Drawn, earlier: int, best: Best | None) -> Score:
+    """Return the score that the numbers of a plain look give, after so many earlier looks. It reads no record."""
+    answer, fixed = settings.mechanism.read(drawn), None
+    estimate = answer.estimate
+    if settings.mechanism.information(earlier) > 0.0:
+        fixed = estimate.confidence_interval()
+        estimate = for_fitted_model(answer, settings.mechanism, earlier)
+    known = {} if best is None else {"best": best.to_dict()}
+    score = Score(
+        estimate=estimate,
+        metric=settings.metric.name,
+        greater_is_better=settings.metric.greater_is_better,
+        look=earlier + 1,
+        n_looks=settings.conditions.n_looks,
+        best=None if best is None else best.value,
+        best_look=None if best is None else best.look,
+        distinguishable=None,
+        paid=answer.paid,
+        request_id="",
+        certificate=None,
+        fixed_model=fixed,
+        determined_by={"test_set": settings.on_record(paid=drawn.paid), "released": drawn_record(drawn), **known},
+    )
+    return score if best is None else replace(score, distinguishable=distinguishable(score, best))
 
 
 def require_paired(settings: Settings) -> int:

@@ -15,11 +15,10 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, JointMoments, Mechanism, as_record, parts_of
 from hedgerow.release.record.kind import Record, RecordKind, Rewritten
-from hedgerow.testset.counted import plain_score
 from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
 from hedgerow.testset.mechanisms.mechanism import Conditions, Drawn, Options
 from hedgerow.testset.metric import Metric
-from hedgerow.testset.paired import difference_score
+from hedgerow.testset.paired import difference_score, plain_score
 from hedgerow.testset.parts.look import SHAVED, Division, LookByParts, score_by_parts
 from hedgerow.testset.parts.measures import parse_measures
 from hedgerow.testset.parts.squares import SquaredParts
