@@ -17,14 +17,15 @@ from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.campaign import FALSE_ALARM, alpha_of_each, run_campaign
 from hedgerow.audit.law import equal_laws, has_law, has_poisson_law, off_lattice
 from hedgerow.audit.mutants import Mutant, mutants
-from hedgerow.audit.specimens import Specimen, bootstrap, specimens
 from hedgerow.audit.verdict import audit_mechanism
 from hedgerow.facts.relation import Relation
+from hedgerow.mechanisms.description import Specimen
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
 from hedgerow.mechanisms.laws import LAPLACE
-from hedgerow.mechanisms.mechanism import GeometricCounts
+from hedgerow.mechanisms.mechanism import GeometricCounts, specimens
+from hedgerow.mechanisms.resamples.resampled import bootstrap
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise, sample
@@ -52,7 +53,9 @@ def test_no_attack_crosses_a_certificate(one: Specimen) -> None:
         one.mechanism, one.relation, delta=one.delta, runs=RUNS, confidence=1 - ALPHA, noise=SimulatedNoise(SEED)
     )
     assert verdict.passes, verdict
-    assert verdict.epsilon_lower > 0.4 * verdict.epsilon_upper, "an attack this weak would see nothing"
+    # Where no ε holds at this δ, the attack finds an output that is next to impossible without the record.
+    least = 0.4 * verdict.epsilon_upper if math.isfinite(verdict.epsilon_upper) else 5.0
+    assert verdict.epsilon_lower > least, "an attack this weak would see nothing"
 
 
 JOINT = [one for one in specimens() if isinstance(one.mechanism, JointMoments)]

@@ -14,13 +14,13 @@ import pytest
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attack import threshold_attack
 from hedgerow.audit.score import likelihood_ratio
-from hedgerow.audit.specimens import Specimen, specimens
 from hedgerow.audit.verdict import audit_mechanism, sampler_of
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.adaptive.histogram_rounds import HistogramRounds
 from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
-from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism
+from hedgerow.mechanisms.description import Specimen
+from hedgerow.mechanisms.mechanism import GeometricCounts, Mechanism, specimens
 from hedgerow.mechanisms.randomised_records import FINE, RandomisedRecords
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import Categories

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, TypeVar
 
 from hedgerow.accounting.compose import Priced, profile_of
 from hedgerow.accounting.gaussian_dp import least_mu
@@ -38,15 +38,6 @@ class Calibrated(Generic[M_co]):
     profile: Profile
     precision: float
     epsilon_upper: float
-
-
-@runtime_checkable
-class Gaussianlike(Protocol):
-    """What costs about as much as a Gaussian release."""
-
-    def nearly_mu(self, relation: Relation) -> float | None:
-        """Return the μ of that release, None where it is not known: a place to begin, and no price."""
-        ...
 
 
 def least_noise(build: Callable[[float], M], relation: Relation, budget: Budget) -> Calibrated[M]:
@@ -145,8 +136,7 @@ def _start(build: Callable[[float], M], relation: Relation, delta: float, epsilo
     precision, wanted = epsilon / 4.0, gaussian_mu_at(epsilon, delta)
     try:
         for _ in range(3):
-            built: object = build(precision)
-            mu = built.nearly_mu(relation) if isinstance(built, Gaussianlike) else None
+            mu = build(precision).nearly_mu(relation)
             if mu is None:
                 return None
             precision *= wanted / mu

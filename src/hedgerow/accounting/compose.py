@@ -45,6 +45,10 @@ class Priced(Protocol):
         """Return the independent terms of the worst pair."""
         ...
 
+    def nearly_mu(self, relation: Relation) -> float | None:
+        """Return the μ of a Gaussian release that costs about as much, None where it is not known: no price."""
+        ...
+
 
 def profile_of(mechanism: Priced, relation: Relation) -> Profile:
     """Return an upper bound on the privacy curve of a mechanism under a relation.

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 from hedgerow.audit.law import Law, LawTest, equal_laws, has_law, has_poisson_law, off_lattice
 from hedgerow.audit.mutants import Caught, mutants
 from hedgerow.audit.replay import Replay, replay
-from hedgerow.audit.specimens import Specimen, specimens
 from hedgerow.audit.verdict import Verdict, audit_mechanism, checked_runs
+from hedgerow.mechanisms.description import Specimen
+from hedgerow.mechanisms.mechanism import specimens
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testing.simulated import SimulatedNoise

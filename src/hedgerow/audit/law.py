@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.mechanisms.mechanism import Mechanism, Single
+from hedgerow.mechanisms.mechanism import Mechanism
 
 Law = Literal["gaussian", "geometric"]
 Numbers = NDArray[Any]
@@ -166,7 +166,7 @@ def off_lattice(outputs: NDArray[np.float64], mechanism: Mechanism) -> int:
     >>> off_lattice(np.array([[[3.0]], [[2.5]]]), GeometricCounts(1.0, cells=1))
     1
     """
-    bits = np.array(mechanism.bits if isinstance(mechanism, Single) else (0,), dtype=np.float64)
+    bits = np.array(mechanism.bits, dtype=np.float64)
     shape = (1,) * (2 - bits.ndim) + bits.shape + (1,) * (outputs.ndim - 3)
     return _off(outputs * np.exp2(bits).reshape(1, *shape))
 

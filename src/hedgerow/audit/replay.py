@@ -28,12 +28,7 @@ from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.engines.source import ColumnSource, Source, open_source
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import (
-    Counts,
-    Mechanism,
-    Moments,
-    ResampledRows,
     as_record,
 )
 from hedgerow.release.execute import read_estimates, run_reserved
@@ -257,9 +252,10 @@ def replay(pairs: int, *, seed: int, csv_every: int = 0, go_on: Callable[[int], 
 def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tuple[list[str], float]:
     """Return the differences between two sources under one seed, and that of exact tables in declared sensitivities."""
     for item in plan.items:
-        if item.design is not None and isinstance(item.mechanism, JointMoments):
+        if item.design is not None and item.mechanism is not None:
             # What they compute of the public plan is kept for a while: else the first run alone would show it.
-            _ = item.design.query, item.mechanism.monomials()
+            _ = item.design.query
+            item.mechanism.prepare()
     traces: list[Trace] = []
     answers: list[dict[Query | SumsQuery, Histogram | GridSums]] = []
     for source in (first, second):
@@ -275,41 +271,11 @@ def replay_pair(plan: Plan, first: Source, second: Source, *, seed: int) -> tupl
         return differences, 0.0
     exact = [_exact_tables(plan, given) for given in answers]
     moved = [
-        excess(item.mechanism, plan.facts.relation, a - b)
+        item.mechanism.excess(plan.facts.relation, a - b)
         for item, a, b in zip([item for item in plan.items if item.design], *exact, strict=True)
         if item.mechanism is not None
     ]
     return differences, max(moved, default=0.0)
-
-
-def excess(mechanism: Mechanism, relation: Relation, difference: NDArray[np.float64]) -> float:
-    """Return how much exact tables of neighbours differ, in declared sensitivities: more than 1 is a fault.
-
-    >>> from hedgerow.mechanisms.mechanism import GeometricCounts
-    >>> excess(GeometricCounts(1.0, cells=2), Relation.ADD_REMOVE, np.array([[1.0], [-1.0]]))
-    2.0
-    """
-    replaced = relation is Relation.REPLACE_ONE
-    moved = np.abs(difference)
-    match mechanism:
-        case Counts():
-            touched = mechanism.touched(relation)
-            return max(float(moved.sum()) / touched, float(moved.max(initial=0.0)))
-        case Moments(layout=layout, noise=noise):
-            widths = np.array([one.in_units for one in noise.coordinates().values()])
-            if mechanism.noise_law.power == 2:
-                return float(np.sqrt(((moved / widths) ** 2).sum())) / layout.mu(relation, noise.widths())
-            return float((moved / widths).sum()) / layout.pure(relation, noise.widths())
-        case JointMoments():
-            parts = moved / np.array([number.width for number in mechanism.numbers.listed()])
-            if mechanism.noise_law.power == 2:
-                return float(np.sqrt((parts**2).sum())) / mechanism.mu(relation)
-            return float(parts.sum()) / mechanism.pure(relation)
-        case ResampledRows():
-            reach = np.array([one.reach for one in mechanism.coordinates]) * (2.0 if replaced else 1.0)
-            most = moved.max(axis=2).sum(axis=0)
-            return float((most / reach).max())
-    raise TypeError(mechanism.type)
 
 
 def _exact_tables(plan: Plan, answers: Mapping[Any, Histogram | GridSums]) -> list[NDArray[np.float64]]:

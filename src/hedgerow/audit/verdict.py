@@ -12,18 +12,13 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attack import Attack, Sampler, threshold_attack
-from hedgerow.audit.exact import exact_epsilon_lower, is_small
+from hedgerow.audit.exact import exact_epsilon_lower
 from hedgerow.audit.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Neighbours
-from hedgerow.mechanisms.mechanism import (
-    Counts,
-    Mechanism,
-    Single,
-    as_record,
-)
+from hedgerow.mechanisms.mechanism import Mechanism, as_record
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -172,9 +167,7 @@ def audit_mechanism(
         learnt = HistogramScore.fit(np.concatenate(list(first(few))), np.concatenate(list(second(few))))
         found = threshold_attack(first, second, learnt, delta=delta, runs=min(runs, _LEARNT_RUNS), alpha=alpha)
         attacks.append(replace(found, name=f"{pair.name}, learnt histogram"))
-    exact: float | None = None
-    if isinstance(mechanism, Counts) and is_small(mechanism, relation):
-        exact = exact_epsilon_lower(mechanism, relation, delta)
+    exact = exact_epsilon_lower(mechanism, relation, delta)
     return Verdict(
         mechanism,
         relation,
@@ -204,8 +197,7 @@ def sampler_of(mechanism: Mechanism, data: Histogram, noise: NoiseSource, advanc
 
 def _chunks(mechanism: Mechanism, data: Histogram, runs: int) -> Iterator[int]:
     """Yield how many outputs to draw at a time, so that memory stays bounded whatever `runs` is."""
-    size = mechanism.size if isinstance(mechanism, Single) else 1
-    most = min(_CHUNK, max(1, _NUMBERS // (3 * data.cells * size)))
+    most = min(_CHUNK, max(1, _NUMBERS // (3 * data.cells * mechanism.size)))
     for start in range(0, runs, most):
         yield min(most, runs - start)
 

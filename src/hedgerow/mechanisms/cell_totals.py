@@ -35,9 +35,9 @@ from hedgerow.accounting.profile import bisect
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, copies
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Specimen, copies
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, Law
-from hedgerow.noise.lattice import LatticeNoise, on_lattice
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
@@ -209,11 +209,6 @@ class CellTotals(Additive):
         """How many cells have a kind."""
         return len(self.kind_of)
 
-    @property
-    def table_law(self) -> str:
-        """The law of the noise."""
-        return self.noise_law.name
-
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`."""
         return self.spread
@@ -284,6 +279,20 @@ class CellTotals(Additive):
             noisy[chosen] = on_lattice(sums[chosen], drawn, noise.bits)
         return noisy
 
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return three totals of bounds [−100, 300], [0, 30] and [−80, 100]; the pure ones without second moments."""
+        limits = np.array([[-100, 300], [0, 30], [-80, 100]], dtype=np.int64)
+        reach = np.abs(limits).max(axis=1).astype(np.float64)
+        name, far, near = "sums by group, bounds by cell", Relation.REPLACE_ONE, Relation.ADD_REMOVE
+        chosen: tuple[tuple[str, Literal["gaussian", "geometric"], Relation], ...]
+        chosen = (name, "gaussian", far), (name, "gaussian", near), (f"{name}, pure", "geometric", far)
+        widths = {"gaussian": (reach, reach**2 / 0.4), "geometric": (reach, None)}
+        return tuple(
+            Specimen(described, cell_totals(law, (-100, 1), limits, widths[law], 1.0, relation), relation, 1e-3)
+            for described, law, relation in chosen
+        )
+
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return the records that move most, by brute force over each cell's own grid."""
         pairs = farthest_records(self, replace=relation is Relation.REPLACE_ONE)
@@ -306,6 +315,45 @@ class CellTotals(Additive):
         """The lattice of each number, (cells, features)."""
         kinds = [[noise.bits for noise in (kind.total, kind.square) if noise is not None] for kind in self.kinds]
         return np.array([kinds[kind] for kind in self.kind_of], dtype=np.int64)
+
+
+def cell_totals(
+    law: Literal["gaussian", "geometric"],
+    grid: tuple[int, int],
+    limits: Integers,
+    widths: tuple[Floats, Floats | None],
+    precision: float,
+    relation: Relation,
+) -> CellTotals:
+    """Return totals with noise in these proportions that cost `precision`, rounded up to the lattice.
+
+    Parameters
+    ----------
+    law
+        As in `CellTotals`.
+    grid : (int, int)
+        `start` and `stride`.
+    limits : int array, (cells, 2)
+        The bounds of each cell, in the integers y.
+    widths : (float array, float array or None)
+        The widths of the noise on totals and on second moments, relative to one another.
+    precision : float
+        μ for Gaussian noise, ε for geometric noise.
+    relation : Relation
+    """
+    bounds = limits.astype(np.float64)
+    unit = BoundedCells(bounds[:, 0], bounds[:, 1], grid[1], *widths)
+    if law == "gaussian":
+        scale = math.sqrt(unit.farthest(relation, power=2)) / precision
+    else:
+        scale = unit.farthest(relation, power=1) / precision
+    kinds: dict[tuple[int, int], CellKind] = {}
+    for place, (low, high) in enumerate(limits.tolist()):
+        if (low, high) not in kinds:
+            square = None if widths[1] is None else lattice_noise(scale * float(widths[1][place]))
+            kinds[low, high] = CellKind(low, high, lattice_noise(scale * float(widths[0][place])), square)
+    places = {limit: place for place, limit in enumerate(kinds)}
+    return CellTotals(law, *grid, tuple(kinds.values()), tuple(places[low, high] for low, high in limits.tolist()))
 
 
 def farthest_records(mechanism: CellTotals, *, replace: bool) -> tuple[tuple[str, Record, Record | None], ...]:

@@ -19,8 +19,10 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import (
     Floats,
     Neighbours,
+    Outcomes,
     Quote,
     Record,
+    Specimen,
     across_or_one_sided,
 )
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, OneWidth, require_draws
@@ -28,6 +30,8 @@ from hedgerow.noise.lattice import require_drawable, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.resampling.histogram import Histogram
+
+_ENUMERATED = 2000  # outputs of one count, where two are enumerated together
 
 
 class Counts(OneWidth):
@@ -51,11 +55,6 @@ class Counts(OneWidth):
     def released_cells(self) -> int:
         """`cells`."""
         return self.cells
-
-    @property
-    def table_law(self) -> str:
-        """The law of the noise."""
-        return self.noise_law.name
 
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return the sd of one count for each feature."""
@@ -91,6 +90,20 @@ class Counts(OneWidth):
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return a record in one cell against one in another, or against none."""
         return across_or_one_sided(0, self.cells, across=self.touched(relation) > 1)
+
+    def exact_law(self, relation: Relation) -> Outcomes | None:
+        """Return P(z₁ − 1)P(z₂) and P(z₁)P(z₂ − 1) where two counts move by 1, else P(z − 1) and P(z)."""
+        reach, both = self.noise_law.reach(self.width), self.touched(relation) > 1
+        if 2 * reach + 2 > (_ENUMERATED if both else _ENUMERATED**2):
+            return None
+        integers = np.arange(-reach, reach + 2.0)
+        moved, still = (self.noise_law.chances(at, self.width) for at in (integers - 1.0, integers))
+        return (np.outer(moved, still), np.outer(still, moved)) if both else (moved, still)
+
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return Σ |d| over the counts that a record may move, or the largest |d|."""
+        moved = np.abs(difference)
+        return max(float(moved.sum()) / self.touched(relation), float(moved.max(initial=0.0)))
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, 1)."""
@@ -128,6 +141,14 @@ class GeometricCounts(Counts):
         """Return one count with noise of scale 1/precision: its sd vanishes far faster, the price follows the scale."""
         return cls(1.0 / precision, 1)
 
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one count, and counts by group."""
+        return (
+            Specimen("count, geometric", cls(1.0, cells=1), Relation.ADD_REMOVE, 0.0),
+            Specimen("counts by group, geometric", cls(2.0, cells=3), Relation.REPLACE_ONE, 1e-3),
+        )
+
     def drawn(self) -> tuple[Law, float]:
         """Return the law of the noise, and the width of one draw."""
         return LAPLACE, self.scale
@@ -141,6 +162,14 @@ class GaussianCounts(Counts):
     cells: int
     type: Literal["discrete-gaussian"] = "discrete-gaussian"
     methods: ClassVar[tuple[str, ...]] = ("gaussian",)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one count, and counts by group."""
+        return (
+            Specimen("count, Gaussian", cls(1.0, cells=1), Relation.ADD_REMOVE, 1e-3),
+            Specimen("counts by group, Gaussian", cls(1.5, cells=3), Relation.REPLACE_ONE, 1e-3),
+        )
 
     def __post_init__(self) -> None:
         require_positive(sd=self.sd, cells=self.cells)
@@ -159,6 +188,14 @@ class AveragedLaplaceCounts(Counts):
     cells: int
     type: Literal["averaged-laplace-counts"] = "averaged-laplace-counts"
     methods: ClassVar[tuple[str, ...]] = ("averaged-laplace",)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one count of five draws, and counts by group of three."""
+        return (
+            Specimen("count, averaged Laplace, k = 5", cls(0.5, 5, cells=1), Relation.ADD_REMOVE, 1e-3),
+            Specimen("counts by group, averaged Laplace, k = 3", cls(1.0, 3, cells=3), Relation.REPLACE_ONE, 1e-3),
+        )
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, cells=self.cells)

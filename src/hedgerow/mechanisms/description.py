@@ -26,6 +26,8 @@ from hedgerow.resampling.histogram import Histogram
 Floats = NDArray[np.float64]
 LATER = MappingProxyType({"later": True})
 """The metadata of a field that a description got later: a record names it only where it is not at its default."""
+Outcomes = tuple[Floats, Floats]
+"""The chances of the same outputs under one neighbour and under the other."""
 Score = Callable[[Floats], Floats]
 """One number for each output, or for each output's cell."""
 
@@ -70,6 +72,15 @@ class Mechanism:
     type: str
     """The name in JSON; it never changes."""
 
+    @property
+    def parts(self) -> tuple[Single, ...]:
+        """The single mechanisms that this one is made of."""
+        raise NotImplementedError
+
+    def nearly_mu(self, relation: Relation) -> float | None:
+        """Return the μ of a Gaussian release that costs about as much; None where nothing is known of it."""
+        return None
+
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the worst pair of neighbours as independent terms, which composition adds up.
 
@@ -106,6 +117,30 @@ class Mechanism:
         They are computed from what records add and from the noise that is drawn, not from the terms that price it.
         """
         return Attained((), "No pair of neighbours of this mechanism has a law that is known exactly.")
+
+    def exact_law(self, relation: Relation) -> Outcomes | None:
+        """Return the chances of all outputs that matter under two worst neighbours; None where outputs are too many.
+
+        They are computed by enumeration, by no formula that prices.
+        """
+        return None
+
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return how much two exact tables of neighbours differ, in declared sensitivities: more than 1 is a fault."""
+        raise TypeError(self.type)
+
+    def prepare(self) -> None:
+        """Compute and keep what every draw needs of the description alone; by default nothing."""
+
+    @property
+    def size(self) -> int:
+        """Roughly how many times three numbers there are to a cell of one output."""
+        return 1
+
+    @property
+    def bits(self) -> tuple[int, ...] | NDArray[np.int64]:
+        """The lattice of each feature, or of each cell and feature: outputs are whole multiples of 2^−bits."""
+        return (0,)
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` independent outputs, (n, cells, features) or (n, cells, features, replicates).
@@ -144,8 +179,23 @@ class Single(Mechanism):
     sized_by_mu: ClassVar[bool] = False
     """Whether ρ and μ are sizes of its noise, which then needs δ > 0."""
 
+    symmetric: ClassVar[bool] = False
+    """Whether the noise is symmetric, so that both orders of two neighbours cost the same."""
     methods: ClassVar[tuple[str, ...]] = ()
     """The ``method`` of the estimates that a release draws with it; empty where no release of statistics does."""
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return what the audit attacks of this kind, at sizes where a lower bound comes near the price.
+
+        Every registered mechanism has at least one: a test and each campaign of the audit fail without it.
+        """
+        raise NotImplementedError(f"{cls.__name__} names no specimen for the audit")
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The mechanism itself."""
+        return (self,)
 
     @property
     def released_cells(self) -> int | None:
@@ -185,15 +235,19 @@ class Single(Mechanism):
         (term,) = self.terms(relation)
         return repeated(term, times)
 
-    @property
-    def size(self) -> int:
-        """Roughly how many times three numbers there are to a cell of one output."""
-        return 1
 
-    @property
-    def bits(self) -> tuple[int, ...] | NDArray[np.int64]:
-        """The lattice of each feature, or of each cell and feature: outputs are whole multiples of 2^−bits."""
-        return (0,)
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """A mechanism that the audit attacks under one relation, at δ; `released`: whether secure noise draws it in time.
+
+    The mechanism itself tells which neighbours are worst and how its outputs are drawn.
+    """
+
+    name: str
+    mechanism: Single
+    relation: Relation
+    delta: float
+    released: bool = True
 
 
 def across_or_one_sided(index: int, cells: int, *, across: bool) -> tuple[Neighbours, ...]:

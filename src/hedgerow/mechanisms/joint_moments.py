@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -21,7 +21,7 @@ from hedgerow.accounting.averaged import gathered_curve
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, across_or_one_sided
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Specimen, across_or_one_sided
 from hedgerow.mechanisms.joint.ball import ball_cost, largest_weights, worst_cosine
 from hedgerow.mechanisms.joint.numbers import (
     STEPS,
@@ -37,7 +37,7 @@ from hedgerow.mechanisms.joint.numbers import (
 )
 from hedgerow.mechanisms.joint.units import same_cell, unit_cost
 from hedgerow.mechanisms.joint.weights import ByTwo, JointWeights, Of
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Laplace, Law, require_draws
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, AveragedLaplace, Law, require_draws
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_drawable
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -174,9 +174,7 @@ class JointMoments(Additive):
     @property
     def noise_law(self) -> Law:
         """The law of the noise of every number."""
-        if self.law == "gaussian":
-            return GAUSSIAN
-        return LAPLACE if self.draws == 1 else AveragedLaplace(self.draws)
+        return GAUSSIAN if self.law == "gaussian" else LAPLACE if self.draws == 1 else AveragedLaplace(self.draws)
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the worst pair: a Gaussian one, or one of bounded loss; of averaged noise a curve below that bound.
@@ -199,11 +197,6 @@ class JointMoments(Additive):
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `noise_sds`."""
         return self.noise_sds()
-
-    @property
-    def table_law(self) -> str:
-        """The law of the noise."""
-        return self.noise_law.name
 
     def noise_sds(self) -> Floats:
         """Return the standard deviation of the noise of each number, in units of its own integers."""
@@ -250,6 +243,55 @@ class JointMoments(Additive):
             across = relation is Relation.REPLACE_ONE and self.layout.cells > 1
             pairs += across_or_one_sided(ends.largest(), self.layout.cells, across=across)
         return tuple(pairs)
+
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
+        parts = np.abs(difference) / self._widths()
+        if self.noise_law.power == 2:
+            return float(np.sqrt((parts**2).sum())) / self.mu(relation)
+        return float(parts.sum()) / self.pure(relation)
+
+    def prepare(self) -> None:
+        """Compute the numbers and monomials of the layout."""
+        self.monomials()
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return means with their products, regressions, units of several rows and partition blocks."""
+        far, near = Relation.REPLACE_ONE, Relation.ADD_REMOVE
+        two, apart = ((JointFeature(100, missing), JointFeature(1000, missing)) for missing in (False, True))
+        both = JointLayout((JointFeature(1000),) * 2, "private", 1)
+        sums: dict[Of, float] = {(0,): 1.0, (1,): 0.8, (0, 0): 0.3, (0, 1): 0.4, (1, 1): 0.2}
+        # The covariance of means that miss records of their own needs sums over the records that have both.
+        with_both: dict[tuple[Of, Of], float] = {((0,), (1,)): 0.3, ((1,), (0,)): 0.4}
+        own = JointWeights(2, {(0,): 1.2, (1,): 0.9, (0, 1): 0.5}, sums, restricted=with_both)
+        with_both = {((0,), (1,)): 1.0, ((1,), (0,)): 1.0}
+        shared = JointWeights(2, {(0, 1): 1.0}, {(0,): 0.2, (1,): 0.2, (0, 1): 1.0}, restricted=with_both)
+        # More weight on products than is free.
+        fit = JointWeights(2, {(): 0.4}, {(0,): 1.0, (1,): 1.0, (0, 1): 1.4, (0, 0): 0.8})
+        even = JointWeights(2, {(): 0.4}, {(0,): 1.0, (1,): 1.0, (0, 1): 1.5 * 2**0.5, (0, 0): 1.5, (1, 1): 1.5})
+        rows = JointWeights(2, {}, {(0,): 1.0, (1,): 1.1, (0, 0): 0.4, (0, 1): 0.3, (1, 1): 0.4})
+        units = JointLayout((JointFeature(100), JointFeature(1)), "private", 3, 4)
+        block = JointLayout((JointFeature(10), JointFeature(100, missing=True)), "private", 2)
+        plain, means = JointLayout(two, "public", 1), JointWeights(2, {}, sums)
+        blocks = JointWeights(2, {(): 0.2}, {}, {((0, 1), (2, 1)): 1.0})
+        chosen = (
+            ("two means and their products", GAUSSIAN, plain, means, far, 1e-3),
+            ("two means, pure", LAPLACE, plain, means, far, 1e-3),
+            ("two means of their own records", GAUSSIAN, JointLayout(apart, "public", 1), own, far, 1e-3),
+            ("two means of their own records, pure", LAPLACE, JointLayout(apart, "private", 1), shared, near, 0.0),
+            ("regression, heavy products", GAUSSIAN, both, fit, far, 1e-3),
+            ("regression in a ball, heavy products", GAUSSIAN, replace(both, ball=2), even, far, 1e-3),
+            ("regression in a ball", GAUSSIAN, replace(both, ball=2), even, near, 1e-3),
+            ("robust errors of a regression", GAUSSIAN, replace(both, shares=16), fit, far, 1e-3),
+            ("mean by group of units of four rows", GAUSSIAN, units, rows, far, 1e-3),
+            ("mean of units of four rows, pure", LAPLACE, replace(units, cells=1), rows, far, 1e-3),
+            ("partition blocks by group", LAPLACE, block, blocks, far, 1e-3),
+        )
+        return tuple(
+            Specimen(name, joint_moments(law, layout, weights, 1.0, relation), relation, delta)
+            for name, law, layout, weights, relation, delta in chosen
+        )
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, numbers); the records of an audit are codes of the ends of the grids."""
@@ -337,9 +379,8 @@ def joint_moments(
     blocks = {part: w for part, w in weights.blocks.items() if w > 0.0}
     kept = _weights(layout, counts, sums, blocks)
     cost = cost_of(layout, kept, relation, law.power)
-    draws = law.draws if isinstance(law, Laplace) else 1
     # The noise of k draws has √k times the sd of one.
-    scale = cost ** (1.0 / law.power) / (precision * math.sqrt(draws))
+    scale = cost ** (1.0 / law.power) / (precision * math.sqrt(law.draws))
 
     def noise(of: Of, degrees: Of, weight: float) -> tuple[LatticeNoise, int]:
         width = scale * layout.reach(of, degrees) / weight
@@ -349,7 +390,7 @@ def joint_moments(
     coordinates = [JointCoordinate("count", of, *noise(of, (0,) * len(of), w)) for of, w in counts.items()]
     coordinates += [JointCoordinate("sum", of, *noise(of, (1,) * len(of), w), found) for (of, found), w in sums.items()]
     parts = tuple(PartitionBlock(of, degrees, *noise(of, degrees, w)) for (of, degrees), w in blocks.items())
-    return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, draws)
+    return JointMoments("gaussian" if law == GAUSSIAN else "laplace", layout, tuple(coordinates), parts, law.draws)
 
 
 def _weights(layout: JointLayout, counts: Mapping[Of, float], sums: ByTwo, blocks: ByTwo) -> JointWeights:
@@ -490,9 +531,7 @@ class _Ends:
     def largest(self) -> int:
         """Return the code of the record that adds most: with all features present the sign of none matters."""
         if self.joint.layout.ball is not None:
-            return self.most_different_in_ball(1 if self.joint.layout.ball == 1 else self.joint.layout.ball)[
-                "same cell"
-            ][1]
+            return self.most_different_in_ball(self.joint.layout.ball)["same cell"][1]
         return self.code([2] * len(self.joint.layout.features))
 
 

@@ -14,6 +14,7 @@ The width w is that of one draw, in steps of the lattice or in units of the data
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -47,6 +48,8 @@ _EXACT = 2.0**52  # whole numbers up to here are exact in doubles
 @dataclass(frozen=True, slots=True)
 class Gaussian:
     """Discrete Gaussian noise."""
+
+    word: ClassVar[str] = "gaussian"
 
     @property
     def name(self) -> str:
@@ -108,6 +111,16 @@ class Gaussian:
         """Return the exact law of one number of the continuous law moved by `distance` widths."""
         return NormalPair(distance)
 
+    def reach(self, width: float) -> int:
+        """Return how far an enumeration of integers goes; next to nothing lies beyond."""
+        return math.ceil(9.0 * width) + 2
+
+    def chances(self, integers: Floats, width: float) -> Floats:
+        """Return the chances of integers, for audits: by their ratios, which define the law."""
+        far = math.ceil(40.0 * width) + 2
+        total = np.exp(-(np.arange(-far, far + 1.0) ** 2) / (2.0 * width**2)).sum()
+        return np.asarray(np.exp(-(integers**2) / (2.0 * width**2)) / total)
+
     def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
         """Return the change of the log-density of (n, features) if each feature moves: Σ (x φ − φ²/2)/w²."""
         slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
@@ -117,6 +130,8 @@ class Gaussian:
 @dataclass(frozen=True, slots=True)
 class Laplace:
     """Two-sided geometric noise, the discrete Laplace law."""
+
+    word: ClassVar[str] = "laplace"
 
     @property
     def draws(self) -> int:
@@ -184,6 +199,19 @@ class Laplace:
         """Return the exact law of one number of the continuous law moved by `distance` widths."""
         return LaplacePair(self.draws, None, distance)
 
+    def reach(self, width: float) -> int:
+        """Return how far an enumeration of integers goes; next to nothing lies beyond."""
+        return math.ceil((40.0 + 10.0 * math.sqrt(self.draws - 1)) * width) + 2
+
+    def chances(self, integers: Floats, width: float) -> Floats:
+        """Return the chances of integers, for audits: one draw's chances convolved, by no formula of the sum."""
+        far, alpha = int(np.abs(integers).max()) + 2 * self.reach(width), math.exp(-1.0 / width)
+        one = (1.0 - alpha) / (1.0 + alpha) * np.exp(-np.abs(np.arange(-far, far + 1.0)) / width)
+        total = one
+        for _ in range(self.draws - 1):
+            total = np.convolve(total, one, mode="same")
+        return np.asarray(total[integers.astype(np.int64) + far])
+
     def change(self, moved: Floats, widths: Floats, *, whole: bool = False) -> Score:
         """Return the change of the log-density of (n, features) if each feature moves: Σ (|x| − |x − φ|)/w."""
         return lambda x: np.asarray(((np.abs(x) - np.abs(x - moved)) / widths).sum(axis=1))
@@ -201,6 +229,7 @@ class AveragedLaplace(Laplace):
     """
 
     number: int
+    word: ClassVar[str] = AVERAGED
 
     def __post_init__(self) -> None:
         require_draws(self.number)
@@ -230,6 +259,17 @@ class AveragedLaplace(Laplace):
 
 Law = Gaussian | Laplace
 GAUSSIAN, LAPLACE = Gaussian(), Laplace()
+LAWS: dict[str, Callable[..., Law]] = {law.word: law for law in (Laplace, Gaussian, AveragedLaplace)}
+"""The laws by their word in ``noise=``."""
+
+
+def law_named(word: str, draws: int | None = None) -> Law:
+    """Return the law of a word, of so many draws where its noise is a sum.
+
+    >>> law_named("laplace").name, law_named("averaged-laplace", 3).name
+    ('laplace', 'averaged-laplace-3')
+    """
+    return LAWS[word]() if draws is None else LAWS[word](draws)
 
 
 _UNREACHED = {
@@ -242,6 +282,7 @@ class Additive(Single):
     """A mechanism that adds noise of one law to the sums of what records contribute."""
 
     __slots__ = ()
+    symmetric: ClassVar[bool] = True
     whole: ClassVar[bool] = False
     """Whether noise and contributions are whole numbers as they stand, not multiples of a finer step."""
 
@@ -249,6 +290,11 @@ class Additive(Single):
     def noise_law(self) -> Law:
         """The law of the noise."""
         raise NotImplementedError
+
+    @property
+    def table_law(self) -> str:
+        """The law of the noise, by its name in a table."""
+        return self.noise_law.name
 
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what one record adds to its cell, and the widths of the noise there."""

@@ -30,8 +30,9 @@ behaviour is a new class. ``type`` is its name in JSON.
 ========================  =======================================================================================
 
 To add a mechanism, write `mechanisms/<name>.py` with one frozen dataclass that extends `Single`: its parameters, its
-``type``, and the methods `terms` (its price), `worst_pairs`, `outputs` and `change` (its audit), beside the method that
-draws it. `kinds` finds it by its file; certificates, ledgers, calibration, audits and ``hedgerow verify`` then know it.
+``type``, and the methods `terms` (its price), `specimens`, `worst_pairs`, `outputs` and `change` (its audit), beside
+the method that draws it. `kinds` finds it by its file; certificates, ledgers, calibration, the campaign of the audit
+and ``hedgerow verify`` then know it.
 With `price_name`, `of_noise_sd` and `priced_sd`, ``hedgerow price`` and ``audit`` do too.
 """
 
@@ -46,7 +47,6 @@ from pkgutil import walk_packages
 from typing import Any, Literal
 
 from hedgerow import mechanisms
-from hedgerow.accounting.calibrate import Gaussianlike
 from hedgerow.accounting.exact_laws import ExactLaw
 from hedgerow.accounting.lower import Attained, ExactPair, epsilon_lower
 from hedgerow.accounting.terms import Term
@@ -56,9 +56,8 @@ from hedgerow.mechanisms.adaptive.newton_steps import NewtonSteps
 from hedgerow.mechanisms.adaptive.sparse_vector import SparseVector
 from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.counts import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
-from hedgerow.mechanisms.description import LATER, Mechanism, Neighbours, Record, Single
+from hedgerow.mechanisms.description import LATER, Mechanism, Neighbours, Record, Single, Specimen
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.laws import Additive
 from hedgerow.mechanisms.moments import (
     AveragedLaplaceMoments,
     Moments,
@@ -145,9 +144,8 @@ class Composition(Mechanism):
 
     def nearly_mu(self, relation: Relation) -> float | None:
         """Return the μ of a Gaussian release that costs about as much, where all parts know theirs."""
-        found = [part.nearly_mu(relation) if isinstance(part, Gaussianlike) else None for part in self.parts]
-        known = [mu for mu in found if mu is not None]
-        return math.hypot(*known) if len(known) == len(found) else None
+        known = [mu for mu in (part.nearly_mu(relation) for part in self.parts) if mu is not None]
+        return math.hypot(*known) if len(known) == len(self.parts) else None
 
     def attained(self, relation: Relation) -> Attained:
         """Return two records that are the worst for each part: possible where the parts read columns of their own.
@@ -159,7 +157,7 @@ class Composition(Mechanism):
         together: list[tuple[ExactLaw, int]] = []
         for part in self.parts:
             found = part.attained(relation)
-            if not isinstance(part, Additive) or not found.pairs:
+            if not part.symmetric or not found.pairs:
                 return Attained((), f"No pair of records is known to be the worst of a part, {part.type}.")
             worst: ExactPair = max(found.pairs, key=lambda pair: epsilon_lower(pair, _TYPICAL_DELTA))
             together += worst
@@ -181,6 +179,15 @@ def kinds() -> dict[str, type[Single]]:
     return {str(kind.__dataclass_fields__["type"].default): kind for kind in listed}
 
 
+def specimens() -> tuple[Specimen, ...]:
+    """Return what a campaign of the audit attacks: the specimens of every registered mechanism.
+
+    >>> {type(specimen.mechanism) for specimen in specimens()} == set(kinds().values())
+    True
+    """
+    return tuple(specimen for kind in kinds().values() for specimen in kind.specimens())
+
+
 @cache
 def priced() -> dict[str, type[Single]]:
     """Return the mechanisms that ``hedgerow price`` and ``audit`` know by a name of their own.
@@ -197,11 +204,7 @@ def parts_of(mechanism: Mechanism) -> tuple[Single, ...]:
     >>> parts_of(Composition((GeometricCounts(scale=1.0, cells=2),)))
     (GeometricCounts(scale=1.0, cells=2, type='geometric'),)
     """
-    if isinstance(mechanism, Composition):
-        return mechanism.parts
-    if isinstance(mechanism, Single):
-        return (mechanism,)
-    raise TypeError(mechanism.type)
+    return mechanism.parts
 
 
 def as_record(mechanism: Mechanism) -> dict[str, Any]:
@@ -210,10 +213,8 @@ def as_record(mechanism: Mechanism) -> dict[str, Any]:
     >>> as_record(GeometricCounts(scale=1.0, cells=2))
     {'type': 'geometric', 'scale': 1.0, 'cells': 2}
     """
-    if isinstance(mechanism, Composition):
-        return {"type": mechanism.type, "parts": [as_record(part) for part in mechanism.parts]}
-    fields = _plain(mechanism)
-    return {"type": fields.pop("type"), **fields}
+    record: dict[str, Any] = _plain(mechanism)
+    return record
 
 
 def from_record(record: object) -> Mechanism:
@@ -251,7 +252,8 @@ def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         later = [one.name for one in dataclasses.fields(value) if one.metadata == LATER]
         listed = ((one.name, getattr(value, one.name), one.default) for one in dataclasses.fields(value))
-        return {name: _plain(held) for name, held, default in listed if name not in later or held != default}
+        record = {name: _plain(held) for name, held, default in listed if name not in later or held != default}
+        return {"type": record.pop("type"), **record} if "type" in record else record
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value

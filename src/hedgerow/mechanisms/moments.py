@@ -54,6 +54,7 @@ from hedgerow.mechanisms.description import (
     Neighbours,
     Quote,
     Record,
+    Specimen,
     across_or_one_sided,
     copies,
 )
@@ -215,6 +216,17 @@ Weights = tuple[float | None, float | None]
 """(κ, ω) of the count and of the second moment beside the sum; None is not released."""
 PUBLIC_PRESENCE: Weights = (None, 1.6)
 ADD_REMOVE: Weights = (0.75, 0.7)
+_SUM: Weights = (None, 0.4)
+
+
+def _mean_layout(presence: Presence, *, cells: int = 1) -> MomentsLayout:
+    """Return the layout of a mean on a hundred steps, as the audit attacks it."""
+    return MomentsLayout(-100, 2, 100, 5000 if presence == "private" else 0, presence, cells)
+
+
+def _sum_layout(cells: int) -> MomentsLayout:
+    """Return the layout of sums of values from −100 to 300, as the audit attacks them."""
+    return MomentsLayout(-100, 1, 400, 0, "private", cells)
 
 
 def noise_at(mu: float, layout: MomentsLayout, weights: Weights, relation: Relation, law: Law) -> MomentsNoise:
@@ -249,11 +261,6 @@ class Moments(Additive):
     def released_cells(self) -> int:
         """The cells of the layout."""
         return self.layout.cells
-
-    @property
-    def table_law(self) -> str:
-        """The law of the noise."""
-        return self.noise_law.name
 
     def table_spread(self, features: Sequence[str]) -> Floats:
         """Return `spread`; where membership is public the number of records of each cell goes out as it is."""
@@ -304,6 +311,13 @@ class Moments(Additive):
             pairs += across_or_one_sided(farthest, layout.cells, across=replace and layout.cells > 1)
         return tuple(pairs)
 
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
+        parts, widths = np.abs(difference) / self._widths(), self.noise.widths()
+        if self.noise_law.power == 2:
+            return float(np.sqrt((parts**2).sum())) / self.layout.mu(relation, widths)
+        return float(parts.sum()) / self.layout.pure(relation, widths)
+
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, coordinates)."""
         return self.noisy(copies(data, n), noise, cells=({},)).values.reshape(n, data.cells, -1)
@@ -341,6 +355,25 @@ class MomentsGaussian(Moments):
     methods: ClassVar[tuple[str, ...]] = ("moments", "gaussian")
 
     @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return means and sums at μ = 1, with public and with private presence, of one cell and of several."""
+        near, far = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+        known = MomentsLayout(-400, 2, 400, 0, "public", 3)
+        chosen = (
+            ("mean, n public", _mean_layout("public"), PUBLIC_PRESENCE, far),
+            ("mean, missing dropped", _mean_layout("private"), (1.5, 1.6), far),
+            ("mean by group", _mean_layout("private", cells=2), (0.8, 1.2), far),
+            ("mean by group", _mean_layout("private", cells=2), ADD_REMOVE, near),
+            ("sum", _sum_layout(1), _SUM, near),
+            ("sums by group", _sum_layout(3), _SUM, far),
+            ("sums by group, cells public", known, PUBLIC_PRESENCE, far),
+        )
+        return tuple(
+            Specimen(name, cls(layout, noise_at(1.0, layout, weights, relation, GAUSSIAN)), relation, 1e-3)
+            for name, layout, weights, relation in chosen
+        )
+
+    @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> MomentsGaussian:
         """Return one mean on the default grid: public presence under replace-one, else a private count."""
         public, steps = quote.relation is Relation.REPLACE_ONE, 1024
@@ -362,6 +395,13 @@ class MomentsGaussian(Moments):
         return GAUSSIAN
 
 
+def mean_with_private_count(relation: Relation) -> MomentsGaussian:
+    """Return a mean with its count and second moment at μ = 1, one cell, as the audit attacks it."""
+    layout = _mean_layout("private")
+    weights = (1.5, 1.6) if relation is Relation.REPLACE_ONE else ADD_REMOVE
+    return MomentsGaussian(layout, noise_at(1.0, layout, weights, relation, GAUSSIAN))
+
+
 @dataclass(frozen=True, slots=True)
 class MomentsGeometric(Moments):
     """(count, Σ y, Σ (y² − o)) of each cell plus two-sided geometric noise, each coordinate on its own lattice."""
@@ -370,6 +410,20 @@ class MomentsGeometric(Moments):
     noise: MomentsNoise
     type: Literal["moments-geometric"] = "moments-geometric"
     methods: ClassVar[tuple[str, ...]] = ("geometric",)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return a mean, and sums by group, at μ = 1: Laplace noise of the same spread."""
+        chosen = ("mean, pure", _mean_layout("private"), (1.5, 1.6)), ("sums by group, pure", _sum_layout(3), _SUM)
+        return tuple(
+            Specimen(
+                name,
+                cls(layout, noise_at(1.0, layout, weights, Relation.REPLACE_ONE, LAPLACE)),
+                Relation.REPLACE_ONE,
+                1e-3,
+            )
+            for name, layout, weights in chosen
+        )
 
     @property
     def noise_law(self) -> Law:
@@ -389,6 +443,13 @@ class AveragedLaplaceMoments(Moments):
     draws: int
     type: Literal["averaged-laplace-moments"] = "averaged-laplace-moments"
     methods: ClassVar[tuple[str, ...]] = ("averaged-laplace",)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return a mean with three draws."""
+        layout, law = _mean_layout("public"), AveragedLaplace(3)
+        averaged = cls(layout, noise_at(1.0, layout, PUBLIC_PRESENCE, Relation.REPLACE_ONE, law), 3)
+        return (Specimen("mean, averaged Laplace, k = 3", averaged, Relation.REPLACE_ONE, 1e-3),)
 
     def __post_init__(self) -> None:
         require_draws(self.draws)

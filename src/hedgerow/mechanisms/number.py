@@ -13,7 +13,7 @@ from hedgerow.accounting.lower import Attained
 from hedgerow.accounting.terms import Term
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Specimen
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law, OneWidth, require_draws
 from hedgerow.noise.lattice import require_positive
 from hedgerow.noise.source import NoiseSource
@@ -72,6 +72,11 @@ class GaussianNoise(Number):
         """Return one number with noise of this standard deviation."""
         return cls(noise_sd, quote.sensitivity)
 
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one number at μ = 1."""
+        return (Specimen("one number, Gaussian", cls(1.0, 1.0), Relation.REPLACE_ONE, 1e-3, released=False),)
+
     def __post_init__(self) -> None:
         require_positive(noise_sd=self.noise_sd, sensitivity=self.sensitivity)
 
@@ -93,6 +98,11 @@ class LaplaceNoise(Number):
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> LaplaceNoise:
         """Return one number with noise of this standard deviation."""
         return cls(noise_sd / math.sqrt(2.0), quote.sensitivity)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one number at ε = 1."""
+        return (Specimen("one number, Laplace", cls(1.0, 1.0), Relation.REPLACE_ONE, 1e-3, released=False),)
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, sensitivity=self.sensitivity)
@@ -121,6 +131,12 @@ class AveragedLaplaceNoise(Number):
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> AveragedLaplaceNoise:
         """Return one number with noise of this standard deviation."""
         return cls(noise_sd / math.sqrt(2.0 * quote.n_draws), quote.n_draws, quote.sensitivity)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one number of ten draws."""
+        averaged = cls(0.5, 10, 1.0)
+        return (Specimen("one number, averaged Laplace", averaged, Relation.REPLACE_ONE, 1e-3, released=False),)
 
     def __post_init__(self) -> None:
         require_positive(scale=self.scale, sensitivity=self.sensitivity)

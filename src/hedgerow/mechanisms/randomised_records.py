@@ -29,7 +29,7 @@ from hedgerow.accounting.terms import ROUND_UP, Pure, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import positive_number
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, Specimen
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
@@ -67,6 +67,12 @@ class RandomisedRecords(Single):
                 rule="Randomised records flip with a chance up to ½, and the shares of their views add up to one.",
                 finding=f"Found {len(self.views)} views and {len(self.shares)} shares.",
             )
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one view of four cells at ε = 1."""
+        shown = randomised_records(1.0, (4,), (1.0,))
+        return (Specimen("randomised records", shown, Relation.REPLACE_ONE, 0.0),)
 
     @property
     def chance(self) -> float:

@@ -39,7 +39,7 @@ from hedgerow.accounting.terms import ROUND_UP, DiscreteLaplace, Revealed, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import format_argument
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, Specimen
 from hedgerow.noise.lattice import require_drawable, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
@@ -85,6 +85,14 @@ class StableCategories(Single):
         while cls(scale, threshold).alone > delta:
             threshold += 1
         return cls(scale, threshold)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return low thresholds, at which a value that one record has is often shown."""
+        return (
+            Specimen("categories that occur", cls(1.0, 6), Relation.ADD_REMOVE, 1e-2),
+            Specimen("categories that occur", cls(1.5, 8), Relation.REPLACE_ONE, 1e-2),
+        )
 
     @property
     def alone(self) -> float:

@@ -34,7 +34,7 @@ from hedgerow.accounting.lower import ExactPair
 from hedgerow.accounting.terms import Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, across_or_one_sided
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Specimen, across_or_one_sided
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Additive, Law
 from hedgerow.noise.lattice import require_drawable, require_positive
 from hedgerow.noise.source import NoiseSource
@@ -103,6 +103,17 @@ class TreeCounts(Additive):
         """Return a binary tree of 1,024 leaves with Gaussian noise of this sd on every count; n public, or the root."""
         levels = 10 if quote.relation is Relation.REPLACE_ONE else 11
         return cls("gaussian", 1024, (2,) * 10, (noise_sd,) * levels, 1)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return a histogram, which has one level, and trees of one cell and of two."""
+        near, far = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+        return (
+            Specimen("histogram of leaves, pure", cls("laplace", 3, (3,), (2.0,), cells=1), far, 1e-3),
+            Specimen("tree of counts", cls("gaussian", 4, (2, 2), (2.0, 1.5), cells=1), far, 1e-3),
+            Specimen("tree of counts by group", cls("gaussian", 3, (2, 2), (3.0, 2.0, 2.0), cells=2), far, 1e-3),
+            Specimen("tree of counts, pure", cls("laplace", 4, (2, 2), (2.0, 1.0, 1.5), cells=1), near, 0.0),
+        )
 
     @property
     def priced_sd(self) -> float:

@@ -19,7 +19,6 @@ ESTIMATORS = ("auto", "moments", *REPLICATED)
 # What the old method="gaussian" asked for: Gaussian noise, and no second moment beside a total. No call names it.
 PLAIN = "old method gaussian"
 AVERAGED_LAPLACE = "averaged-laplace"
-NOISES = ("auto", "laplace", "gaussian", AVERAGED_LAPLACE)
 # What each old method asks for.
 METHODS = {
     "auto": {},

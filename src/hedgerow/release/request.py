@@ -17,11 +17,10 @@ from hedgerow.facts.given import as_float, as_int, format_argument, kind_of
 from hedgerow.facts.weights import Weights, unfit_weights
 from hedgerow.inference.bootstrap.intervals import INTERVALS
 from hedgerow.keywords import Call, noting_calls, takes
-from hedgerow.mechanisms.laws import N_DRAWS, parse_draws
+from hedgerow.mechanisms.laws import LAWS, N_DRAWS, parse_draws
 from hedgerow.release.options import (
     AVERAGED_LAPLACE,
     ESTIMATORS,
-    NOISES,
     PLAIN,
     REPLICATED,
     PlanOptions,
@@ -290,8 +289,8 @@ def parse_estimator(estimator: object) -> str:
     return estimator
 
 
-def parse_noise(noise: object, *, known: Sequence[str] = NOISES, code: str = "HG185") -> str:
-    """Return the law of the noise by its name; ``geometric`` is the old name of discrete Laplace noise.
+def parse_noise(noise: object, *, known: Sequence[str] = ("auto", *LAWS), code: str = "HG185") -> str:
+    """Return the law of the noise by its registered name; ``geometric`` is the old name of discrete Laplace noise.
 
     >>> parse_noise("geometric"), parse_noise(None)
     ('laplace', 'auto')

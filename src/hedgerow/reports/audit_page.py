@@ -12,7 +12,6 @@ from hedgerow.audit.campaign import Campaign
 from hedgerow.audit.exact import exact_delta_lower
 from hedgerow.audit.mutants import Caught
 from hedgerow.audit.verdict import Verdict
-from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts
 from hedgerow.reports.document import Document, Figure, Items, Pairs, Paragraph, RowGroup, Section, Table
 from hedgerow.reports.html import render
 
@@ -100,9 +99,7 @@ def campaign_page(campaign: Campaign) -> str:
 
 def _delta_lower(verdict: Verdict, epsilon: float) -> float:
     found = max(attack.delta_lower(epsilon) for attack in verdict.attacks)
-    if verdict.exact is None or not isinstance(verdict.mechanism, (GeometricCounts, GaussianCounts)):
-        return found
-    return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon))
+    return max(found, exact_delta_lower(verdict.mechanism, verdict.relation, epsilon) or 0.0)
 
 
 def _mutants(caught: Sequence[Caught]) -> tuple[Section, ...]:

@@ -18,7 +18,6 @@ from hedgerow.accounting.lower import GAP, Attained, epsilon_lower
 from hedgerow.accounting.profile import bisect
 from hedgerow.accounting.resampled import Pair, PairKind, ResampledPair
 from hedgerow.accounting.terms import Discrete, DiscreteLaplace, Gaussian, Laplace, Term
-from hedgerow.audit.specimens import specimens
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.laws import Additive
@@ -31,6 +30,7 @@ from hedgerow.mechanisms.mechanism import (
     ResampledGaussian,
     ResampledUnits,
     SmoothedResample,
+    specimens,
 )
 from hedgerow.noise.lattice import lattice_noise
 

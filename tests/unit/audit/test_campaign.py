@@ -16,8 +16,8 @@ from hedgerow.audit.campaign import FALSE_ALARM, Campaign, alpha_of_each, run_ca
 from hedgerow.audit.law import LawTest, Statistic
 from hedgerow.audit.mutants import Caught, Rejection, mutants
 from hedgerow.audit.replay import Replay
-from hedgerow.audit.specimens import specimens
 from hedgerow.cli.main import app
+from hedgerow.mechanisms.mechanism import GeometricCounts, specimens
 from hedgerow.reports.audit_page import campaign_page
 
 
@@ -32,7 +32,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
         return Replay(pairs if go_on(0) else 0, 28, 28, (), 0.9)
 
     monkeypatch.setattr(campaign, "replay", no_replay)
-    monkeypatch.setattr(campaign, "specimens", lambda: specimens()[:2])
+    monkeypatch.setattr(campaign, "specimens", GeometricCounts.specimens)
     monkeypatch.setattr(campaign, "_law_tests", one_law)
     monkeypatch.setattr(campaign, "mutants", lambda: mutants()[-3:])
 

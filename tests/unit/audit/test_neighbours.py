@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.audit.specimens import Specimen, bootstrap, specimens
 from hedgerow.audit.trace import SilentNoise
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Neighbours
+from hedgerow.mechanisms.description import Neighbours, Specimen
 from hedgerow.mechanisms.mechanism import (
     Composition,
     GeometricCounts,
     MomentsGaussian,
     MomentsGeometric,
     ResampledSums,
+    specimens,
 )
+from hedgerow.mechanisms.resamples.resampled import bootstrap
 
 # These have no table of sums: tests of their own hold their laws.
 NOT_ADDED = ("sparse-vector", "randomised-records", "resample", "smoothed-resample", "stable-categories")

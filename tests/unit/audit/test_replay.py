@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from hedgerow.audit.broken import BrokenSource
-from hedgerow.audit.replay import draw_pair, excess, public_functions, replay, replay_pair
-from hedgerow.audit.specimens import bootstrap, mean_with_private_count
+from hedgerow.audit.replay import draw_pair, public_functions, replay, replay_pair
 from hedgerow.audit.trace import RecordedNoise, Trace, recording
 from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.mechanisms.mechanism import GeometricCounts, LatticeNoise
+from hedgerow.mechanisms.moments import mean_with_private_count
+from hedgerow.mechanisms.resamples.resampled import bootstrap
 from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.plan import Plan, make_plan
 from hedgerow.release.request import parse_request
@@ -106,15 +107,15 @@ def test_movements_beyond_what_was_declared_are_seen() -> None:
 
 def test_excess_is_measured_in_units_of_the_declared_sensitivity() -> None:
     counts = GeometricCounts(1.0, cells=3)
-    assert excess(counts, Relation.REPLACE_ONE, np.array([[1.0], [-1.0], [0.0]])) == 1.0
-    assert excess(counts, Relation.REPLACE_ONE, np.array([[2.0], [0.0], [0.0]])) == 2.0
+    assert counts.excess(Relation.REPLACE_ONE, np.array([[1.0], [-1.0], [0.0]])) == 1.0
+    assert counts.excess(Relation.REPLACE_ONE, np.array([[2.0], [0.0], [0.0]])) == 2.0
     resampled = bootstrap(3, "value")
     same = np.full((1, 1, 3), 2.0 * resampled.coordinates[0].reach)
-    assert excess(resampled, Relation.REPLACE_ONE, same) == 1.0
+    assert resampled.excess(Relation.REPLACE_ONE, same) == 1.0
     mechanism = mean_with_private_count(Relation.ADD_REMOVE)
     thin = replace(mechanism.noise, count=LatticeNoise(10_000, 10))
     one = np.array([[1.0, 0.0, 0.0]])
-    assert excess(replace(mechanism, noise=thin), Relation.ADD_REMOVE, one) <= 1.0
+    assert replace(mechanism, noise=thin).excess(Relation.ADD_REMOVE, one) <= 1.0
 
 
 def test_neighbours_are_neighbours() -> None:

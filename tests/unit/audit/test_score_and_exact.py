@@ -10,11 +10,11 @@ from scipy import stats
 
 from hedgerow.accounting.compose import profile_of
 from hedgerow.audit.attack import threshold_attack
-from hedgerow.audit.exact import exact_delta_lower, exact_epsilon_lower, is_small
+from hedgerow.audit.exact import exact_delta_lower, exact_epsilon_lower
 from hedgerow.audit.score import HistogramScore, likelihood_ratio, summed
-from hedgerow.audit.specimens import bootstrap, specimens
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LaplaceNoise, MomentsGaussian
+from hedgerow.mechanisms.mechanism import GaussianCounts, GeometricCounts, LaplaceNoise, MomentsGaussian, specimens
+from hedgerow.mechanisms.resamples.resampled import bootstrap
 
 NEAR, FAR = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 
@@ -85,8 +85,9 @@ def test_a_price_for_the_wrong_relation_is_below_enumeration() -> None:
 
 
 def test_only_small_outputs_are_enumerated() -> None:
-    assert is_small(GeometricCounts(1.0, 1), NEAR) and not is_small(GeometricCounts(1e6, 2), FAR)
-    assert not is_small(bootstrap(1, "value"), FAR)
+    assert exact_epsilon_lower(GeometricCounts(1.0, 1), NEAR, 0.0) is not None
+    assert exact_epsilon_lower(GeometricCounts(1e6, 2), FAR, 0.0) is None
+    assert exact_delta_lower(bootstrap(1, "value"), FAR, 1.0) is None
 
 
 def test_a_learnt_score_finds_what_no_sum_shows() -> None:

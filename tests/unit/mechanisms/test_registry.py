@@ -10,19 +10,26 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.terms import Pure, Term
-from hedgerow.audit.verdict import audit_mechanism
+from hedgerow.audit import campaign
+from hedgerow.audit.campaign import run_campaign
+from hedgerow.audit.law import off_lattice
+from hedgerow.audit.mutants import mutants
 from hedgerow.errors import UncertifiedError, VerificationError
 from hedgerow.facts.relation import Relation
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single
-from hedgerow.mechanisms.mechanism import as_record, kinds, priced
+from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single, Specimen
+from hedgerow.mechanisms.mechanism import as_record, kinds, priced, specimens
+from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS, mechanism_class
 from hedgerow.noise.lattice import require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.release.forecast.price import price_of
 from hedgerow.resampling.histogram import Histogram
+from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testset.mechanisms.choose import _KINDS as LOOKS
 
 FAR = Relation.REPLACE_ONE
+NUMBERS = ("gaussian", "laplace", "averaged-laplace")  # priced, never drawn: they lie on a lattice of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,10 @@ class ToldBit(Single):
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> ToldBit:
         return cls(2.0 * math.asinh(0.5 / noise_sd))
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        return (Specimen("a told bit", cls(1.0), FAR, 0.0),)
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         return (Pure(self.claimed * self.epsilon),) if relation is FAR else super(ToldBit, self).terms(relation)
@@ -85,13 +96,19 @@ def test_a_ledger_adds_it_up(told_bit: ToldBit) -> None:
     assert total.micro == pytest.approx(3e6, abs=3)
 
 
-def test_an_audit_attacks_it_and_rejects_a_price_that_is_too_low(
-    told_bit: ToldBit, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("claimed", "right"), [(1.0, True), (0.8, False)])
+def test_the_campaign_attacks_it_and_fails_where_its_price_is_too_low(
+    told_bit: ToldBit, monkeypatch: pytest.MonkeyPatch, claimed: float, right: bool
 ) -> None:
-    true = audit_mechanism(told_bit, FAR, delta=0.0, runs=100_000)
-    assert true.passes and true.epsilon_lower > 0.9
-    monkeypatch.setattr(ToldBit, "claimed", 0.8)
-    assert not audit_mechanism(told_bit, FAR, delta=0.0, runs=100_000).passes
+    """Nobody names it to the campaign: it stands in the registry."""
+    monkeypatch.setattr(ToldBit, "claimed", claimed)
+    monkeypatch.setattr(campaign, "specimens", lambda: [one for one in specimens() if one.mechanism == told_bit])
+    monkeypatch.setattr(campaign, "_law_tests", lambda seed, alpha: [])
+    monkeypatch.setattr(campaign, "mutants", lambda: mutants()[-1:])
+    found = run_campaign(runs=100_000, replays=2)
+    assert [one.specimen.name for one in (*found.audits, *found.released)] == ["a told bit"] * 2
+    assert found.passes is right and found.audits[0].verdict.passes is right
+    assert found.audits[0].verdict.epsilon_lower > 0.9
 
 
 def test_it_has_a_price_by_name(told_bit: ToldBit) -> None:
@@ -109,6 +126,42 @@ def test_what_it_does_not_answer_is_refused(told_bit: ToldBit) -> None:
 def test_without_the_registry_its_record_is_none() -> None:
     with pytest.raises(VerificationError, match="HG502"):
         mechanism_from_record({"type": "told-bit", "epsilon": 1.0})
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten(Single):
+    """A mechanism that the audit was not told how to attack."""
+
+    type: Literal["forgotten"] = "forgotten"
+
+
+def test_a_mechanism_without_a_specimen_stops_every_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(kinds(), "forgotten", Forgotten)
+    with pytest.raises(NotImplementedError, match="Forgotten names no specimen"):
+        run_campaign(runs=1_000)
+
+
+@pytest.mark.parametrize("kind", kinds().values(), ids=kinds())
+def test_every_registered_mechanism_is_attacked_as_a_record_states_it(kind: type[Single]) -> None:
+    own = kind.specimens()
+    assert own and {type(one.mechanism) for one in own} == {kind}
+    for one in own:
+        assert mechanism_from_record(as_record(one.mechanism)) == one.mechanism
+        assert one.mechanism.terms(one.relation) and one.mechanism.worst_pairs(one.relation)
+        data = one.mechanism.worst_pairs(one.relation)[0].histograms()[0]
+        drawn = one.mechanism.outputs(data, 3, SimulatedNoise(1))
+        assert (len(drawn) == 3 and off_lattice(drawn, one.mechanism) == 0) or one.mechanism.type in NUMBERS
+
+
+def test_what_products_draw_with_is_registered() -> None:
+    """Looks at a test set and calibrations have registries of their own; what these describe has specimens."""
+    looks = [named.describes for named in LOOKS.values()]
+    calibrations = [named.noise for named in map(mechanism_class, MECHANISMS) if named is not None]
+    listed = [one if isinstance(one, tuple) else (one,) for one in (*looks, *calibrations)]
+    described = {kind for kinds_of_one in listed for kind in kinds_of_one}
+    attacked = {type(one.mechanism) for one in specimens()}
+    assert len(described) >= 8
+    assert all(any(issubclass(kind, one) for kind in attacked) for one in described)
 
 
 def test_every_kind_has_one_name_and_answers_for_itself() -> None:

@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Specimen
 from hedgerow.mechanisms.laws import GAUSSIAN, Additive, Law
-from hedgerow.noise.lattice import LatticeNoise, on_lattice, require_positive
+from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
@@ -85,6 +85,21 @@ class HistogramRounds(Additive):
                 rule="A record is in no more groups than there are, and a bucket holds a step of the grid.",
                 finding=f"Found {self.most_groups} of {self.groups} groups; {self.buckets} of {self.steps}.",
             )
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return two rounds over two groups a record, at μ near 1."""
+        chosen = (Relation.ADD_REMOVE, 1.0), (Relation.REPLACE_ONE, math.sqrt(2.0))
+        return tuple(
+            Specimen(
+                "histogram rounds",
+                cls(2, 5, 10, 2, 1000, lattice_noise(3000.0 * wide), lattice_noise(3.0 * wide)),
+                relation,
+                1e-3,
+                released=False,
+            )
+            for relation, wide in chosen
+        )
 
     @property
     def widest_bucket(self) -> int:

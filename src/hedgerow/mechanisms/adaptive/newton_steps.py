@@ -28,7 +28,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.adaptive.logistic import logistic
 from hedgerow.mechanisms.adaptive.newton_bound import step_cost
-from hedgerow.mechanisms.description import Floats, Neighbours, Record
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Specimen
 from hedgerow.mechanisms.laws import GAUSSIAN, Additive, Law
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
@@ -102,6 +102,12 @@ class NewtonSteps(Additive):
                 rule=f"Newton steps have 1 to {MOST_FEATURES} features within [−1, 1], and at least one step.",
                 finding=f"Found {len(self.ranges)} features and {len(self.precisions)} steps.",
             )
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one step of a constant and two features, at μ = 1."""
+        step = cls(((1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)), (1.0,), 1.0, "add-remove")
+        return (Specimen("Newton step", step, Relation.ADD_REMOVE, 1e-3, released=False),)
 
     @property
     def widest(self) -> float:

@@ -52,7 +52,7 @@ from hedgerow.accounting.terms import ROUND_UP, Pure, Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import positive_number
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, Specimen
 from hedgerow.noise.lattice import require_drawable, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
@@ -148,6 +148,17 @@ class SparseVector(Single):
     def size(self) -> int:
         """Questions and answers of a run that an audit attacks."""
         return _FALLING + self.positives
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return one positive alone, and one that is followed by a residual sum and a count."""
+        near, far, answers = Relation.ADD_REMOVE, Relation.REPLACE_ONE, Answers(((2, 1), (3, 0)), (2.0, 1.0))
+        alone = sparse_vector(2.0, near, reach=1, positives=1)
+        answered = sparse_vector(2.0, far, reach=2, positives=1, answers=answers)
+        return (
+            Specimen("sparse vector", alone, near, 0.0),
+            Specimen("sparse vector with answers", answered, far, 1e-3, released=False),
+        )
 
     def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
         """Return the statistics of `Questions.worst`: high on one neighbour, low on the other."""

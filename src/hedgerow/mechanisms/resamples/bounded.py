@@ -24,9 +24,9 @@ from hedgerow.accounting.resampled import priced_noise_sd
 from hedgerow.accounting.terms import ROUND_UP, Gaussian, Term
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Quote
+from hedgerow.mechanisms.description import Quote, Specimen
 from hedgerow.mechanisms.moments import Presence
-from hedgerow.mechanisms.resamples.resampled import ResampledCoordinate, ResampledRows, Shape, one_value
+from hedgerow.mechanisms.resamples.resampled import ResampledCoordinate, ResampledRows, Shape, bootstrap, one_value
 from hedgerow.noise.lattice import require_positive
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.replicates import capped_law, capped_weights, replicate_sums
@@ -73,6 +73,16 @@ class BoundedResampled(ResampledRows):
         """Return k resampled sums of one centred value within ½, each replicate with noise of this sd."""
         coordinate, presence = one_value(noise_sd, quote)
         return cls(quote.n_resamples, quote.rate, COPIES, "value", (coordinate,), presence, 1)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return three replicates at a rate of 3: most records are drawn as often as the price takes all to be."""
+        public = bounded(3, 2, rate=3.0, rho=0.125)
+        private = bounded(3, 2, rate=3.0, rho=0.125, presence="private")
+        return (
+            Specimen("bounded bootstrap, k = 3", public, Relation.REPLACE_ONE, 1e-3),
+            Specimen("bounded bootstrap, k = 3", private, Relation.ADD_REMOVE, 1e-3),
+        )
 
     def mu(self, relation: Relation) -> float:
         """Return √k·j·Δ/σ, Δ/σ the farthest that one draw of a record, or of two that change places, moves.
@@ -127,6 +137,14 @@ class BoundedResampled(ResampledRows):
             return capped_weights(count, chances=law, n_resamples=size, generator=chance)
 
         return replicate_sums(histogram, features, n_resamples=self.n_resamples, draw=draw)
+
+
+def bounded(
+    n_resamples: int, most: int, *, rate: float = 1.0, rho: float = 0.5, presence: Presence = "public"
+) -> BoundedResampled:
+    """Return k resampled sums, no record drawn more than `most` times, noise as in `bootstrap`."""
+    coordinates = bootstrap(n_resamples, "value", rho=rho, presence="private").coordinates
+    return BoundedResampled(n_resamples, rate, most, "value", coordinates, presence, 1)
 
 
 def bounded_moments(rate: float, most: int) -> tuple[float, float]:

@@ -44,7 +44,7 @@ from hedgerow.accounting.profile import CappedProfile, Profile
 from hedgerow.accounting.terms import ROUND_UP, Resampled, Revealed, Term
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single
+from hedgerow.mechanisms.description import Floats, Neighbours, Record, Score, Single, Specimen
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
 
@@ -109,6 +109,11 @@ class Resample(_Drawn):
     def __post_init__(self) -> None:
         _require_whole(n=self.n, draws=self.draws)
 
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return two draws of six records, at a δ below the chance that one record is drawn: no ε holds there."""
+        return (Specimen("test set, resample", cls(n=6, draws=2), Relation.REPLACE_ONE, 0.2),)
+
     @property
     def chance(self) -> float:
         """The probability that a given record is drawn at all: δ."""
@@ -155,6 +160,12 @@ class SmoothedResample(_Drawn):
 
     def __post_init__(self) -> None:
         _require_whole(n=self.n, fake=self.fake, draws=self.draws)
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return two draws of six records and four made-up ones."""
+        smoothed = cls(n=6, fake=2, draws=2)
+        return (Specimen("test set, smoothed resample", smoothed, Relation.REPLACE_ONE, 0.0),)
 
     @property
     def loss(self) -> float:

@@ -49,7 +49,16 @@ from hedgerow.accounting.terms import SMOOTHING, Resampled, Term
 from hedgerow.accounting.units import units_of_rows
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import MOST_ROWS, Relation
-from hedgerow.mechanisms.description import Floats, Neighbours, Quote, Record, Score, Single, across_or_one_sided
+from hedgerow.mechanisms.description import (
+    Floats,
+    Neighbours,
+    Quote,
+    Record,
+    Score,
+    Single,
+    Specimen,
+    across_or_one_sided,
+)
 from hedgerow.mechanisms.moments import Presence
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
@@ -60,6 +69,7 @@ from hedgerow.resampling.streamed import StreamedReplicates
 
 _TABLE = 20_000
 _FAR = 9.0
+_REACH = 1000  # of the values that an audit resamples
 _MANY = 100  # replicates of which a lower bound leaves a count aside
 
 
@@ -133,6 +143,11 @@ class ResampledSums(Single):
         return self.spread
 
     @property
+    def reaches(self) -> NDArray[np.int64]:
+        """The reach of each sum."""
+        return np.array([coordinate.reach for coordinate in self.coordinates])
+
+    @property
     def spread(self) -> Floats:
         """The sd of the noise on each sum of one replicate, in units of the data's integers."""
         return np.array([coordinate.noise.in_units for coordinate in self.coordinates])
@@ -156,8 +171,7 @@ class ResampledSums(Single):
         `features` has a row for each histogram row and a column for each coordinate; whatever they are, they are
         clamped to the declared reach, which is what was priced.
         """
-        reach = np.array([coordinate.reach for coordinate in self.coordinates])
-        sums = self.resampled(histogram, np.clip(features, -reach, reach), source.generator())
+        sums = self.resampled(histogram, np.clip(features, -self.reaches, self.reaches), source.generator())
         return self.with_noise(sums, source, cells=cells, names=names)
 
     def with_noise(
@@ -170,6 +184,100 @@ class ResampledSums(Single):
             noise = drawn.reshape(len(sums), self.n_resamples)
             values[:, index] = on_lattice(sums[:, index], noise, coordinate.noise.bits)
         return AdditiveTable(tuple(cells), tuple(names), values, self.spread, "gaussian")
+
+    def log_chances(self) -> tuple[float, ...]:
+        """Return the logarithm of the chance that a record is drawn r times, r = 0, 1, …; of a Poisson law here."""
+        from hedgerow.special import gammaln
+
+        r = np.arange(np.ceil(self.rate + 12.0 * np.sqrt(self.rate) + 12.0))
+        return tuple((r * np.log(self.rate) - self.rate - gammaln(r + 1.0)).tolist())
+
+    @property
+    def size(self) -> int:
+        """Replicates."""
+        return self.n_resamples
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is private who is present."""
+        return True
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows what differs between neighbours has at most."""
+        return 1
+
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return the farthest that a replicate moves a sum, over the reach of a record drawn once."""
+        reach = self.reaches * (2.0 if relation is Relation.REPLACE_ONE else 1.0)
+        return float((np.abs(difference).max(axis=2).sum(axis=0) / reach).max())
+
+    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
+        """Return the end values of one cell, and where presence is private a record that comes, goes or moves."""
+        if self.shape not in ("value", "value-and-count", "count"):
+            return super().worst_pairs(relation)
+        replaced, top = relation is Relation.REPLACE_ONE, self.coordinates[0].reach
+        pairs: list[Neighbours] = []
+        if replaced and self.shape != "count":
+            pairs.append(Neighbours("same cell", Record(0, top), Record(0, 0), self.cells))
+        if not replaced or self.hidden:
+            pairs += across_or_one_sided(top, self.cells, across=replaced and self.cells > 1)
+        return tuple(pairs)
+
+    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
+        """Return `n` outputs, (n, cells, features, replicates): a grid index t is the value 2t − reach, beside a 1.
+
+        Replicates are independent given the data, so n outputs of k replicates are drawn as one of n·k.
+        """
+        many = replace(self, n_resamples=n * self.n_resamples)
+        names = [str(index) for index in range(len(self.coordinates))]
+        values = many.noisy(data, self._added(data.index), noise, cells=({},), names=names).values
+        return np.moveaxis(values.reshape(data.cells, len(names), n, self.n_resamples), 2, 0)
+
+    def contribution(self, record: Record) -> tuple[Floats, Floats]:
+        """Return what one record, drawn once, adds to its cell, and the widths of the noise there."""
+        return self._added(np.array([record.index]))[0].astype(np.float64), self.spread
+
+    def change(self, record: Record) -> Score:
+        """Return the change of the log-density of a cell (n, features, k) through one record.
+
+        It is log Σ_r p_r exp(r s − r² c²/2) summed over replicates, s = Σ x_i φ_i/w_i², c² = Σ φ_i²/w_i², p_r
+        the chance of r draws: a function of s alone, read off a table.
+        """
+        moved, widths = self.contribution(record)
+        slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
+        at, values = _log_ratios(square, self.log_chances())
+        return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
+
+    def _added(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        value, one = 2 * index - self.coordinates[0].reach, np.full_like(index, self.most_rows)
+        columns = {"value": [value], "count": [one], "value-and-count": [value, one]}.get(self.shape)
+        if columns is None:
+            raise TypeError(f"records have no features of shape {self.shape!r}")
+        return np.stack(columns, axis=1)
+
+
+def bootstrap(
+    n_resamples: int,
+    shape: Shape,
+    *,
+    cells: int = 1,
+    rho: float = 0.5,
+    count_weight: float = 1.0,
+    presence: Presence | None = None,
+) -> ResampledGaussian:
+    """Return k resampled tables with noise of variance k·R²/(2ρ) each, R the range; counts at `count_weight` κ.
+
+    >>> round(bootstrap(1, "value").coordinates[0].distance, 3)
+    0.5
+    """
+    sd = math.sqrt(n_resamples / (2.0 * rho))  # in units of the range, 2·reach
+    value = ResampledCoordinate(_REACH, lattice_noise(sd * 2 * _REACH))
+    count = ResampledCoordinate(1, lattice_noise(sd * 2 / count_weight))
+    coordinates = {"value": (value,), "count": (count,), "value-and-count": (value, count)}[shape]
+    alone = shape == "value" and cells == 1
+    shown: Presence = presence or ("public" if alone else "private")
+    return ResampledGaussian(n_resamples, 1.0, shape, coordinates, shown, cells)
 
 
 def one_value(noise_sd: float, quote: Quote) -> tuple[ResampledCoordinate, Presence]:
@@ -210,61 +318,10 @@ class ResampledRows(ResampledSums):
                 "HG406", rule="Presence is public in a single cell only.", finding=f"Found {self.shape!r}."
             )
 
-    def log_chances(self) -> tuple[float, ...]:
-        """Return the logarithm of the chance that a record is drawn r times, r = 0, 1, …; of a Poisson law here."""
-        from hedgerow.special import gammaln
-
-        r = np.arange(np.ceil(self.rate + 12.0 * np.sqrt(self.rate) + 12.0))
-        return tuple((r * np.log(self.rate) - self.rate - gammaln(r + 1.0)).tolist())
-
     @property
-    def size(self) -> int:
-        """Replicates."""
-        return self.n_resamples
-
-    def worst_pairs(self, relation: Relation) -> tuple[Neighbours, ...]:
-        """Return the end values of one cell, and where presence is private a record that comes, goes or moves."""
-        if self.shape not in ("value", "value-and-count", "count"):
-            return super().worst_pairs(relation)
-        replaced, top = relation is Relation.REPLACE_ONE, self.coordinates[0].reach
-        pairs: list[Neighbours] = []
-        if replaced and self.shape != "count":
-            pairs.append(Neighbours("same cell", Record(0, top), Record(0, 0), self.cells))
-        if not replaced or self.presence == "private":
-            pairs += across_or_one_sided(top, self.cells, across=replaced and self.cells > 1)
-        return tuple(pairs)
-
-    def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
-        """Return `n` outputs, (n, cells, features, replicates): a grid index t is the value 2t − reach, beside a 1.
-
-        Replicates are independent given the data, so n outputs of k replicates are drawn as one of n·k.
-        """
-        many = replace(self, n_resamples=n * self.n_resamples)
-        names = [str(index) for index in range(len(self.coordinates))]
-        values = many.noisy(data, self._added(data.index), noise, cells=({},), names=names).values
-        return np.moveaxis(values.reshape(data.cells, len(names), n, self.n_resamples), 2, 0)
-
-    def contribution(self, record: Record) -> tuple[Floats, Floats]:
-        """Return what one record, drawn once, adds to its cell, and the widths of the noise there."""
-        return self._added(np.array([record.index]))[0].astype(np.float64), self.spread
-
-    def change(self, record: Record) -> Score:
-        """Return the change of the log-density of a cell (n, features, k) through one record.
-
-        It is log Σ_r p_r exp(r s − r² c²/2) summed over replicates, s = Σ x_i φ_i/w_i², c² = Σ φ_i²/w_i², p_r
-        the chance of r draws: a function of s alone, read off a table.
-        """
-        moved, widths = self.contribution(record)
-        slope, square = moved / widths**2, float((moved**2 / widths**2).sum())
-        at, values = _log_ratios(square, self.log_chances())
-        return lambda x: np.asarray(np.interp(np.einsum("nfk,f->nk", x, slope), at, values).sum(axis=1))
-
-    def _added(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        value, one = 2 * index - self.coordinates[0].reach, np.ones_like(index)
-        columns = {"value": [value], "count": [one], "value-and-count": [value, one]}.get(self.shape)
-        if columns is None:
-            raise TypeError(f"records have no features of shape {self.shape!r}")
-        return np.stack(columns, axis=1)
+    def hidden(self) -> bool:
+        """Whether presence is private."""
+        return self.presence == "private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +351,22 @@ class ResampledGaussian(ResampledRows):
     type: Literal["resampled-gaussian"] = "resampled-gaussian"
     price_name: ClassVar[str | None] = "bootstrap"
     sized_by_mu: ClassVar[bool] = True
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return bootstraps of one value and of tables, and one replicate at rate 1/10 as a look at a test set is."""
+        near, far = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+        thinned = ResampledCoordinate(_REACH, lattice_noise(0.4 * _REACH))  # noise a fifth of the range
+        counts = bootstrap(3, "count", cells=2, presence="private")
+        return (
+            Specimen("test set, resample of n/10 plus noise", cls(1, 0.1, "value", (thinned,), "public", 1), far, 1e-2),
+            Specimen("bootstrap, k = 1", bootstrap(1, "value"), far, 1e-3),
+            Specimen("bootstrap, k = 5", bootstrap(5, "value"), far, 1e-3),
+            Specimen("bootstrap, k = 5", bootstrap(5, "value", presence="private"), near, 1e-3),
+            Specimen("bootstrap, k = 20", bootstrap(20, "value"), far, 1e-3, released=False),
+            Specimen("bootstrap by group, k = 3", bootstrap(3, "value-and-count", cells=2), far, 1e-3, released=False),
+            Specimen("bootstrap of counts, k = 3", counts, far, 1e-3),
+        )
 
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> ResampledGaussian:
@@ -369,6 +442,25 @@ class ResampledUnits(ResampledSums):
                 rule="The coordinates of a release of unit totals must fit its shape and its limit of rows.",
                 finding=f"Found {len(reaches)} for {self.shape!r} with {self.max_rows} rows per unit.",
             )
+
+    @classmethod
+    def specimens(cls) -> tuple[Specimen, ...]:
+        """Return counts, and totals with counts, of units of two rows in two cells."""
+        count, total = ResampledCoordinate(2, lattice_noise(6.0)), ResampledCoordinate(2 * _REACH, lattice_noise(8e3))
+        return (
+            Specimen("bootstrap of units, k = 3", cls(3, 1.0, "count", (count,), 2, 2), Relation.REPLACE_ONE, 1e-3),
+            Specimen(
+                "bootstrap of units with totals, k = 3",
+                cls(3, 1.0, "value-and-count", (total, count), 2, 2),
+                Relation.ADD_REMOVE,
+                1e-3,
+            ),
+        )
+
+    @property
+    def most_rows(self) -> int:
+        """`max_rows`."""
+        return self.max_rows
 
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the whole curve of all replicates together."""

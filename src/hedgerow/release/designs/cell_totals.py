@@ -27,9 +27,8 @@ from hedgerow.facts.columns import Category, Missing
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import NoisyMoments, sum_skewness, sum_variance
 from hedgerow.inference.score import Quadratic, ScoreArrays
-from hedgerow.mechanisms.cell_totals import BoundedCells, CellKind, CellTotals
+from hedgerow.mechanisms.cell_totals import CellTotals, cell_totals
 from hedgerow.mechanisms.mechanism import Single
-from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, Recorded, apply_policy, covers
@@ -98,25 +97,11 @@ class CellTotalsDesign:
     def mechanism(self, mu: float) -> CellTotals:
         """Return the mechanism whose worst pair costs μ (ε of geometric noise), widths rounded up to their lattices."""
         start, stride, _ = self.statistic.grid.about_zero()
-        limits = self.limits.astype(np.float64)
-        reach = np.abs(limits).max(axis=1)
+        reach = np.abs(self.limits).max(axis=1).astype(np.float64)
         if self.scaled == "whole-table":
             reach = np.full_like(reach, reach.max())
         square = None if self.facts.census else reach * reach / _OMEGA[self.law]
-        unit = BoundedCells(limits[:, 0], limits[:, 1], stride, reach, square)
-        if self.law == "gaussian":
-            scale = math.sqrt(unit.farthest(self.facts.relation, power=2)) / mu
-        else:
-            scale = unit.farthest(self.facts.relation, power=1) / mu
-        kinds: dict[tuple[int, int], CellKind] = {}
-        for place, (low, high) in enumerate(self.limits.tolist()):
-            if (low, high) not in kinds:
-                total = lattice_noise(scale * float(reach[place]))
-                second = None if square is None else lattice_noise(scale * float(square[place]))
-                kinds[low, high] = CellKind(low, high, total, second)
-        places = {limit: place for place, limit in enumerate(kinds)}
-        kind_of = tuple(places[low, high] for low, high in self.limits.tolist())
-        return CellTotals(self.law, start, stride, tuple(kinds.values()), kind_of)
+        return cell_totals(self.law, (start, stride), self.limits, (reach, square), mu, self.facts.relation)
 
     def added_up(self, mechanism: Single) -> tuple[str, ...]:
         """Return what is added up in each cell."""

@@ -10,7 +10,7 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace, Law
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law, law_named
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
@@ -200,11 +200,11 @@ def _laws_of_joint(request: Request, releases: int) -> tuple[Law, ...]:
 
     Of a few numbers in all Laplace noise is less.
     """
-    if request.draws is not None:
-        return (AveragedLaplace(request.draws),)
-    if request.noise == "laplace" or request.budget.delta == 0.0:
+    if request.noise != "auto" and not (request.noise == "gaussian" and request.budget.delta == 0.0):
+        return (law_named(request.noise, request.draws),)
+    if request.budget.delta == 0.0:
         return (LAPLACE,)
-    if releases == 0 or request.noise != "auto":
+    if releases == 0:
         return (GAUSSIAN,)
     return (LAPLACE, GAUSSIAN) if releases == 1 else (LAPLACE,) if releases <= _FEW else (GAUSSIAN,)
 
