@@ -86,6 +86,15 @@ class SummedLaw:
         """Return log P(x) at whole numbers x."""
         return np.asarray(-np.abs(x) / self.scale + self._log_polynomial(np.abs(x)))
 
+    @property
+    def unit(self) -> float:
+        """The scale."""
+        return self.scale
+
+    def beyond(self, far: float) -> float:
+        """Return the next place where the law can be cut."""
+        return float(math.ceil(far))
+
     def places(self, points: Array) -> Array:
         """Return where the law can be cut: whole numbers."""
         return np.unique(np.ceil(points))
@@ -130,6 +139,15 @@ class SummedLaplace:
         """Return the log of the density at x."""
         return np.asarray(-np.abs(x) + self._log_polynomial(np.abs(x)))
 
+    @property
+    def unit(self) -> float:
+        """The scale, 1."""
+        return 1.0
+
+    def beyond(self, far: float) -> float:
+        """Return the place itself, where the law can be cut."""
+        return far
+
     def places(self, points: Array) -> Array:
         """Return where the law can be cut: anywhere."""
         return np.unique(points)
@@ -162,7 +180,10 @@ def moved_curve(law: SummedLaw | SummedLaplace, shift: float, pure: float, *, le
         return Resampled(Curve(1.0, np.ones(2)), pure)
     count = math.ceil(least_dots * max(1.0, math.sqrt(law.draws / 50.0)))
     # The ratio rises fastest where one of the two laws has its middle; out to there dots lie densest.
-    ends = (2.0 * shift, _far_end(law, shift))
+    far = 50.0 * law.unit
+    while float(law.tail(np.array([float(math.floor(far))]))[0]) > _FAR:
+        far *= 1.25
+    ends = (2.0 * shift, law.beyond(far) + shift)
     at = law.places(np.concatenate([np.linspace(0.5 * shift, end, count) for end in ends]))
     losses = np.clip(np.maximum.accumulate(law.log_ratio(at, shift)), 0.0, pure)
     first, second = law.tail(at - shift), law.tail(at)
@@ -194,15 +215,6 @@ def gathered_curve(draws: int, moved: float, steps: float) -> Curve:
 def twice(one: Curve) -> Curve:
     """Return the curve of two independent pairs of this one."""
     return Curve(one.step, composed_curve([(one.loss_grid(), 2)]))
-
-
-def _far_end(law: SummedLaw | SummedLaplace, shift: float) -> float:
-    """Return a place beyond which the moved law has a mass of at most 1e-18."""
-    scale = law.scale if isinstance(law, SummedLaw) else 1.0
-    far = 50.0 * scale
-    while float(law.tail(np.array([float(math.floor(far))]))[0]) > _FAR:
-        far *= 1.25
-    return float(math.ceil(far)) + shift if isinstance(law, SummedLaw) else far + shift
 
 
 def _mixed(log_ratio: Array, log_first: Array, weights: Array) -> Array:

@@ -17,13 +17,13 @@ from typing import Generic, TypeVar
 from hedgerow.accounting.compose import Priced, profile_of
 from hedgerow.accounting.gaussian_dp import least_mu
 from hedgerow.accounting.profile import Profile, bisect, gaussian_delta
-from hedgerow.accounting.terms import SMOOTHING, Discrete, Term
+from hedgerow.accounting.terms import Term
 from hedgerow.errors import HedgerowError, ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 
 TOLERANCE = 1e-3
-_WIDE, _ERROR = 2.0, 1e-11  # sd of discrete Gaussian noise on which sd 2 more makes a line of it; rounding
+_ERROR = 1e-11  # rounding
 _MU_TOLERANCE = 1e-5  # relative: the μ of Gaussian noise is a closed form, and lattice widths are finer
 _TRIED = 6  # prices from a start on, before the search turns to a bracket
 M = TypeVar("M", bound=Priced)
@@ -71,11 +71,11 @@ def surely_over(terms: Sequence[Term], budget: Budget) -> bool:
     number of sd 2, added to them, makes one such number up to a factor 1 ± 2e-17 (see `accounting.exact_laws`), s ≥ 2.
     Narrower noise costs more than noise of sd 2.
 
+    >>> from hedgerow.accounting.terms import Discrete
     >>> surely_over([Discrete(3.0, 2)], Budget(1.0, 1e-6)), surely_over([Discrete(30.0, 2)], Budget(1.0, 1e-6))
     (True, False)
     """
-    found = [(term.times, max(term.sd, _WIDE)) for term in terms if isinstance(term, Discrete)]
-    mu = math.sqrt(sum(times / (sd**2 + SMOOTHING**2) for times, sd in found)) * (1.0 - _ERROR)
+    mu = math.sqrt(sum(term.least_square() for term in terms)) * (1.0 - _ERROR)
     if budget.mu is not None or mu == 0.0:
         return False
     first, second = gaussian_delta(mu, budget.epsilon)

@@ -10,26 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-
 from hedgerow.accounting.loss_fold import composed_curve
-from hedgerow.accounting.loss_grid import Curve, LossGrid
+from hedgerow.accounting.loss_grid import Curve
 from hedgerow.accounting.profile import CappedProfile, GaussianProfile, Profile, PureProfile, RevealingProfile
-from hedgerow.accounting.terms import (
-    ROUND_UP,
-    Discrete,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    Pure,
-    Resampled,
-    Revealed,
-    Term,
-    term_grid,
-)
+from hedgerow.accounting.terms import SUM_ROUND_UP, Gaussian, Term
 from hedgerow.facts.relation import Relation
 
 # No budget asks for a δ below twice this; a curve that does not reach it has no price.
@@ -62,110 +48,60 @@ def profile_of(mechanism: Priced, relation: Relation) -> Profile:
 
 def compose(terms: Sequence[Term]) -> Profile:
     """Return an upper bound on the curve of independent terms run together."""
-    hidden = math.prod(1.0 - term.chance for term in terms if isinstance(term, Revealed))
-    if any(isinstance(term, Revealed) for term in terms):
-        rest = compose([term for term in terms if not isinstance(term, Revealed)])
-        return RevealingProfile(min(1.0, 1.0 - hidden + _UNIT * len(terms)), rest)
-    mu = math.sqrt(sum(term.mu**2 for term in terms if isinstance(term, Gaussian)))
-    others = [term for term in terms if not isinstance(term, Gaussian)]
-    if len(terms) == 1 and isinstance(terms[0], Resampled):
-        return terms[0].curve if math.isinf(terms[0].pure) else CappedProfile(terms[0].curve, terms[0].pure)
-    beyond = (term for term in others if isinstance(term, Resampled) and math.isinf(term.pure))
-    if any(math.isinf(term.curve.epsilon_upper(_LEAST_DELTA)) for term in beyond):
-        return PureProfile(math.inf)
+    revealed = [chance for chance in (term.revealed() for term in terms) if chance is not None]
+    if revealed:
+        rest = compose([term for term in terms if term.revealed() is None])
+        return RevealingProfile(
+            min(1.0, 1.0 - math.prod(1.0 - chance for chance in revealed) + _UNIT * len(terms)), rest
+        )
+    mu = math.sqrt(sum(gaussian**2 for gaussian in (term.exact_mu() for term in terms) if gaussian is not None))
+    others = [term for term in terms if term.exact_mu() is None]
     if not others:
         return GaussianProfile(mu) if mu > 0 else PureProfile(0.0)
-    pure = math.inf if mu > 0 else pure_total(others)
-    if mu == 0 and len(others) == 1 and isinstance(others[0], Pure):
-        return PureProfile(pure)
-    return CappedProfile(_folded(mu, others), pure)
+    alone = others[0].alone() if mu == 0.0 and len(others) == 1 else None
+    if alone is not None:
+        return alone
+    if not all(term.meets(_LEAST_DELTA) for term in others):
+        return PureProfile(math.inf)
+    return CappedProfile(_folded(mu, others), math.inf if mu > 0 else pure_total(others))
 
 
 def pure_total(terms: Iterable[Term]) -> float:
     """Return an ε at which δ of all terms together is 0; infinite where one has none.
 
+    >>> from hedgerow.accounting.terms import Laplace, Pure
     >>> round(pure_total([Pure(0.5), Laplace(0.25)]), 9)
     0.75
     """
-    total = 0.0
-    for term in terms:
-        match term:
-            case DiscreteLaplace(scale=scale, times=times):
-                total += times / scale
-            case Laplace(epsilon=epsilon) | Pure(epsilon=epsilon) | Resampled(pure=epsilon):
-                total += epsilon
-            case _:
-                return math.inf
-    return total * (1.0 + 1e-14)
-
-
-def _spread(mu: float, terms: Iterable[Term]) -> float:
-    """Return the rough size of the total loss; the grid is cut a few thousand times finer."""
-    squares = mu**2
-    for term in terms:
-        match term:
-            case Discrete(sd=sd, times=times):
-                squares += times / sd**2
-            case DiscreteLaplace(scale=scale, times=times):
-                squares += times / scale**2
-            case Laplace(epsilon=epsilon) | Pure(epsilon=epsilon):
-                squares += epsilon**2
-            case Resampled(curve=curve):
-                # The μ of the Gaussian that starts at the same δ(0): 2Φ(μ/2) − 1 ≈ 0.4 μ.
-                squares += (curve.delta_upper(0.0) / 0.4) ** 2
-    return math.sqrt(squares)
+    return sum(term.pure() for term in terms) * SUM_ROUND_UP
 
 
 def _folded(mu: float, terms: Iterable[Term]) -> Curve:
     """Return the curve of independent terms; equal ones are folded together, at the cost of one."""
-    ordered = sorted(merged(terms), key=_kind)
-    # What rounds the loss is a small part of it.
-    step = max(1e-9, _spread(mu, ordered) / 2000.0)
+    ordered = sorted(merged(terms), key=lambda term: term.order)
+    # What rounds the loss is a small part of it: the grid is cut a few thousand times finer than the total loss.
+    spread = math.sqrt(sum((term.rough_square() for term in ordered), mu**2))
+    step = max(1e-9, spread / 2000.0)
     gaussian: list[Term] = [Gaussian(mu)] if mu > 0 else []
-    parts = [
-        (grid, times * often)
-        for term, often in Counter(gaussian + ordered).items()
-        for grid, times in [term_grid(term, step)]
-    ]
+    counted = [(term.grid(step), often) for term, often in Counter(gaussian + ordered).items()]
+    parts = [(grid, times * often) for (grid, times), often in counted]
     return Curve(step, composed_curve(parts, relative=_MASS_ERROR * sum(times for _, times in parts)))
 
 
 def merged(terms: Iterable[Term]) -> list[Term]:
     """Return the terms in order, counts with equal noise added up in the first of them.
 
+    >>> from hedgerow.accounting.terms import Discrete, Pure
     >>> merged([Discrete(2.0, 1), Pure(0.1), Discrete(2.0, 3)])
     [Discrete(sd=2.0, times=4), Pure(epsilon=0.1)]
     """
     found: dict[object, Term] = {}
     for index, term in enumerate(terms):
-        if isinstance(term, (Discrete, DiscreteLaplace)):
-            same = replace(term, times=0)
-            before = found.get(same)
-            found[same] = replace(term, times=term.times + (before.times if isinstance(before, type(term)) else 0))
-        else:
-            found[index] = term
+        key = term.merge_key() or index
+        found[key] = found[key].merged(term) if key in found else term
     return list(found.values())
-
-
-def _kind(term: Term) -> int:
-    return 0 if isinstance(term, Discrete) else 1 if isinstance(term, DiscreteLaplace) else 2
 
 
 def repeated(term: Term, times: int) -> Profile:
     """Return an upper bound on the curve of `times` equal terms; losses on a lattice of their own stay on it."""
-    match term:
-        case Gaussian(mu=mu):
-            return GaussianProfile(mu * times**0.5 * ROUND_UP)
-        case DiscreteLaplace(scale=scale, times=often):
-            return _two_losses(ROUND_UP / scale, often * times)
-        case Pure(epsilon=epsilon):
-            return _two_losses(epsilon, times)
-    return compose([term] * times)
-
-
-def _two_losses(epsilon: float, times: int) -> Profile:
-    """Return the curve of `times` pairs that lose ε or −ε: exact for geometric counts, a bound for whatever is pure."""
-    lose = float(1.0 / (1.0 + np.exp(epsilon)))
-    grid = LossGrid(-1, epsilon, np.array([lose, 0.0, 1.0 - lose]), 0.0)
-    folded = composed_curve([(grid, times)], relative=_UNIT * max(times, 3))
-    return CappedProfile(Curve(epsilon, folded), times * epsilon * ROUND_UP)
+    return term.repeated(times) or compose([term] * times)

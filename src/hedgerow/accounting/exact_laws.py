@@ -42,13 +42,18 @@ class ExactLaw(Protocol):
         """Whether the loss has a smooth density."""
         ...
 
+    @property
+    def normal(self) -> float | None:
+        """μ where the pair is of normal laws, which compose in closed form; None for any other."""
+        return None
+
     def cells(self, step: float) -> tuple[Array, Array]:
         """Return the masses (p, q) of cells in the order of their loss, which varies by about `step` within one."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class NormalPair:
+class NormalPair(ExactLaw):
     """N(μ, 1) against N(0, 1).
 
     >>> p, q = NormalPair(1.0).cells(0.1)
@@ -69,6 +74,11 @@ class NormalPair:
         """Infinite."""
         return math.inf if self.mu > 0.0 else 0.0
 
+    @property
+    def normal(self) -> float:
+        """`mu`."""
+        return self.mu
+
     def cells(self, step: float) -> tuple[Array, Array]:
         """Return cells whose ends are whole multiples of `step`."""
         if self.mu <= 0.0:
@@ -80,7 +90,7 @@ class NormalPair:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteNormalPair:
+class DiscreteNormalPair(ExactLaw):
     """Integers P(z) ∝ exp(−(z − moved)²/2 sd²) against those with moved = 0."""
 
     sd: float
@@ -102,7 +112,7 @@ class DiscreteNormalPair:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplacePair:
+class LaplacePair(ExactLaw):
     """A sum of `draws` Laplace numbers moved by `moved`, against the sum: on the integers where there is a `scale`.
 
     Without a scale the numbers are continuous and `moved` is in units of their scale.
@@ -152,7 +162,7 @@ class LaplacePair:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomePair:
+class OutcomePair(ExactLaw):
     """Finitely many outcomes with their masses under both neighbours."""
 
     p: tuple[float, ...]
@@ -171,7 +181,7 @@ class OutcomePair:
 
 
 @dataclass(frozen=True, slots=True)
-class BinomialPair:
+class BinomialPair(ExactLaw):
     """The number of successes among `draws`, each with the first chance or with the second."""
 
     draws: int

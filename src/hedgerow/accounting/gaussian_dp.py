@@ -22,21 +22,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from hedgerow.accounting.compose import compose, pure_total
-from hedgerow.accounting.loss_grid import Array, Curve, lower_hull
-from hedgerow.accounting.profile import CappedProfile, Profile
-from hedgerow.accounting.terms import Discrete, Gaussian, Resampled, Revealed, Term
+from hedgerow.accounting.loss_grid import Array, lower_hull
+from hedgerow.accounting.profile import Profile
+from hedgerow.accounting.terms import Term
 
 _ROUND_UP = 1.0 + 1e-9
 _POINTS = 1500
 _LEAST_DELTA = 1e-11  # down to where composed curves are more than their round-off
-_FAR = 1000  # sd of discrete Gaussian noise whose tails are added up
 _LARGEST = 300.0  # ε of which e^ε is computed
 _UNIT = float(np.finfo(np.float64).eps)
 
@@ -44,14 +41,12 @@ _UNIT = float(np.finfo(np.float64).eps)
 def why_no_mu(terms: Sequence[Term]) -> str | None:
     """Return why no Gaussian curve lies above that of these terms; None where one does.
 
+    >>> from hedgerow.accounting.terms import Gaussian, Revealed
     >>> why_no_mu([Gaussian(1.0)]), why_no_mu([Revealed(0.1)])
     (None, 'It may tell everything with some probability, and no Gaussian mechanism ever does.')
     """
-    if any(isinstance(term, Revealed) for term in terms):
-        return "It may tell everything with some probability, and no Gaussian mechanism ever does."
-    if any(isinstance(term, Resampled) and math.isinf(term.pure) for term in terms):
-        return "A record may be drawn many times: its loss has a heavier tail than that of any Gaussian mechanism."
-    return None
+    reasons = [term.why_no_mu() for term in sorted(terms, key=lambda term: term.revealed() is None)]
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def least_mu(terms: Sequence[Term], curve: Profile) -> float:
@@ -67,7 +62,7 @@ def least_mu(terms: Sequence[Term], curve: Profile) -> float:
     Examples
     --------
     >>> from hedgerow.accounting.compose import compose
-    >>> from hedgerow.accounting.terms import Pure
+    >>> from hedgerow.accounting.terms import Gaussian, Pure
     >>> least_mu([Gaussian(3.0), Gaussian(4.0)], compose([Gaussian(3.0), Gaussian(4.0)]))  # doctest: +ELLIPSIS
     5.00000...
     >>> round(least_mu([Pure(1.0)], compose([Pure(1.0)])), 3)
@@ -75,9 +70,9 @@ def least_mu(terms: Sequence[Term], curve: Profile) -> float:
     """
     if why_no_mu(terms) is not None:
         return math.inf
-    squares = sum(term.mu**2 for term in terms if isinstance(term, Gaussian))
-    squares += sum(term.times * _discrete_mu(term.sd) ** 2 for term in terms if isinstance(term, Discrete))
-    mu, bounded = math.sqrt(squares), [term for term in terms if not isinstance(term, (Gaussian, Discrete))]
+    squares = [term.mu_squared() for term in terms]
+    mu = math.sqrt(sum(square for square in squares if square is not None))
+    bounded = [term for term, square in zip(terms, squares, strict=True) if square is None]
     if not bounded:
         return mu * _ROUND_UP
     pure = pure_total(bounded)
@@ -116,7 +111,7 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
         return np.array([math.inf]), np.zeros(1)
     # Denser near 0, where curves bend.
     epsilon = end * (np.arange(_POINTS + 1) / _POINTS) ** 1.5
-    delta = _deltas(curve, epsilon)
+    delta = curve.deltas_upper(epsilon)
     delta[-1] = 0.0 if ended else curve.delta_upper(end)
     # All chords of symmetric curves at ε = 0 pass through e^ε = −1, δ = 1.
     x, y = np.array([-1.0, *np.exp(epsilon)]), np.array([1.0, *delta])
@@ -133,15 +128,6 @@ def _chords(curve: Profile, end: float, *, ended: bool) -> tuple[Array, Array]:
     return first[kept], _quantiles((b - error)[kept])
 
 
-def _deltas(curve: Profile, epsilon: Array) -> Array:
-    """Return δ(ε), rounded up, at many ε: of a curve on a grid all at once."""
-    if isinstance(curve, Curve):
-        return curve.delta_upper(epsilon)
-    if isinstance(curve, CappedProfile):
-        return np.where(epsilon >= curve.pure, 0.0, _deltas(curve.profile, epsilon))
-    return np.array([curve.delta_upper(one) for one in epsilon.tolist()])
-
-
 def _largest(first: Array, second: Array) -> float:
     return float((first - second).max(initial=0.0))
 
@@ -152,19 +138,3 @@ def _beyond(mu: float, pure: float, x: Array) -> Array:
 
     log_a = pure + np.asarray(log_ndtr(mu + x))
     return np.where(log_a < 0.0, np.asarray(ndtri_exp(np.minimum(log_a, 0.0))) - x, math.inf)
-
-
-@lru_cache(maxsize=256)
-def _discrete_mu(sd: float) -> float:
-    """Return the least μ of a discrete Gaussian number of this sd that is moved by 1."""
-    from hedgerow.special import ndtri_exp
-
-    last = max(_FAR, math.ceil(_FAR * sd))
-    z = np.arange(-min(last, math.ceil(60.0 * sd) + 2), last + 41.0)
-    log_mass = -(z**2) / (2.0 * sd**2)
-    tails = np.logaddexp.accumulate(log_mass[::-1])[::-1]
-    log_tail: Any = (tails - tails[0])[z >= 1.0][:last]
-    x = -np.asarray(ndtri_exp(log_tail))
-    # P(Z ≥ 0) = 1 − P(Z ≥ 1): the first difference is 2x₁.
-    largest = float(np.diff(x, prepend=-x[0]).max())
-    return max(largest * (1.0 + 1e-9), (1.0 + 0.51 / (last - 1.0) + 1e-4) / sd)

@@ -208,6 +208,10 @@ class Curve:
         delta = np.where(given < 0.0, -np.expm1(-size) + np.exp(-size) * delta, delta)
         return float(delta) if delta.ndim == 0 else delta
 
+    def deltas_upper(self, epsilon: Array) -> Array:
+        """Return δ of many ε, all at once."""
+        return self.delta_upper(epsilon)
+
     @overload
     def epsilon_upper(self, delta: float) -> float: ...
     @overload

@@ -67,8 +67,8 @@ def epsilon_lower(pair: ExactPair, delta: float) -> float:
         counted[law] += times
     if delta <= 0.0:
         return sum(times * law.largest for law, times in counted.items()) * (1.0 - _UNIT)
-    mu = math.sqrt(sum(times * law.mu**2 for law, times in counted.items() if isinstance(law, NormalPair)))
-    others = {law: times for law, times in counted.items() if not isinstance(law, NormalPair)}
+    mu = math.sqrt(sum(times * law.normal**2 for law, times in counted.items() if law.normal is not None))
+    others = {law: times for law, times in counted.items() if law.normal is None}
     if not others:
         return _gaussian(mu * (1.0 - _UNIT), delta)
     laws = others if mu == 0.0 else {NormalPair(mu * (1.0 - _UNIT)): 1, **others}

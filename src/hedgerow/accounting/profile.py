@@ -12,9 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 # One double operation more or less: every closed form is rounded against the user by it.
 _ROUND_UP = 1.0 + 1e-12
 _ROOT, _FAR = math.sqrt(2.0), 12.0
+
+
+Array = NDArray[np.float64]
 
 
 class Profile(Protocol):
@@ -27,6 +33,10 @@ class Profile(Protocol):
     def delta_upper(self, epsilon: float) -> float:
         """Return a δ for which (ε, δ) holds."""
         ...
+
+    def deltas_upper(self, epsilon: Array) -> Array:
+        """Return δ of many ε."""
+        return np.array([self.delta_upper(one) for one in epsilon.tolist()], dtype=np.float64)
 
 
 def bisect(
@@ -83,7 +93,7 @@ def gaussian_delta(mu: float, epsilon: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianProfile:
+class GaussianProfile(Profile):
     """The exact curve of a Gaussian mechanism: δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = sensitivity / sd.
 
     Source: Balle & Wang (2018), Theorem 8.
@@ -106,7 +116,7 @@ class GaussianProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class PureProfile:
+class PureProfile(Profile):
     """The curve that any ε₀-private mechanism obeys: (e^ε₀ − e^ε)/(e^ε₀ + 1) up to ε₀, that of randomised response.
 
     >>> PureProfile(1.0).epsilon_upper(0.0)
@@ -128,7 +138,7 @@ class PureProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class CappedProfile:
+class CappedProfile(Profile):
     """A curve with an ε at which δ is known to be 0.
 
     >>> CappedProfile(GaussianProfile(1.0), 3.0).epsilon_upper(1e-6)
@@ -142,13 +152,17 @@ class CappedProfile:
         """Return δ(ε), rounded up."""
         return 0.0 if epsilon >= self.pure else self.profile.delta_upper(epsilon)
 
+    def deltas_upper(self, epsilon: Array) -> Array:
+        """Return δ of many ε, those of the curve all at once."""
+        return np.where(epsilon >= self.pure, 0.0, self.profile.deltas_upper(epsilon))
+
     def epsilon_upper(self, delta: float) -> float:
         """Return an ε with δ(ε) ≤ δ."""
         return self.pure if delta <= 0.0 else min(self.pure, self.profile.epsilon_upper(delta))
 
 
 @dataclass(frozen=True, slots=True)
-class RevealingProfile:
+class RevealingProfile(Profile):
     """The curve of a release that tells everything with probability `chance`, else costs `rest`.
 
     δ(ε) = chance + (1 − chance)·δ_rest(ε) for every ε: it never falls below `chance`.

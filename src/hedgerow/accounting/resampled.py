@@ -44,6 +44,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hedgerow.accounting.exact_laws import ExactLaw
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import Array, Curve, LossGrid, Outcomes, highest, joined
 from hedgerow.accounting.lower import ExactPair
@@ -131,7 +132,7 @@ def _require(holds: bool, name: str, interval: tuple[float, float]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ResampledPair:
+class ResampledPair(ExactLaw):
     """One replicate of a pair, in one order, cut into cells of exact masses: what it costs at least.
 
     `pair` is one-sided or of the same cell; a pair across cells is two one-sided ones. A count beside the value is

@@ -32,10 +32,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.accounting.compose import compose, merged
+from hedgerow.accounting.compose import compose, merged, pure_total
 from hedgerow.accounting.loss_grid import LossGrid
 from hedgerow.accounting.profile import GaussianProfile
-from hedgerow.accounting.terms import Discrete, Gaussian, Resampled, Revealed, Term, whole_grid
+from hedgerow.accounting.terms import SMOOTHING, Gaussian, Term, whole_grid
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import round_up
@@ -44,7 +44,6 @@ from hedgerow.mechanisms.mechanism import Mechanism
 _FEW = 3
 _OFTEN = 12
 _WIDE = 32.0
-_SMOOTHING = 2.0
 _BINS_PER_EPSILON = 4096
 _CUT = 1e-8  # the part of δ that one entry may lose at either end of the grid; it is paid for
 _ROUND_UP = 1.0 + 1e-12
@@ -97,21 +96,22 @@ class RunningTotal:
         """
         terms = _terms(mechanism, self.relation)
         if self.gaussian_only:
-            squares = [_square(term, least_width=_SMOOTHING * 1.01) for term in terms]
+            squares = [term.dominating_square(SMOOTHING * 1.01) for term in terms]
             if any(square is None for square in squares):
                 raise _not_gaussian()
             new = replace(self, _squares=_added(self._squares, *filter(None, squares)))
             return self._with([new._by_fold(0)], new)
-        others = tuple(term for term in terms if not isinstance(term, Gaussian))
-        pure = [_pure(term) for term in terms]
+        others = tuple(term for term in terms if term.exact_mu() is None)
+        pure = [pure_total([term]) for term in terms]
         few = None if self._few is None else _short((*self._few, *others))
-        wide = [_square(term) for term in others]
+        gaussian = [term.dominating_square(_WIDE) for term in terms if term.exact_mu() is not None]
+        wide = [term.dominating_square(_WIDE) for term in others]
         new = replace(
             self,
             _count=self._count + 1,
             _pure=_added(self._pure, *pure),
             _pure_micro=self._pure_micro + sum(map(_micro, pure)) if math.isfinite(sum(pure)) else 0,
-            _squares=_added(self._squares, *(_square(term) or 0.0 for term in terms if isinstance(term, Gaussian))),
+            _squares=_added(self._squares, *filter(None, gaussian)),
             _few=few,
             _wide_squares=_added(self._wide_squares, *filter(None, wide)),
             # While the list is short it is composed exactly, and the fold is not needed; then it begins with the list.
@@ -151,7 +151,7 @@ class RunningTotal:
     def _folded(self, terms: tuple[Term, ...]) -> LossGrid | None:
         fold, step = self._fold, 2.0 ** math.floor(math.log2(self.epsilon)) / _BINS_PER_EPSILON
         for term in terms:
-            if self.delta > 0.0 and _square(term) is None:
+            if self.delta > 0.0 and term.dominating_square(_WIDE) is None:
                 grid = whole_grid(term, step)
                 fold = (grid if fold is None else fold.convolved(grid)).trimmed(self.delta * _CUT)
         return fold
@@ -166,23 +166,6 @@ def _added(total: float, *parts: float) -> float:
     for part in parts:
         total = math.nextafter(total + part, math.inf) if part else total
     return total
-
-
-def _square(term: Term, *, least_width: float = _WIDE) -> float | None:
-    """Return μ² of the Gaussian that dominates a term, None where there is none."""
-    match term:
-        case Gaussian(mu=mu):
-            return mu**2 * _ROUND_UP
-        case Discrete(sd=sd, times=times) if sd >= least_width:
-            return times / (sd**2 - _SMOOTHING**2) * _ROUND_UP
-    return None
-
-
-@lru_cache(maxsize=4096)
-def _pure(term: Term) -> float:
-    if isinstance(term, Resampled):
-        return term.pure
-    return math.inf if isinstance(term, (Gaussian, Discrete, Revealed)) else compose([term]).epsilon_upper(0.0)
 
 
 def _short(terms: tuple[Term, ...]) -> tuple[Term, ...] | None:

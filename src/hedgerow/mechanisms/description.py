@@ -72,9 +72,8 @@ class Mechanism:
     type: str
     """The name in JSON; it never changes."""
 
-    @property
-    def parts(self) -> tuple[Single, ...]:
-        """The single mechanisms that this one is made of."""
+    def singles(self) -> tuple[Single, ...]:
+        """Return the single mechanisms that this one is made of."""
         raise NotImplementedError
 
     def nearly_mu(self, relation: Relation) -> float | None:
@@ -192,9 +191,8 @@ class Single(Mechanism):
         """
         raise NotImplementedError(f"{cls.__name__} names no specimen for the audit")
 
-    @property
-    def parts(self) -> tuple[Self, ...]:
-        """The mechanism itself."""
+    def singles(self) -> tuple[Self, ...]:
+        """Return the mechanism itself."""
         return (self,)
 
     @property

@@ -493,7 +493,7 @@ def require_accuracy(**numbers: float) -> None:
 @lru_cache(maxsize=256)
 def _averaged_count(draws: int, width: float, times: int) -> Term:
     one = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
-    return terms.Resampled(twice(one.curve), 2.0 * one.pure) if times > 1 else one
+    return terms.Resampled(twice(one.curve), 2.0 * one.largest) if times > 1 else one
 
 
 @lru_cache(maxsize=64)

@@ -138,6 +138,10 @@ class Composition(Mechanism):
     parts: tuple[Single, ...]
     type: Literal["composition"] = "composition"
 
+    def singles(self) -> tuple[Single, ...]:
+        """Return the parts."""
+        return self.parts
+
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the terms of all parts."""
         return tuple(term for part in self.parts for term in part.terms(relation))
@@ -204,7 +208,7 @@ def parts_of(mechanism: Mechanism) -> tuple[Single, ...]:
     >>> parts_of(Composition((GeometricCounts(scale=1.0, cells=2),)))
     (GeometricCounts(scale=1.0, cells=2, type='geometric'),)
     """
-    return mechanism.parts
+    return mechanism.singles()
 
 
 def as_record(mechanism: Mechanism) -> dict[str, Any]:

@@ -242,9 +242,9 @@ def test_certificates_price_themselves_and_ledgers_add_them_up() -> None:
 def test_composition_is_that_of_curves() -> None:
     (one,) = AveragedLaplaceCounts(2.0, 4, 1).terms(NEAR)
     (twice,) = AveragedLaplaceCounts(2.0, 4, 2).terms(FAR)
-    composed = compose([Resampled(one.curve, one.pure)] * 2)
+    composed = compose([Resampled(one.curve, one.largest)] * 2)
     assert composed.epsilon_upper(1e-5) == pytest.approx(twice.curve.epsilon_upper(1e-5), rel=3e-3)
-    assert composed.epsilon_upper(0.0) == pytest.approx(twice.pure, rel=1e-9)
+    assert composed.epsilon_upper(0.0) == pytest.approx(twice.largest, rel=1e-9)
 
 
 def test_wide_noise_is_priced_as_quickly_as_narrow_noise_is() -> None:

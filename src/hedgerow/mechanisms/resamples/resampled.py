@@ -448,7 +448,7 @@ class ResampledUnits(ResampledSums):
         """Return counts, and totals with counts, of units of two rows in two cells."""
         count, total = ResampledCoordinate(2, lattice_noise(6.0)), ResampledCoordinate(2 * _REACH, lattice_noise(8e3))
         return (
-            Specimen("bootstrap of units, k = 3", cls(3, 1.0, "count", (count,), 2, 2), Relation.REPLACE_ONE, 1e-3),
+            Specimen("bootstrap of units, k = 3", cls(3, 1.0, "count", (count,), 2, 2), Relation.ADD_REMOVE, 1e-3),
             Specimen(
                 "bootstrap of units with totals, k = 3",
                 cls(3, 1.0, "value-and-count", (total, count), 2, 2),
