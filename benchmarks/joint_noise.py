@@ -17,7 +17,7 @@ import hedgerow as hg
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.release.designs.joint_choice import choose_joint
+from hedgerow.release.designs.chooser import choose
 from hedgerow.testing.simulated import SimulatedNoise, Study
 
 QUESTIONS = {
@@ -53,9 +53,9 @@ def main() -> None:
             f"one plain Gaussian {1.0 / gaussian_mu(budget):.3f}"
         )
         for name, (question, relation) in QUESTIONS.items():
-            choice = choose_joint(question, budget, relation)
+            choice = choose(question, budget, relation)
             noises = " ".join(f"{noise_of(choice, question, guess):8.3f}" for guess in (0.0, 0.5, 1.0))
-            print(f"  {name:32s} {noises}  {choice.name}; then {choice.runner_up}")
+            print(f"  {name:32s} {noises}  {choice.name}; then {choice.runner_up and choice.runner_up.name}")
         for name, relation, drop in MEANS:
             print(f"  hg.mean, {name:23s} {noise_of_mean(relation, epsilon, drop=drop):8.3f}")
 

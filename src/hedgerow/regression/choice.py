@@ -1,36 +1,37 @@
-r"""How the moments of a linear model are released: the noise law and the weights of least forecast error.
+r"""What the moments of a linear model are released for: its coefficients, at guessed truths.
 
 Released are Σf of each feature, Σf_i f_j of the pairs that the model needs (`features`), and a count where it is
 private. Squares and products have weights of their own by what they are: a square or a product of regressors, a product
 with the response, the response's own square. At guessed truths the error of each coefficient is known in closed form
-(`moments`), linear in the variances of the noise of single numbers; what is minimised is the mean logarithm of it over
-coefficients and guesses, so that no unit counts. The price is exact for each set of weights. From public facts alone.
+(`moments`), linear in the noise of single numbers; law and weights are those of least forecast error (`chooser`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint.numbers import JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights, Of
-from hedgerow.mechanisms.joint_moments import JointMoments, cost_of, joint_moments
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
-from hedgerow.mechanisms.number import gaussian_mu
+from hedgerow.mechanisms.laws import GAUSSIAN, Law
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import Fit, Moments
-from hedgerow.release.designs.simplex import lowest
-from hedgerow.release.forecast.guess import Guess as ColumnGuess
-from hedgerow.release.forecast.guess import correlations, parse_guesses, typical_records
+from hedgerow.release.designs.chooser import (
+    Candidate,
+    Choice,
+    Forecast,
+    Linearised,
+    noise_of_numbers,
+    reading_of_numbers,
+)
+from hedgerow.release.forecast.guess import correlations, laws_of, parse_guesses, typical_records
 
 Floats = NDArray[np.float64]
 # Guessed truths: mean and standard deviation of every scaled regressor, those of the response, and the correlation of
@@ -38,13 +39,12 @@ Floats = NDArray[np.float64]
 _GUESSES = ((0.1, 0.4, -0.7, 0.3, 0.2), (-0.2, 0.3, -0.5, 0.3, 0.2), (0.0, 0.25, 0.0, 0.2, 0.3))
 # In a ball about the midpoints most records lie near these, or they would be shrunk.
 _IN_BALL = ((0.0, 0.25, 0.0, 0.2, 0.3), (-0.1, 0.25, -0.2, 0.2, 0.2))
-_RECORDS, _SEARCHES = 1_000, 160
+_RECORDS = 1_000
 TYPICAL = 10_000.0  # records of a cell, where nothing is known of them
 TYPICAL_WEIGHT = 0.5  # of a record, over the largest
 # Logarithms of the weights: count, response, squares, products, products with the response, square of the response.
 _START = (-0.3, 0.0, -0.7, -0.4, 0.0, -1.2)
 _LOWEST, _HIGHEST = -5.0, 2.0
-_AIM = 1.0 - 1e-9
 _EXPECTED = 0.4  # the correlation of a regressor with the response, where none is guessed
 _SHRUNK = 0.1  # the weight of the number of records that were shrunk into a ball: a hundredth of the price or less
 
@@ -58,7 +58,13 @@ class Weighing:
     relation: Relation
     n: float
     census: bool
-    guess: Guess | None = None
+    guess: Mapping[str, Any] | None = None
+    title: ClassVar[str] = "A regression"
+    noise_itself: ClassVar[float] = 0.0
+    search: ClassVar[tuple[int, float, float]] = (160, 0.02, 1e-3)
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.model.response, self.model.sums, self.relation, self.n, self.census))
 
     @cached_property
     def kinds(self) -> list[int]:
@@ -91,67 +97,45 @@ class Weighing:
         sums = {of: 1.0 if len(of) == 1 else float(size[2]) if of[0] == of[1] else product for of in self.model.sums}
         return JointWeights(len(self.layout.features), counts, sums | {(len(self.model.features),): _SHRUNK})
 
-    @cached_property
-    def guesses(self) -> list[_Linear]:
-        """The coefficients' errors at each guessed truth, in terms of the noise of single numbers."""
-        return [_Linear.of(self, records) for records in self.guessed]
-
     @property
     def guessed(self) -> list[Floats]:
         """Records of each guessed truth."""
         if self.guess is not None:
-            return [self.guess.records(self.model)]
+            return [guessed_records(self.model, self.guess)]
         usual = _GUESSES if self.model.ball is None else _IN_BALL
         return [_guessed(self.model, *guess) for guess in usual]
 
     @cached_property
-    def template(self) -> Floats:
-        """The count and the sums, (1 + sums, numbers), from what is released, each number in units of its reach."""
-        flat = self.weights(np.zeros(len(_START)))
-        mechanism = joint_moments(GAUSSIAN, self.layout, flat, 1.0, self.relation)
+    def _linearised(self) -> Linearised:
+        """The coefficients at the guessed truths, linear in what is released, each number in units of its reach."""
         known = None if self.layout.presence == "private" else self.n
-        matrix = mechanism.reading(self.model.moments(), n=known).matrix
-        reach = [self.layout.reach((), ())] * len(flat.counts)
-        reach += [self.layout.reach(of, (1,) * len(of)) for of in flat.sums]
-        return matrix * np.array(reach, dtype=np.float64)
+        flat = self.weights(np.zeros(len(_START)))
+        reading = reading_of_numbers(self.layout, flat, self.relation, self.model.moments(), n=known)
+        parts = noise_parts(self.model, reading, self.n)
+        each = [linear_in(self.fit(records, parts)) for records in self.guessed]
+        return Linearised(*map(np.stack, zip(*each, strict=True)))
 
-    def forecast(self, logs: Floats, law: Law, precision: float) -> float:
-        """Return the mean logarithm of the squared errors at these weights."""
-        weights = self.weights(logs)
-        cost = cost_of(self.layout, weights, self.relation, law.power)
-        scale = cost ** (1.0 / law.power) / precision
-        sds = np.array([law.sd(scale / weight) for weight in (*weights.counts.values(), *weights.sums.values())])
-        return float(np.mean([guess.score(sds) for guess in self.guesses]))
-
-
-@dataclass(frozen=True)
-class _Linear:
-    """The errors of coefficients at one guessed truth: sampling, and for each number what its noise adds."""
-
-    sampling: Floats
-    noise: Floats
-    scale: Floats
-    matrix: Floats
-
-    @classmethod
-    def of(cls, asked: Weighing, records: Floats) -> _Linear:
-        model = asked.model
+    def fit(self, records: Floats, parts: Floats) -> Fit:
+        """Return the fit of guessed records, with this noise in its moments."""
         second = records.T @ records / len(records)
-        parts = noise_parts(model, asked.template, asked.n)
-        fit = Fit(Moments(asked.n, second, parts, "gaussian", asked.census), model.rows(model.regressors), model.target)
-        moved = fit.parts
-        information = 1.0 / np.diag(fit.covariance_factor)
-        direction = fit.directions
-        slope = np.einsum("ki,zij,kj->zk", direction, parts, direction) / information
-        return cls(np.diag(fit.sampling_covariance), moved**2, fit.scale_parts, slope**2)
+        moments = Moments(self.n, second, parts, "gaussian", self.census)
+        return Fit(moments, self.model.rows(self.model.regressors), self.model.target)
 
-    def score(self, sds: Floats) -> float:
-        """Return the mean logarithm of the squared errors, the noise of σ̂² and of the matrix counted."""
-        squares = sds**2
-        noise = squares @ self.noise
-        unsure = 1.0 + 0.5 * math.sqrt(float(squares @ self.scale**2))
-        swamped = 1.0 + 2.0 * (squares @ self.matrix)
-        return float(np.mean(np.log((self.sampling * unsure + noise) * swamped)))
+    def candidates(self, law: Law) -> list[Candidate]:
+        """Return the one way of the release: its weights are searched for."""
+        return [Candidate("Gaussian noise" if law == GAUSSIAN else "Laplace noise", law, self.weights, _START)]
+
+    def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> Forecast:
+        """Return the squared error of each coefficient at each guess, and the part of the noise."""
+        return self._linearised.forecast(noise_of_numbers(self.layout, weights, relation, law, precision=precision))
+
+
+def linear_in(fit: Fit) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the coefficients' sampling variances, and what each part of the noise adds to them and theirs."""
+    noise, direction = fit.moments.noise, fit.directions
+    sampling, information = np.diag(fit.sampling_covariance), 1.0 / np.diag(fit.covariance_factor)
+    divisor = np.einsum("ki,zij,kj->zk", direction, noise, direction) / information
+    return sampling, fit.parts.T, np.outer(sampling, fit.scale_parts), divisor.T
 
 
 def noise_parts(model: Model, mixing: Floats, n: float) -> Floats:
@@ -183,87 +167,36 @@ def _even(model: Model, chance: np.random.Generator, records: int) -> dict[str, 
     }
 
 
-@dataclass(frozen=True)
-class Guess:
-    """A guess of the columns, made without the data: {column: {"mean": …, "sd": …, "correlation": {other: …}}}.
+def guessed_records(model: Model, given: Mapping[str, Any]) -> Floats:
+    """Return 4,096 records of a guess, made without the data (HG707 where it is impossible).
 
     What is not guessed of a column is what the plan takes where nothing is, as is its correlation with the response;
     others are 0, and categories have even chances.
+
+    Parameters
+    ----------
+    model : Model
+    given : {column: {"mean": …, "sd": …, "correlation": {other: …}}}
     """
-
-    given: Mapping[str, Any]
-
-    def records(self, model: Model) -> Floats:
-        """Return 4,096 records of this guess (HG707 where it is impossible)."""
-        found = parse_guesses(self.given)
-        usual, _, last, spread, _ = _GUESSES[0]
-        laws = []
-        for column, grid in model.used.items():
-            one, (centre, half) = found.get(column, ColumnGuess()), model.axes[column]
-            mean = centre + half * (last if column == model.response else usual) if one.mean is None else one.mean
-            sd = half * spread if one.sd is None else one.sd
-            laws.append((column, grid, ColumnGuess(mean, sd).moments(column, grid)[0]))
-        told = correlations(found)
-        for column in model.used:
-            pair = (min(column, model.response), max(column, model.response))
-            if column != model.response:
-                # Were no slope expected, nothing would tell the moments of the regressors.
-                told.setdefault(pair, min(_EXPECTED, 0.8 / math.sqrt(len(laws))))
-        indices = typical_records(laws, told)
-        columns = {column: 2.0 * indices[:, place] / grid.steps - 1.0 for place, (column, grid, _) in enumerate(laws)}
-        return model.records(columns, _even(model, np.random.default_rng(0), len(indices)))
+    guesses = parse_guesses(given)
+    usual, _, last, spread, _ = _GUESSES[0]
+    middling = {column: (last if column == model.response else usual, spread) for column in model.used}
+    told = correlations(guesses)
+    for column in model.used:
+        pair = (min(column, model.response), max(column, model.response))
+        if column != model.response:
+            # Were no slope expected, nothing would tell the moments of the regressors.
+            told.setdefault(pair, min(_EXPECTED, 0.8 / math.sqrt(len(model.used))))
+    indices = typical_records(laws_of(model.used, guesses, middling), told)
+    columns = {column: 2.0 * indices[:, k] / grid.steps - 1.0 for k, (column, grid) in enumerate(model.used.items())}
+    return model.records(columns, _even(model, np.random.default_rng(0), len(indices)))
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The release of least forecast error: its law, its mechanism at the yardstick's precision, and why."""
-
-    law: Law
-    mechanism: JointMoments
-    reason: str
-    precision: float
-
-
-def choose(asked: Weighing, budget: Budget, laws: Sequence[Law] = ()) -> Chosen:
-    """Return the release of least forecast error within a budget.
-
-    Raises
-    ------
-    UncertifiedError
-        HG401: no law of noise fits the budget and 64-bit integers.
-    """
-    if asked.layout.ball is not None:
-        laws = (GAUSSIAN,)
-    allowed = laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN))
-    found: dict[Law, tuple[float, JointMoments, float]] = {}
-    for law in allowed:
-        precision = (gaussian_mu(budget) if law == GAUSSIAN else budget.epsilon) * _AIM
-        start = np.array(_START)
-        simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
-        forecast = partial(asked.forecast, law=law, precision=precision)
-        best, score = lowest(forecast, simplex, most=_SEARCHES, near=0.02, alike=1e-3)
-        try:
-            made = joint_moments(law, asked.layout, asked.weights(best), precision, asked.relation)
-        except ParameterError:
-            continue
-        found[law] = score, made, precision
-    if not found:
-        raise UncertifiedError(
-            "HG401",
-            rule="A regression needs noise that fits its budget and 64-bit integers.",
-            finding="No law of noise does.",
-            remedy="Take coarser steps, fewer columns, or a larger epsilon.",
-        )
-    law = min(found, key=lambda one: found[one][0])
-    _, made, precision = found[law]
-    return Chosen(law, made, _reason({one: score for one, (score, *_) in found.items()}, law), precision)
-
-
-def _reason(scores: Mapping[Law, float], law: Law) -> str:
-    named = {LAPLACE: "Laplace noise", GAUSSIAN: "Gaussian noise"}
-    said = f"one release of joint moments, {named.get(law, law.name)}, weights chosen for the coefficients"
-    others = [one for one in scores if one != law]
-    if not others:
+def reason_of(choice: Choice) -> str:
+    """Return why a release was chosen, in a sentence."""
+    said = f"one release of joint moments, {choice.name}, weights chosen for the coefficients"
+    other = choice.runner_up
+    if other is None:
         return said
-    ratio = math.exp(0.5 * (scores[others[0]] - scores[law]))
-    return f"{said}; with {named.get(others[0], others[0].name)} errors would be {ratio:.3g} times as large"
+    ratio = math.exp(0.5 * (other.score - choice.score))
+    return f"{said}; with {other.name} errors would be {ratio:.3g} times as large"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -27,12 +26,13 @@ from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import Composition, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, Chosen, Guess, Weighing, choose, noise_parts
+from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, Weighing, guessed_records, noise_parts, reason_of
 from hedgerow.regression.features import Model
 from hedgerow.regression.moments import UNRELIABLE, Fit, Moments
 from hedgerow.regression.robust.second_step import SecondStep, choose_second, parse_robust
 from hedgerow.regression.shares import BITS_IN_ALL, WEIGHTS, shares_exact, shares_query, weight_on_grid
 from hedgerow.regression.terms import Terms
+from hedgerow.release.designs.chooser import Choice, choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint, complete
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, parse_request
@@ -104,8 +104,8 @@ class RegressionDesign:
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
-    guess: Guess | None = None
-    chosen: Chosen | None = None
+    guess: Mapping[str, Any] | None = None
+    chosen: Choice | None = None
     second: SecondStep | None = None
     method: str = "moments"
 
@@ -144,7 +144,7 @@ class RegressionDesign:
     @property
     def reason(self) -> str:
         """Why this law of noise, and what share of the price a second step has."""
-        told = "" if self.chosen is None else self.chosen.reason
+        told = "" if self.chosen is None else reason_of(self.chosen)
         return told if self.second is None else f"{told}; {self.second.share:.0%} of the price for robust errors"
 
     @property
@@ -270,8 +270,7 @@ class RegressionPlan(Plan):
             HG707: a guess that cannot be.
         """
         design = self.design
-        known = Guess({} if guess is None else guess) if guess is not None or design.guess is None else design.guess
-        records = known.records(design.model)
+        records = guessed_records(design.model, (design.guess or {}) if guess is None else guess)
         size = (float(n) if n is not None else TYPICAL) if self.facts.n is None else self.facts.n / design.layout.cells
         mechanism = self.first
         model, public = design.model, design.layout.presence == "public"
@@ -364,7 +363,7 @@ def plan_regression(
         )
     request = replace(request, notes=(*protection.notes, *request.notes))
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
-    design = RegressionDesign(statistic, request.by, public, policy, None if guess is None else Guess(guess))
+    design = RegressionDesign(statistic, request.by, public, policy, guess)
     laws = _LAWS[request.noise] or ((GAUSSIAN,) if request.budget.mu is not None else ())
     design = _chosen(design, statistic.robust, request.budget, laws)
     calibrated = least_noise(design.steps, public.relation, request.budget)
@@ -379,15 +378,11 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
     What a share of the price costs depends on the law, so that the best one for the first step alone may not be.
     """
     asked = design.weighing()
+    best = choose(asked, budget, asked.relation, laws=laws if asked.layout.ball is None else (GAUSSIAN,))
     if robust is None:
-        return replace(design, chosen=choose(asked, budget, laws))
-    best = choose(asked, budget, laws)
-    found, others = [best], () if laws or budget.delta == 0.0 or design.model.ball is not None else (LAPLACE, GAUSSIAN)
-    for law in others:
-        if law != best.law:
-            with suppress(UncertifiedError):
-                found.append(choose(asked, budget, (law,)))
-    steps = [(choose_second(robust, asked, chosen), chosen) for chosen in found]
+        return replace(design, chosen=best)
+    choices = [best, *([] if best.runner_up is None else [best.runner_up])]
+    steps = [(choose_second(robust, asked, chosen), chosen) for chosen in choices]
     second, chosen = min(steps, key=lambda one: one[0].length)
     return replace(design, chosen=chosen, second=second)
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
-from hedgerow.release.designs.joint_choice import Asked, JointChoice, mean_of, ratio_of
+from hedgerow.release.designs.chooser import Choice
+from hedgerow.release.designs.joint_choice import Asked, mean_of, ratio_of
 
 FAR, NEAR = Relation.REPLACE_ONE, Relation.ADD_REMOVE
 N = 1000.0
 
 
-def noise_of(choice: JointChoice, asked: Asked, guess: float) -> float:
+def noise_of(choice: Choice, asked: Asked, guess: float) -> float:
     """Return the noise sd of the first function in units of range/n, where every feature has the mean `guess`."""
     d = len(asked.layout.features)
     moments = [(), *(((i, 1),) for i in range(d))]

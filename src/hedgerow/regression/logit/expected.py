@@ -16,7 +16,7 @@ from hedgerow.regression.design import ExpectedCoefficient
 from hedgerow.regression.logit.model import LogitModel
 from hedgerow.regression.logit.newton import NewtonStep
 from hedgerow.regression.terms import INTERCEPT
-from hedgerow.release.forecast.guess import Guess, correlations, parse_guesses, typical_records
+from hedgerow.release.forecast.guess import correlations, laws_of, parse_guesses, typical_records
 
 Floats = NDArray[np.float64]
 SHARE = 0.5
@@ -88,13 +88,9 @@ def _coefficients(
 
 def _guessed(model: LogitModel, given: Mapping[str, Any]) -> Floats:
     """Return the features of 4,096 records of a guess; categories have even chances."""
-    found, laws = parse_guesses(given), []
-    for column, grid in model.used.items():
-        one, (centre, half) = found.get(column, Guess()), model.axes[column]
-        mean = centre if one.mean is None else one.mean
-        sd = half * _MIDDLING if one.sd is None else one.sd
-        laws.append((column, grid, Guess(mean, sd).moments(column, grid)[0]))
-    indices = typical_records(laws, correlations(found)) if laws else np.zeros((4096, 0), dtype=np.int64)
+    guesses = parse_guesses(given)
+    laws = laws_of(model.used, guesses, dict.fromkeys(model.used, (0.0, _MIDDLING)))
+    indices = typical_records(laws, correlations(guesses)) if laws else np.zeros((4096, 0), dtype=np.int64)
     chance = np.random.default_rng(0)  # the same numbers in every plan: no data, no noise
     levels = {column: chance.integers(0, len(values), len(indices)) for column, values in model.categories.items()}
     return model.features({column: indices[:, k] for k, (column, *_) in enumerate(laws)}, levels, len(indices))

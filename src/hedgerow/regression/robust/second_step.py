@@ -23,13 +23,14 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights, Of
-from hedgerow.mechanisms.joint_moments import JointMoments, cost_of, joint_moments
-from hedgerow.mechanisms.laws import GAUSSIAN, Law
-from hedgerow.regression.choice import Chosen, Weighing
+from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
+from hedgerow.mechanisms.laws import Law
+from hedgerow.regression.choice import Weighing, noise_parts
 from hedgerow.regression.features import Model
-from hedgerow.regression.moments import Fit, Moments
+from hedgerow.regression.moments import Fit
 from hedgerow.regression.shares import BITS_IN_ALL
 from hedgerow.regression.terms import Terms
+from hedgerow.release.designs.chooser import Choice, noise_of_numbers, reading_of_numbers
 from hedgerow.resampling.grid_sums import Monomial as Moment
 
 Floats = NDArray[np.float64]
@@ -194,7 +195,7 @@ class SecondStep:
         return joint_moments(self.law, layout, self.weights, precision, asked.relation)
 
 
-def choose_second(kind: str, asked: Weighing, chosen: Chosen) -> SecondStep:
+def choose_second(kind: str, asked: Weighing, chosen: Choice) -> SecondStep:
     """Return the second step for which intervals are forecast to be shortest, from public facts alone.
 
     What is weighed: the noise that its share of the price adds to the coefficients, against the longer quantile of
@@ -230,27 +231,20 @@ def _weights(middle: Middle, layout: JointLayout) -> list[JointWeights]:
     return [made(*one) for one in _WEIGHTS]
 
 
-def _forecast(asked: Weighing, chosen: Chosen, records: Floats) -> Fit:
+def _forecast(asked: Weighing, chosen: Choice, records: Floats) -> Fit:
     """Return the fit at a guessed truth, with the noise of the first step at the whole price."""
-    model = asked.model
     known = None if asked.layout.presence == "private" else asked.n
-    mixing = chosen.mechanism.reading(model.moments(), n=known).mixing
-    told = np.vstack([model.untangled @ mixing / asked.n, np.zeros((1, mixing.shape[1]))])
-    parts = np.ascontiguousarray(np.moveaxis(told[model.table], 2, 0))
-    second = records.T @ records / len(records)
-    return Fit(Moments(asked.n, second, parts, "gaussian", asked.census), model.rows(model.regressors), model.target)
+    mixing = chosen.mechanism.reading(asked.model.moments(), n=known).mixing
+    return asked.fit(records, noise_parts(asked.model, mixing, asked.n))
 
 
 def _relative_noise(
     middle: Middle, layout: JointLayout, weights: JointWeights, asked: Weighing, law: Law, fit: Fit
 ) -> Floats:
     """Return the noise of each coefficient's sandwich variance at precision 1 and c = σ, over σ² = 1."""
-    mechanism = joint_moments(GAUSSIAN, layout, weights, 1.0, asked.relation)
-    matrix = mechanism.reading(middle.moments).matrix
-    reach = [layout.reach((), ()), *(layout.reach(of, (1,) * len(of)) for of in weights.sums)]
-    scale = cost_of(layout, weights, asked.relation, law.power) ** (1.0 / law.power)
-    sds = np.array([law.sd(scale / weight) for weight in (*weights.counts.values(), *weights.sums.values())])
-    noise = np.moveaxis(middle.products(matrix * np.array(reach, dtype=np.float64) * sds) / asked.n, 2, 0)
+    matrix = reading_of_numbers(layout, weights, asked.relation, middle.moments, n=None)
+    sds = noise_of_numbers(layout, weights, asked.relation, law)
+    noise = np.moveaxis(middle.products(matrix * sds) / asked.n, 2, 0)
     return np.asarray(np.linalg.norm(slopes_of(fit, noise), axis=0))
 
 

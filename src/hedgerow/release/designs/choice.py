@@ -120,7 +120,7 @@ def joint_designs(request: Request, facts: PublicFacts, *, counted: bool = False
         budget = request.budget if alone and len(releases) == 1 else _part(request, sum(shares))
         release = joint_release(asked, request.by, facts, missing, budget=budget, laws=laws, shares=shares)
         other = release.choice.runner_up
-        beside = "" if other is None else f" (next best: {other})"
+        beside = "" if other is None else f" (next best: {other.name})"
         reason = _REASONS["joint"].format(chosen=release.choice.name, other=beside)
         for k, (place, one) in enumerate(zip(places, asked, strict=True)):
             found[place] = JointStatistic(one, release, k, reason)

@@ -35,6 +35,7 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.designs.chooser import Choice, choose
 from hedgerow.release.designs.design import (
     HIDDEN,
     MIDPOINT,
@@ -45,7 +46,7 @@ from hedgerow.release.designs.design import (
     indicator_name,
     rows_kept,
 )
-from hedgerow.release.designs.joint_choice import ABSENT, Asked, JointChoice, choose_joint
+from hedgerow.release.designs.joint_choice import ABSENT, Asked
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
@@ -175,9 +176,9 @@ class JointDesign:
     def _known_n(self) -> int | None:
         return self.facts.n if self.facts.relation is Relation.REPLACE_ONE else None
 
-    def choice(self, budget: Budget, *, laws: Sequence[Law] = ()) -> JointChoice:
+    def choice(self, budget: Budget, *, laws: Sequence[Law] = ()) -> Choice:
         """Return the mechanism of least forecast error, with the runner-up; from public facts."""
-        return choose_joint(self.asked, budget, self.facts.relation, laws=laws)
+        return choose(self.asked, budget, self.facts.relation, laws=laws)
 
     def query(self, mechanism: JointMoments) -> SumsQuery:
         """Return the one question to the engine."""
@@ -236,7 +237,7 @@ class JointRelease:
     """A joint design with the mechanism that was chosen for it; its noise is set by the budget of the whole call."""
 
     design: JointDesign
-    choice: JointChoice
+    choice: Choice
 
     @property
     def query(self) -> SumsQuery:
@@ -323,7 +324,7 @@ class JointStatistic:
         for coarser in _COARSER:
             design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
             if design.layout == part.layout:
-                release = JointRelease(design, JointChoice(part, "", (), None, ()))
+                release = JointRelease(design, Choice(part))
                 return tuple(cls(one, release, place, "") for place, one in enumerate(about.statistics))
         return ()
 

@@ -1,10 +1,7 @@
-"""How joint moments are released: the noise law, the basis and the weights of least forecast error, by public facts.
+"""What releases of joint moments may be made for smooth functions of the moments of a cell: bases and their weights.
 
-Asked are smooth functions of the moments of a cell. At a guessed truth each is linear: an estimate of slopes g has
-sampling variance v = g'Mg, with M the moments of (1, f), noise variance η = g'Vg, and since v is estimated from the
-same noisy vector, noise on v of some standard deviation s. Forecast is the squared error that an interval shows,
-v + η + s/2. What is minimised is the mean logarithm of it over the functions asked and over guessed truths, so that no
-unit of measurement counts.
+The law, the basis and the weights of least forecast error are chosen by `chooser`, at guessed truths of independent
+columns: an estimate of slopes g has the sampling variance g'Mg, with M the moments of (1, f).
 
 =====================  =============================================================================================
 candidate              what is released
@@ -17,8 +14,7 @@ blocks by columns      of products of powers: a block of each set of columns tha
 moments of units       of units of several rows: Σ f, Σ r, and all products of these totals f and numbers of rows r
 =====================  =============================================================================================
 
-Each with Laplace noise, and with Gaussian noise where δ > 0, at the price that is exact for it. The weights of a kind
-are searched for; the runner-up is the best candidate of another law or basis.
+Each with Laplace noise, and with Gaussian noise where δ > 0, at the price that is exact for it.
 """
 
 from __future__ import annotations
@@ -28,29 +24,23 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint.numbers import JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights, Of
-from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Laplace, Law
-from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.release.designs.simplex import lowest
+from hedgerow.mechanisms.joint_moments import joint_moments
+from hedgerow.mechanisms.laws import GAUSSIAN, Law
+from hedgerow.release.designs.chooser import Candidate, Forecast, Linearised
 from hedgerow.resampling.grid_sums import Monomial
 
 Slopes = Callable[[Floats], Floats]
 """The gradient of a function at the totals (N, Σ f_1, …, Σ f_d) of a cell, in the same order."""
-# A certificate rounds ε up to 1e-6, and a price is rounded up in its last digits: aim below by less than it shows.
-_AIM = 1.0 - 1e-9
 # Guessed truths: the mean of every feature, and its standard deviation.
 _GUESSES = ((0.0, 0.5), (0.5, 0.4), (-0.5, 0.4))
-_LEAST_WEIGHT, _SEARCHES = 1e-3, 60
 # Of forecast errors that differ by less the one with less noise is taken: a reader compares it with a plain mechanism.
 _NOISE_ITSELF = 0.02
 # The share of records that have a value, as guessed; the share of the price of what tells covariances alone.
@@ -59,6 +49,7 @@ _PRESENT, _ACROSS = 0.8, 0.045
 _COUNT, _SQUARE = 0.75, 0.5
 _APART = 0.3
 _Part = tuple[Of, Of]
+Weights = Callable[[Floats], JointWeights]
 ABSENT = -1
 """The power of a column that a feature does not need."""
 
@@ -96,6 +87,30 @@ class Asked:
     covariances: bool = False
     powers: tuple[tuple[int, ...], ...] = ()
     shares: tuple[float, ...] = ()
+    title: ClassVar[str] = "A joint release"
+    noise_itself: ClassVar[float] = _NOISE_ITSELF
+    search: ClassVar[tuple[int, float, float]] = (60, 0.01, 1e-4)
+
+    def candidates(self, law: Law) -> list[Candidate]:
+        """Return the ways of this release with noise of a law, columns with their shares."""
+
+        def shared(made: Weights) -> Weights:
+            return lambda logs: _shared(made(logs), self.shares, law)
+
+        found = _candidates(self, law)
+        if not self.shares:
+            return found
+        leans = [one.lean and (one.lean[0], shared(one.lean[1])) for one in found]
+        return [one._replace(weights=shared(one.weights), lean=lean) for one, lean in zip(found, leans, strict=True)]
+
+    def forecast(self, law: Law, weights: JointWeights, precision: float, relation: Relation) -> Forecast:
+        """Return the squared error of each function at each guess, and the part of the noise."""
+        moments, linearised = _linearised(self)
+        known = self.known or self.layout.rows is not None
+        reading = joint_moments(law, self.layout, weights, precision, relation).reading(
+            moments, n=self.n if known else None
+        )
+        return linearised.through(reading.mixing).forecast()
 
     @property
     def plain(self) -> bool:
@@ -139,54 +154,6 @@ class Asked:
         return [sorted({0, *np.flatnonzero(function(totals)).tolist()}) for function in self.functions]
 
 
-@dataclass(frozen=True, slots=True)
-class JointChoice:
-    """The release of least forecast error.
-
-    Attributes
-    ----------
-    mechanism : JointMoments
-    name : str
-        Its law and basis.
-    errors : tuple of float
-        The forecast error of each function, averaged over the guesses, in units of f.
-    runner_up : str or None
-        The best one of another law or basis, and its errors.
-    runner_up_errors : tuple of float
-    """
-
-    mechanism: JointMoments
-    name: str
-    errors: tuple[float, ...]
-    runner_up: str | None
-    runner_up_errors: tuple[float, ...]
-
-
-class _Candidate(NamedTuple):
-    """A law and a basis, and the weights that it makes of the logarithms of some parameters.
-
-    By `searched`, where there are fewer of these, the parameters are searched for.
-    """
-
-    name: str
-    law: Law
-    weights: Callable[[Floats], JointWeights]
-    start: tuple[float, ...]
-    searched: Callable[[Floats], JointWeights] | None = None
-
-
-class _Found(NamedTuple):
-    candidate: _Candidate
-    mechanism: JointMoments
-    squares: Floats
-    noise: Floats
-
-    @property
-    def score(self) -> float:
-        """The mean logarithm of the squared errors; where sampling hides the noise, the lesser noise still counts."""
-        return float(np.log(self.squares).mean() + _NOISE_ITSELF * np.log(self.noise).mean())
-
-
 def mean_of(i: int) -> Slopes:
     """Return the slopes of the mean of feature i.
 
@@ -219,76 +186,11 @@ def ratio_of(i: int, j: int) -> Slopes:
     return slopes
 
 
-def choose_joint(asked: Asked, budget: Budget, relation: Relation, *, laws: Sequence[Law] = ()) -> JointChoice:
-    """Return the joint release of least forecast error within a budget.
-
-    Parameters
-    ----------
-    asked : Asked
-    budget : Budget
-    relation : Relation
-    laws : sequence of Law, optional
-        The laws of noise that may be taken; by default all that the budget allows.
-
-    Raises
-    ------
-    UncertifiedError
-        HG401: no law of noise fits the budget.
-
-    Examples
-    --------
-    One mean, n public: Laplace noise of 1.41 R/n, where Gaussian noise would have 4.23.
-
-    >>> from hedgerow.mechanisms.joint.numbers import JointFeature
-    >>> asked = Asked(JointLayout((JointFeature(2**20),), "public", 1), (mean_of(0),), 1000.0, known=True)
-    >>> choice = choose_joint(asked, Budget(1.0, 1e-6), Relation.REPLACE_ONE)
-    >>> choice.name, choice.runner_up
-    ('Laplace noise, centred moments', 'Laplace noise, partition blocks')
-    """
-    return _chosen(asked, budget, relation, tuple(laws))
-
-
-@lru_cache(maxsize=32)
-def _chosen(asked: Asked, budget: Budget, relation: Relation, laws: tuple[Law, ...]) -> JointChoice:
-    """Choose once where the same is planned and released, or released again and again."""
-    allowed = laws or ((LAPLACE,) if budget.delta == 0.0 else (LAPLACE, GAUSSIAN))
-    precision = {law: _precision(law, budget) * _AIM for law in allowed}
-    found = []
-    for law in allowed:
-        for candidate in _candidates(asked, law):
-            best = _best_weights(candidate, asked, precision[law], relation)
-            if best is not None:
-                found.append(best)
-    if not found:
-        raise UncertifiedError(
-            "HG401",
-            rule="A joint release needs noise that fits its budget and 64-bit integers.",
-            finding="No law of noise does.",
-            remedy="Take coarser steps, fewer columns, or a larger epsilon.",
-        )
-    ranked = sorted(found, key=lambda one: one.score)
-    first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
-    return JointChoice(
-        first.mechanism,
-        first.candidate.name,
-        _errors(first.squares),
-        None if second is None else second.candidate.name,
-        () if second is None else _errors(second.squares),
-    )
-
-
-def _precision(law: Law, budget: Budget) -> float:
-    """Return μ, or ε for as many draws as make up the noise (`joint_moments`)."""
-    if isinstance(law, Laplace):
-        return budget.epsilon / math.sqrt(law.draws)
-    return gaussian_mu(budget)
-
-
 def _noise_of(law: Law) -> str:
     return "Gaussian noise" if law == GAUSSIAN else "Laplace noise"
 
 
-def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
+def _candidates(asked: Asked, law: Law) -> list[Candidate]:
     if asked.layout.rows is not None:
         return _candidates_of_units(asked, law)
     by_sets = [] if asked.plain else _candidates_by_sets(asked, law)
@@ -322,16 +224,16 @@ def _candidates(asked: Asked, law: Law) -> list[_Candidate]:
 
     found = []
     if asked.plain:
-        found.append(_Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)))
+        found.append(Candidate(f"{noise}, centred moments", law, centred, (-0.3, -0.7, -0.7)))
     if asked.plain or not (pairs or others):
-        found.append(_Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()))
+        found.append(Candidate(f"{noise}, partition blocks", law, blocks, (-0.7,) if pairs else ()))
     # A block of several columns has one noise for all of them.
     if 2 <= d <= 3 and (pairs or others) and not (asked.shares and found):
-        found.append(_Candidate(f"{noise}, one partition block", law, tensor, ()))
+        found.append(Candidate(f"{noise}, one partition block", law, tensor, ()))
     return found + by_sets
 
 
-def _candidates_apart(asked: Asked, law: Law) -> list[_Candidate]:
+def _candidates_apart(asked: Asked, law: Law) -> list[Candidate]:
     """Return candidates where each feature is of the records that have its columns.
 
     What tells covariances between statistics alone has a weight that costs `_ACROSS` of the noise; it is not searched,
@@ -366,13 +268,13 @@ def _candidates_apart(asked: Asked, law: Law) -> list[_Candidate]:
         return weighted(dict.fromkeys(others, across), dict.fromkeys(parts, 1.0))
 
     start, lean = (-0.3, -0.7, -0.7), lambda logs: weighted(own(logs), {})
-    found = [_Candidate(f"{noise}, centred moments", law, centred, start, lean)]
+    found = [Candidate(f"{noise}, centred moments", law, centred, start, (replace(asked, covariances=False), lean))]
     if all(len(one) <= (1 if asked.shares else 3) for one in widest):
-        found.append(_Candidate(f"{noise}, partition blocks", law, blocks, ()))
+        found.append(Candidate(f"{noise}, partition blocks", law, blocks, ()))
     return found
 
 
-def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
+def _candidates_by_sets(asked: Asked, law: Law) -> list[Candidate]:
     """Return candidates for products of powers, of which functions read several sets of columns.
 
     Each set has a block of its own, which tells all that its functions need, or only each set that lies in no other. A
@@ -401,9 +303,9 @@ def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
         weight = (_ACROSS * (len(parts) + beside) / max(1, len(others))) ** (1.0 / law.power)
         return dict.fromkeys(others, weight)
 
-    def plain(name: str, parts: Mapping[_Part, float]) -> _Candidate:
+    def plain(name: str, parts: Mapping[_Part, float]) -> Candidate:
         whole = dict(parts) | across(parts, (), 0)
-        return _Candidate(f"{noise}, {name}", law, lambda _: JointWeights(d, {}, {}, whole), ())
+        return Candidate(f"{noise}, {name}", law, lambda _: JointWeights(d, {}, {}, whole), ())
 
     # Without missing values one block of all columns is a candidate already.
     fewest = 1 if layout.missing else 2
@@ -420,7 +322,7 @@ def _candidates_by_sets(asked: Asked, law: Law) -> list[_Candidate]:
         squared = [one + one for one in alone if layout.features[one[0]].steps > 1 and not asked.census]
         sums: dict[Of, float] = dict.fromkeys(alone, 1.0)
         centred = JointWeights(d, counts, sums | dict.fromkeys(squared, _SQUARE), rest)
-        found.append(_Candidate(f"{noise}, centred moments and blocks", law, lambda _: centred, ()))
+        found.append(Candidate(f"{noise}, centred moments and blocks", law, lambda _: centred, ()))
     return found
 
 
@@ -443,7 +345,7 @@ def _columns_of(power: tuple[int, ...], layout: JointLayout) -> Of:
     return tuple(i for i, one in enumerate(power) if one > (ABSENT if layout.features[i].missing else 0))
 
 
-def _candidates_of_units(asked: Asked, law: Law) -> list[_Candidate]:
+def _candidates_of_units(asked: Asked, law: Law) -> list[Candidate]:
     """Return the one candidate for units of several rows: totals of columns, the number of rows, and all products."""
     d, noise = len(asked.layout.features), _noise_of(law)
     last, part = d - 1, 1.0 / max(1, d - 2) ** (1.0 / law.power)
@@ -454,7 +356,7 @@ def _candidates_of_units(asked: Asked, law: Law) -> list[_Candidate]:
         sums |= {(i, j): square if i == j else part * square for i in range(last) for j in range(i, last)}
         return JointWeights(d, {}, sums | {(i, last): pair for i in range(last)})
 
-    return [_Candidate(f"{noise}, moments of units", law, centred, (0.2, -0.5, -0.7, -0.7))]
+    return [Candidate(f"{noise}, moments of units", law, centred, (0.2, -0.5, -0.7, -0.7))]
 
 
 def _coordinate_of(moment: Monomial) -> _Part:
@@ -466,31 +368,6 @@ def _coordinate_of(moment: Monomial) -> _Part:
 def _products(moments: Iterable[Monomial]) -> list[Of]:
     """Return the columns of moments of several of them."""
     return sorted({tuple(place for place, _ in moment) for moment in moments if len(moment) > 1})
-
-
-def _best_weights(candidate: _Candidate, asked: Asked, precision: float, relation: Relation) -> _Found | None:
-    """Return the candidate with its best weights; None where no noise of it fits the integers, or tells too little."""
-
-    def built(logs: Floats, made: Callable[[Floats], JointWeights], asked: Asked) -> _Found | None:
-        weights = _shared(made(np.clip(logs, math.log(_LEAST_WEIGHT), 2.0)), asked.shares, candidate.law)
-        try:
-            mechanism = joint_moments(candidate.law, asked.layout, weights, precision, relation)
-            return _Found(candidate, mechanism, *_forecast(mechanism, asked))
-        except ParameterError:
-            return None
-
-    def cost(logs: Floats) -> float:
-        found = built(logs, candidate.searched or candidate.weights, fewer)
-        return math.inf if found is None else found.score
-
-    fewer = replace(asked, covariances=False) if candidate.searched else asked
-    start = np.array(candidate.start)
-    first = built(start, candidate.weights, asked)
-    if first is None or not candidate.start:
-        return first
-    simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
-    best, _ = lowest(cost, simplex, most=_SEARCHES, near=0.01, alike=1e-4)
-    return built(best, candidate.weights, asked)
 
 
 def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWeights:
@@ -514,18 +391,9 @@ def _shared(weights: JointWeights, shares: Sequence[float], law: Law) -> JointWe
     )
 
 
-def _forecast(mechanism: JointMoments, asked: Asked) -> tuple[Floats, Floats]:
-    """Return the squared error of each function at each guess, (guesses, functions), and the part of the noise."""
-    moments, sampling, slopes, of_variance = _linearised(asked)
-    known = asked.known or asked.layout.rows is not None
-    noise = mechanism.reading(moments, n=asked.n if known else None).mixing
-    eta, unsure = (np.sum((rows @ noise) ** 2, axis=-1) for rows in (slopes, of_variance))
-    return np.asarray(sampling + eta + 0.5 * np.sqrt(unsure)), np.asarray(np.maximum(eta, np.finfo(float).tiny))
-
-
 @lru_cache(maxsize=8)
-def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Floats, Floats, Floats]:
-    """Return the moments to be read and, by guess and function, its sampling variance, its slopes, and that one's."""
+def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Linearised]:
+    """Return the moments to be read, and the functions as linear in them."""
     pairs, size = asked.pairs(), 1 + len(asked.features)
     moments = tuple(sorted({asked.moment(a, b) for a, b in [*pairs, *((0, b) for b in range(size))]}))
     place = {moment: k for k, moment in enumerate(moments)}
@@ -546,7 +414,7 @@ def _linearised(asked: Asked) -> tuple[tuple[Monomial, ...], Floats, Floats, Flo
             for a, b in product(used, used):
                 of_variance[row, column, place[asked.moment(min(a, b), max(a, b))]] += gradient[a] * gradient[b]
             sampling[row, column] = of_variance[row, column] @ expected
-    return moments, sampling, slopes, of_variance
+    return moments, Linearised(sampling, slopes, of_variance)
 
 
 def _expected(moment: Monomial, layout: JointLayout, mean: float, sd: float, apart: float = 0.0) -> float:
@@ -582,7 +450,3 @@ def _expected_of_unit(moment: Monomial, layout: JointLayout, means: Sequence[flo
     if len(places) == 2 and places[0] == places[1] < layout.last:
         found += sd**2 * float((0.5 * rows + 0.5 * rows**2).mean())
     return found
-
-
-def _errors(squares: Floats) -> tuple[float, ...]:
-    return tuple(np.sqrt(squares.mean(axis=0)).tolist())

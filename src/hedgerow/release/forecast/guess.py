@@ -156,6 +156,27 @@ def correlations(guesses: Mapping[str, Guess]) -> dict[tuple[str, str], float]:
     return found
 
 
+def laws_of(
+    grids: Mapping[str, Grid], guesses: Mapping[str, Guess], middling: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, Grid, tuple[float, float]]]:
+    """Return the (mean, sd) of each column: as guessed, else middling, in half-ranges about the centre.
+
+    Raises
+    ------
+    ParameterError
+        HG707: no values between the bounds have this mean and this standard deviation.
+    """
+    laws = []
+    for column, grid in grids.items():
+        guess, (mean, sd) = guesses.get(column, Guess()), middling[column]
+        known = Guess(
+            grid.centre + grid.half_range * mean if guess.mean is None else guess.mean,
+            grid.half_range * sd if guess.sd is None else guess.sd,
+        )
+        laws.append((column, grid, known.moments(column, grid)[0]))
+    return laws
+
+
 def typical_records(laws: Sequence[tuple[str, Grid, tuple[float, float]]], told: Correlations) -> NDArray[np.int64]:
     """Return 4,096 records of grid indices, each column with the beta law of its (mean, sd): (records, columns).
 
