@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from operator import add, mul, sub, truediv
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import check_text, format_argument, kind_of
@@ -36,6 +37,7 @@ _TOKENS = re.compile(
 )
 _WORDS = frozenset(("and", "or", "not", "in", "true", "false"))
 
+S = TypeVar("S")
 T = TypeVar("T")
 Constant = str | int | float | bool
 Operator = Literal["in", "not in", "<", "<=", ">", ">="]
@@ -190,8 +192,90 @@ class _Token:
     place: int
 
 
-class _Parser:
+class Computation(ABC, Generic[T]):
+    """Recursive descent over what is computed from left to right, of whatever operands.
+
+    ::
+
+        sum = product {("+" | "-") product}    product = operand {("*" | "/") operand}
+        operand = "-" operand | "(" sum ")" | leaf
+    """
+
+    most_nested: ClassVar[int]
+    too_deep: ClassVar[str]
+    expected: ClassVar[str]
+    nested: int
+
+    @property
+    @abstractmethod
+    def place(self) -> int:
+        """At which character of the text the next sign or word begins."""
+
+    @abstractmethod
+    def taken(self, *signs: str) -> str | None:
+        """Return the next sign, and pass it, where it is one of these."""
+
+    @abstractmethod
+    def refuse(self, wanted: str) -> NoReturn:
+        """Refuse the text for what stands next."""
+
+    @abstractmethod
+    def leaf(self) -> T:
+        """Return the next operand that begins with no sign."""
+
+    @abstractmethod
+    def negated(self, value: T) -> T:
+        """Return −value."""
+
+    @abstractmethod
+    def operation(self, operator: str, place: int, left: T, right: T) -> T:
+        """Return what the operator, which stands at this place, makes of its two sides."""
+
+    def sum(self) -> T:
+        """Return the sum that stands next."""
+        return self._chained(("+", "-"), lambda: self._chained(("*", "/"), self.operand))
+
+    def operand(self) -> T:
+        """Return the operand that stands next."""
+        if self.taken("-"):
+            return self.negated(self.within(self.operand))
+        if self.taken("("):
+            return self.bracketed(self.sum)
+        return self.leaf()
+
+    def _chained(self, signs: tuple[str, ...], rule: Callable[[], T]) -> T:
+        value, place = rule(), self.place
+        while operator := self.taken(*signs):
+            value, place = self.operation(operator, place, value, rule()), self.place
+        return value
+
+    def expect(self, sign: str) -> None:
+        """Pass the next sign; refuse the text where it is another."""
+        if not self.taken(sign):
+            self.refuse(self.expected.format(sign))
+
+    def within(self, rule: Callable[[], S]) -> S:
+        """Return what a rule reads one level deeper: after a "not", a minus, or between brackets."""
+        self.nested += 1
+        if self.nested > self.most_nested:
+            self.refuse(self.too_deep)
+        read = rule()
+        self.nested -= 1
+        return read
+
+    def bracketed(self, rule: Callable[[], S]) -> S:
+        """Return what a rule reads up to a closing bracket."""
+        read = self.within(rule)
+        self.expect(")")
+        return read
+
+
+class _Parser(Computation[Arithmetic]):
     """Recursive descent over the tokens of one text."""
+
+    most_nested = _MOST_NESTED
+    too_deep = f"at most {_MOST_NESTED} brackets and signs stand within each other"
+    expected = 'expected "{}"'
 
     def __init__(self, text: str, refusal: Callable[[str, str], ParameterError]) -> None:
         self.text, self.refusal = text, refusal
@@ -217,6 +301,10 @@ class _Parser:
     def next(self) -> _Token:
         return self.tokens[self.at]
 
+    @property
+    def place(self) -> int:
+        return self.next.place
+
     def taken(self, *texts: str) -> str | None:
         """Return the next sign or word, and pass it, where it is one of these."""
         token = self.next
@@ -230,25 +318,10 @@ class _Parser:
         found = "the text ends" if token.kind == "end" else f"found {format_argument(token.text)}"
         raise self.refusal(self.text, f"at character {token.place + 1} {found}: {wanted}")
 
-    def whole(self, rule: Callable[[], T]) -> T:
+    def whole(self, rule: Callable[[], S]) -> S:
         found = rule()
         if self.next.kind != "end":
             self.refuse("nothing can stand here")
-        return found
-
-    def within(self, rule: Callable[[], T]) -> T:
-        """Return what a rule finds one level deeper: after a "not", a minus, or between brackets."""
-        self.nested += 1
-        if self.nested > _MOST_NESTED:
-            self.refuse(f"at most {_MOST_NESTED} brackets and signs stand within each other")
-        found = rule()
-        self.nested -= 1
-        return found
-
-    def bracketed(self, rule: Callable[[], T]) -> T:
-        found = self.within(rule)
-        if not self.taken(")"):
-            self.refuse('expected ")"')
         return found
 
     def part(self) -> None:
@@ -318,7 +391,7 @@ class _Parser:
     def listed(self) -> tuple[Constant, ...]:
         close = {"[": "]", "(": ")"}.get(self.taken("[", "(") or "")
         if close is None:
-            self.refuse('expected "["')
+            self.refuse(self.expected.format("["))
         found = [self.constant("expected a number, a text in quotes, true or false")]
         while self.taken(","):
             found.append(self.constant("expected a number, a text in quotes, true or false"))
@@ -345,16 +418,7 @@ class _Parser:
 
     # Arithmetic.
 
-    def sum(self) -> Arithmetic:
-        return self.chained(("+", "-"), lambda: self.chained(("*", "/"), self.sign))
-
-    def chained(self, signs: tuple[str, ...], rule: Callable[[], Arithmetic]) -> Arithmetic:
-        found = rule()
-        while operator := self.taken(*signs):
-            found = self.operation(operator, found, rule())
-        return found
-
-    def operation(self, operator: str, left: Arithmetic, right: Arithmetic) -> Arithmetic:
+    def operation(self, operator: str, place: int, left: Arithmetic, right: Arithmetic) -> Arithmetic:
         self.part()
         if right == 0.0 and operator == "/":
             self.refuse("a division is by something else than zero")
@@ -363,11 +427,10 @@ class _Parser:
         folded = _ARITHMETIC[operator](left, right)
         return folded if math.isfinite(folded) else self.refuse("a number is finite")
 
-    def sign(self) -> Arithmetic:
-        if self.taken("-"):
-            return self.operation("*", -1.0, self.within(self.sign))
-        if self.taken("("):
-            return self.bracketed(self.sum)
+    def negated(self, value: Arithmetic) -> Arithmetic:
+        return self.operation("*", self.place, -1.0, value)
+
+    def leaf(self) -> Arithmetic:
         if (column := self.named()) is not None:
             return column
         number = self.number()

@@ -17,9 +17,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from operator import add, mul, sub, truediv
+from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from hedgerow.errors import ParameterError
+from hedgerow.facts.expression import Computation
 from hedgerow.facts.given import kind_of
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
@@ -34,6 +36,7 @@ _RELEASE = re.compile(r"r(\d+)\s*\.\s*")
 _NAME = re.compile(rf"{QUOTED}|[^\W\d]\w*")
 _WORD = re.compile(rf"{QUOTED}|[^\s,|=()\"'`][^,|=()\"'`]*")
 _SIGNS = {"+": "+", "-": "-−", "*": "*×·", "/": "/÷"}
+_OPERATIONS: dict[str, Callable[[Any, Any], Value]] = {"+": add, "-": sub, "*": mul, "/": truediv}
 _FUNCTIONS: dict[str, Callable[[float], float]] = {"log": math.log, "exp": math.exp, "sqrt": math.sqrt}
 Value = Estimate | float
 T = TypeVar("T")
@@ -86,70 +89,56 @@ def _held(held: Sequence[Estimate], name: str, about: Sequence[tuple[str, ...]],
         return read
 
 
-@dataclass(slots=True)
-class _Reader:
+@dataclass
+class _Reader(Computation[Value]):
     """Reads an expression from left to right and computes on the way."""
 
     text: str
     releases: tuple[Sequence[Estimate], ...]
     independent: bool = False
     at: int = 0
-    depth: int = 0
+    nested: int = 0
     drawn: dict[int, tuple[JointTotals, ...]] = field(default_factory=dict)
+
+    most_nested = _DEEPEST - 1  # beside the innermost operand
+    too_deep = f"more than {_DEEPEST} brackets and signs within one another"
+    expected = "expected '{}'"
+
+    @property
+    def place(self) -> int:
+        return self.at
 
     def whole(self) -> Estimate:
         if len(self.text) > _LONGEST:
             raise _unreadable("", 0, f"It has {len(self.text):,} characters, more than {_LONGEST:,}.")
-        value = self._sum()
+        value = self.sum()
         if self.at < len(self.text):
-            raise self._fault("expected an operator or the end")
+            self.refuse("expected an operator or the end")
         if not isinstance(value, Estimate):
             raise _unreadable(self.text, 0, "it names no estimate")
         return value
 
-    def _sum(self) -> Value:
-        value = self._product()
-        while (place := self._taken("+")) is not None or (place := self._taken("-")) is not None:
-            value = self._computed("+" if self.text[place] == "+" else "-", place, value, self._product())
-        return value
+    def negated(self, value: Value) -> Value:
+        return -value
 
-    def _product(self) -> Value:
-        value = self._operand()
-        while (place := self._taken("*")) is not None or (place := self._taken("/")) is not None:
-            value = self._computed("/" if self.text[place] in _SIGNS["/"] else "*", place, value, self._operand())
-        return value
-
-    def _operand(self) -> Value:
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self._fault(f"more than {_DEEPEST} brackets and signs within one another")
-        try:
-            if self._taken("-") is not None:
-                return -self._operand()
-            if self._taken("(") is not None:
-                value = self._sum()
-                self._expect(")")
-                return value
-            start = self.at
-            if (number := self._match(_NUMBER)) is not None:
-                if math.isinf(float(number.group())):
-                    raise _unreadable(self.text, start, "this number is too large")
-                return float(number.group())
+    def leaf(self) -> Value:
+        start = self.at
+        number = self._match(_NUMBER)
+        if number is None:
             return self._named()
-        finally:
-            self.depth -= 1
+        if math.isinf(float(number.group())):
+            raise _unreadable(self.text, start, "this number is too large")
+        return float(number.group())
 
     def _named(self) -> Value:
         start = self.at
         release = self._match(_RELEASE)
         name = self._match(_NAME)
         if name is None:
-            raise self._fault("expected a number, a bracket, a function or an estimate")
-        if release is None and name.group() in _FUNCTIONS and self._taken("(") is not None:
-            value = self._sum()
-            self._expect(")")
-            return self._applied(name.group(), start, value)
-        about, cell = self._brackets() if self._taken("(") is not None else ([], {})
+            self.refuse("expected a number, a bracket, a function or an estimate")
+        if release is None and name.group() in _FUNCTIONS and self.taken("("):
+            return self._applied(name.group(), start, self.bracketed(self.sum))
+        about, cell = self._brackets() if self.taken("(") else ([], {})
         if release is None and len(self.releases) > 1:
             raise _unreadable(self.text, start, "of several releases a term says which, as `r1.mean(age)` does")
         number = 1 if release is None else int(release.group(1))
@@ -176,43 +165,35 @@ class _Reader:
     def _brackets(self) -> tuple[list[tuple[str, ...]], dict[str, str]]:
         about: list[tuple[str, ...]] = []
         cell: dict[str, str] = {}
-        while self._taken(")") is None:
-            if about:
-                if self._taken("|") is not None:
-                    return about, self._cell(cell)
-                self._expect(",")
-            elif self._taken("|") is not None:
+        while not self.taken(")"):
+            if self.taken("|"):
                 return about, self._cell(cell)
+            if about:
+                self.expect(",")
             column = self._word()
-            about.append((column,) if self._taken("=") is None else (column, self._word()))
+            about.append((column, self._word()) if self.taken("=") else (column,))
         return about, cell
 
     def _cell(self, cell: dict[str, str]) -> dict[str, str]:
         while True:
             place = self.at
             column = self._word()
-            self._expect("=")
+            self.expect("=")
             if column in cell:
                 raise _unreadable(self.text, place, "this column is named twice")
             cell[column] = self._word()
-            if self._taken(")") is not None:
+            if self.taken(")"):
                 return cell
-            self._expect(",")
+            self.expect(",")
 
     def _word(self) -> str:
         word = self._match(_WORD)
         if word is None:
-            raise self._fault("expected the name of a column or a value")
+            self.refuse("expected the name of a column or a value")
         return unquoted(word.group().strip())
 
-    def _computed(self, symbol: str, place: int, left: Value, right: Value) -> Value:
-        operate: dict[str, Callable[[Any, Any], Value]] = {
-            "+": lambda a, b: a + b,
-            "-": lambda a, b: a - b,
-            "*": lambda a, b: a * b,
-            "/": lambda a, b: a / b,
-        }
-        return self._at(place, lambda: operate[symbol](left, right))
+    def operation(self, operator: str, place: int, left: Value, right: Value) -> Value:
+        return self._at(place, lambda: _OPERATIONS[operator](left, right))
 
     def _applied(self, name: str, place: int, value: Value) -> Value:
         return self._at(place, lambda: value.applied(name) if isinstance(value, Estimate) else _FUNCTIONS[name](value))
@@ -239,25 +220,21 @@ class _Reader:
             self._skip()
         return match
 
-    def _taken(self, character: str) -> int | None:
+    def taken(self, *signs: str) -> str | None:
         self._skip()
-        if not self.text[self.at : self.at + 1] or self.text[self.at] not in _SIGNS.get(character, character):
-            return None
-        place, self.at = self.at, self.at + 1
+        character = self.text[self.at : self.at + 1]
+        sign = next((sign for sign in signs if character and character in _SIGNS.get(sign, sign)), None)
+        self.at += sign is not None
         self._skip()
-        return place
-
-    def _expect(self, character: str) -> None:
-        if self._taken(character) is None:
-            raise self._fault(f"expected {character!r}")
+        return sign
 
     def _skip(self) -> None:
         space = _SPACE.match(self.text, self.at)
         self.at = self.at if space is None else space.end()
 
-    def _fault(self, expected: str) -> ParameterError:
+    def refuse(self, wanted: str) -> NoReturn:
         here = repr(self.text[self.at : self.at + 12]) if self.at < len(self.text) else "the end"
-        return _unreadable(self.text, self.at, f"{expected}, found {here}")
+        raise _unreadable(self.text, self.at, f"{wanted}, found {here}")
 
 
 def _unreadable(text: str, place: int, fault: str) -> ParameterError:
