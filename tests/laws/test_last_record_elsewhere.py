@@ -18,9 +18,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hedgerow.cli.main import app
+from hedgerow.inference.cells import HIDDEN
+from hedgerow.inference.counts import SMALL_COUNT
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.release.cells.cells import NEGATIVE
-from hedgerow.release.designs.design import HIDDEN, NOT_RELIABLE, SMALL_COUNT
+from hedgerow.release.designs.design import NOT_RELIABLE
 from hedgerow.testset import TestSet
 
 EVIL_TEXTS = [

@@ -52,6 +52,7 @@ from hedgerow.noise.lattice import LatticeNoise
 from hedgerow.noise.secure import SecureNoise
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
+from hedgerow.tables.protected import ProtectedTable
 from hedgerow.testset import TestSet
 
 ACCEPT = REJECT = 1e-10
@@ -184,8 +185,24 @@ def test_counts(noise: str) -> None:
 def test_totals(noise: str) -> None:
     """A released table of 100,000 empty cells or more."""
     table = survey().magnitude_table("x", bounds=(0, 10), step=1, by=by(*LEVELS[noise]), epsilon=0.5, **NOISES[noise])
+    assert_drawn_as_priced(numbers_of(table), table.certificate.mechanism)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_totals_of_public_cells(noise: str) -> None:
+    """A released table of 100,000 empty cells or more whose number of records is public."""
+    options = {"sensitivity": "public-membership", "missing": "error-if-declared-complete", **NOISES[noise]}
+    table = survey().magnitude_table("x", bounds=(0, 10), step=1, by=by(*LEVELS[noise]), epsilon=0.5, **options)
     mechanism = table.certificate.mechanism
     assert_drawn_as_priced(in_widths(table.values / table.unit_value, mechanism.noise.total), mechanism)
+
+
+def numbers_of(table: ProtectedTable) -> Floats:
+    """Each number of the joint moments of a table, in widths of its noise, as the record holds them."""
+    (drawn,) = table.noisy
+    columns = np.reshape(drawn["values"], drawn["shape"]).T
+    numbers = table.certificate.mechanism.numbers.listed()
+    return np.concatenate([in_widths(part, one.noise) for part, one in zip(columns, numbers, strict=True)])
 
 
 @pytest.mark.parametrize("options", [{"delta": 0.0}, {}, {"noise": "averaged-laplace", "n_draws": 2}], ids=str)
@@ -324,8 +341,7 @@ def test_a_source_that_draws_too_narrow_is_seen(monkeypatch: pytest.MonkeyPatch)
     counts = survey().contingency_table(by=by(450, 400), epsilon=0.5, noise="geometric")
     assert p_values(counts.values, counts.certificate.mechanism)[0] < REJECT
     totals = survey().magnitude_table("x", bounds=(0, 10), step=1, by=by(400, 250), epsilon=0.5, noise="gaussian")
-    mechanism = totals.certificate.mechanism
-    assert p_values(in_widths(totals.values / totals.unit_value, mechanism.noise.total), mechanism)[0] < REJECT
+    assert p_values(numbers_of(totals), totals.certificate.mechanism)[0] < REJECT
 
 
 @pytest.fixture

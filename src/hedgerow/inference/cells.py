@@ -23,6 +23,7 @@ from hedgerow.inference.interval import parse_level
 
 Floats = NDArray[np.float64]
 _PART = 10_000
+HIDDEN = "The noise hides the sampling error: 0 stands for too small to see, and the interval allows for it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Subject:
         The note on a number that is not reliable.
     remark : str or None
         A note on every number.
+    sampled : bool
+        Whether numbers have a sampling error, so that one of 0 is too small to be seen, and has a note.
     """
 
     statistic: str
@@ -45,6 +48,7 @@ class Subject:
     covers: str
     unsure: str = ""
     remark: str | None = None
+    sampled: bool = False
 
 
 class Columns(NamedTuple):
@@ -169,8 +173,11 @@ class Cells(LazyEstimates):
 
     def note(self, index: int) -> str | None:
         """Return what a reader must know about one number."""
-        notes = [] if self.reliable[index] else [self.subject.unsure]
-        return " ".join([*notes, *([self.subject.remark] if self.subject.remark else [])]) or None
+        return self._noted(index, [] if self.reliable[index] else [self.subject.unsure])
+
+    def _noted(self, index: int, own: list[str]) -> str | None:
+        hidden = [HIDDEN] if self.subject.sampled and self.sampling_error[index] == 0.0 else []
+        return " ".join([*hidden, *own, *([self.subject.remark] if self.subject.remark else [])]) or None
 
     def names_of(self, cell: Mapping[str, Any]) -> dict[str, str]:
         """Return {column: label} of the categories of a cell that have labels."""

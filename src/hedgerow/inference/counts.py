@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Numbers = Floats | float
 # P(|Z| ≤ k) of integer noise is at least about that of its continuous law up to k + ½; scanned for sd .15 to 20.
 WHOLE_NUMBERS = 0.5
+SMALL_COUNT = "This count is under 2 sd of its noise."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

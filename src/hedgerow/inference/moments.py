@@ -41,6 +41,11 @@ class NoisyMoments:
     square_sd: Floats | float
     offset: float
 
+    def squares(self, unit: float) -> tuple[Floats | None, Floats | float]:
+        """Return the second moments and the variance of their noise, with u worth so much."""
+        square = None if self.square is None else unit**2 * self.square
+        return square, np.square(unit**2 * self.square_sd)
+
     @property
     def reliable(self) -> NDArray[np.bool_]:
         """Where the count stands clear of its noise, so that a ratio is defined."""

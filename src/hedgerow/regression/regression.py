@@ -16,6 +16,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import format_argument
 from hedgerow.facts.printed import Lines
+from hedgerow.inference.cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint.numbers import JointReading
 from hedgerow.mechanisms.joint_moments import JointMoments
@@ -37,7 +38,6 @@ from hedgerow.regression.robust.numbers import CLASSICAL, SecondNumbers, second_
 from hedgerow.regression.robust.sandwich import RobustFit
 from hedgerow.regression.shares import BITS_IN_ALL, WEIGHTS
 from hedgerow.regression.terms import INTERCEPT, Terms
-from hedgerow.release.designs.design import HIDDEN
 from hedgerow.release.publication.frame import build_frame
 from hedgerow.release.receipt import Receipt
 from hedgerow.resampling.grid_sums import Monomial

@@ -57,8 +57,8 @@ class Request:
         Whether the caller declares the cell of every record public.
     draws : int or None
         How many Laplace numbers make the noise on each number, where averaged Laplace noise is asked for.
-    table : bool
-        Whether it is a table, whose cells are added up to totals.
+    about_zero : bool
+        Whether a sum is not read from joint moments but added up about zero.
     weights : Weights or None
         How much each record counts; None: all alike.
     """
@@ -75,7 +75,7 @@ class Request:
     notes: tuple[str, ...] = ()
     membership: bool = False
     draws: int | None = None
-    table: bool = False
+    about_zero: bool = False
     weights: Weights | None = None
 
     @property
@@ -163,15 +163,15 @@ class Context:
         How many cells there may be.
     membership : bool
         Whether the caller declares the cell of every record public.
-    table : bool
-        Whether it is a table, whose cells are added up to totals.
+    about_zero : bool
+        Whether a sum is not read from joint moments but added up about zero.
     """
 
     facts: Facts | None = None
     units: bool = False
     most_cells: int = MOST_CELLS
     membership: bool = False
-    table: bool = False
+    about_zero: bool = False
 
 
 @takes(PlanOptions, estimator="auto", noise="auto")
@@ -212,7 +212,7 @@ def parse_request(statistics: object, *, context: Context | None = None, **optio
         tuple(resolver.notes),
         about.membership,
         _draws(options.get("n_draws"), noise, resampled, units=about.units),
-        about.table,
+        about.about_zero,
         _weights(options.get("weights"), resolved, groups, estimator, resolver),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,8 @@ from hedgerow.facts.columns import Scalar
 from hedgerow.inference.cells import Columns, finite
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
-from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.inference.noise_law import quantiles_of
+from hedgerow.mechanisms.laws import gaussian_half_width
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.release.bootstrap_dp.reach import GUARANTEES
 from hedgerow.release.cells.cells import TableCells
@@ -114,6 +116,8 @@ class ProtectedTable(Result):
         What a reader must know about the table as a whole.
     known_total : float or None
         The grand total, where it is public.
+    mechanism : Single or None
+        What drew the noise; None where its scale may not be told, and of a simulated table.
     drawn : TableCells or None
         The cells as they were drawn, where other ones are shown.
     request, noisy : dict, tuple of dict
@@ -132,6 +136,7 @@ class ProtectedTable(Result):
     remarks: tuple[str, ...] = ()
     unit_value: float = 1.0
     known_total: float | None = None
+    mechanism: Single | None = None
     drawn: TableCells | None = None
     request: Mapping[str, Any] = field(default_factory=dict)
     noisy: tuple[Mapping[str, Any], ...] = ()
@@ -262,6 +267,10 @@ class ProtectedTable(Result):
         In the column's unit, about the clamped numbers of this file, before any rounding. Exact for the integers that
         were drawn where their noise is two-sided geometric, alone or averaged; for discrete Gaussian noise it is the
         normal law's, at 1,000 lattice steps or more to a standard deviation, or widened by half a step for counts.
+        Where a number is made of several that were drawn, it is the larger of the normal law's and of that of one such
+        number with the same standard deviation: the law of their sum lies between the two.
+        Where a number is made of several that were drawn, it is the larger of the normal law's and of that of one such
+        number with the same standard deviation: the law of their sum lies between the two.
         Cells that were adjusted to a known total get twice as much: the mean of all noise was taken off each.
 
         Raises
@@ -269,9 +278,15 @@ class ProtectedTable(Result):
         ParameterError
             HG153: the guarantee does not let the noise be told; HG157 for γ.
         """
-        mechanism = self.certificate.mechanism if isinstance(self.certificate, Certificate) else None
-        plain = mechanism.half_width(len(self), gamma) if isinstance(mechanism, Single) else None
-        if plain is None:
+        size, drawn = len(self), self.drawn or self.cells
+        plain = None if self.mechanism is None else self.mechanism.half_width(size, gamma)
+        if plain is not None:
+            reach = self.unit_value * plain
+        elif self.mechanism is not None and self.unit == "row":
+            sd = math.sqrt(np.max(drawn.noise_variance))
+            normal, level = gaussian_half_width(sd, cells=size, gamma=gamma), math.exp(math.log1p(-gamma) / size)
+            reach = max(normal, float(quantiles_of(drawn.noise_law, level, np.zeros(1), np.array([sd]))[0]))
+        else:
             raise ParameterError(
                 "HG153",
                 rule="The accuracy of a table follows from its certificate, where each cell has one number of plain "
@@ -279,7 +294,6 @@ class ProtectedTable(Result):
                 finding="This table has none, or its noise may not be told.",
                 remedy='Ask for the intervals of its cells, or release it with guarantee="dp" and unit "row".',
             )
-        reach = self.unit_value * plain
         if self.drawn is None or self.known_total is None:
             return reach
         # |Z_i − mean(Z)| ≤ (1 − 1/k)·h + (1 − 1/k)·h where every |Z| ≤ h.

@@ -17,41 +17,65 @@ import numpy as np
 import openpyxl
 
 import hedgerow as hg
+from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.facts.budget import Budget
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.release.designs.unit_bootstrap import choose_unit_resamples
 from hedgerow.release.execute import draw_tables
+from hedgerow.release.plan import planned
 from hedgerow.release.publication.formats.csv import csv_text
 from hedgerow.release.publication.formats.xlsx import xlsx_bytes
+from hedgerow.release.request import Context
+from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.choice_by_cell import choose_by_cell
 from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, grid_sums
 
 BY = {"side": ["l", "r"], "size": ["s", "m", "b"]}
 SIZES = np.array([10, 20, 40, 10, 20, 40])
 N = int(SIZES.sum())
 TOP, ROWS = 100, 3
 VALUE = np.arange(TOP + 1)
-LAWS = np.stack([np.exp(-VALUE / mean) for mean in (8, 12, 16, 20, 25, 30)])
-LAWS /= LAWS.sum(axis=1, keepdims=True)
-PEOPLE = LAWS.mean(axis=0)
+_SKEWED = np.stack([np.exp(-VALUE / mean) for mean in (8, 12, 16, 20, 25, 30)])
+# Values by cell: skewed; 0, 50 or 100; or 5 but for one record in a hundred, which has 100.
+LAWS = {
+    "skewed": _SKEWED / _SKEWED.sum(axis=1, keepdims=True),
+    "tied": np.tile(np.where(VALUE == 0, 0.7, np.where(np.isin(VALUE, (50, 100)), 0.15, 0.0)), (len(SIZES), 1)),
+    "rare": np.tile(np.where(VALUE == 5, 0.99, np.where(VALUE == TOP, 0.01, 0.0)), (len(SIZES), 1)),
+}
 KINDS = ("count", "count of n", "sum", "bounds by cell", "public membership", "units: count", "units: sum")
 Intervals = tuple[list[float], list[float]]
 
 
 @dataclass(frozen=True)
 class Small:
-    """One kind of table, whose records are drawn, released and read again and again."""
+    """One kind of table, whose records are drawn, released and read again and again.
+
+    `earlier` plans it as it was before tables were read from joint moments: units by replicates, sums about zero.
+    """
 
     kind: str
     relation: str
     epsilon: float
     noise: str = "auto"
+    data: str = "skewed"
+    earlier: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind}, {self.relation}, ε = {self.epsilon:g}"
+        data = "" if self.data == "skewed" else f", {self.data}"
+        return f"{self.kind}{data}, {self.relation}, ε = {self.epsilon:g}"
+
+    @property
+    def laws(self) -> np.ndarray:
+        return LAWS[self.data]
+
+    @property
+    def people(self) -> np.ndarray:
+        return self.laws.mean(axis=0)
 
     @property
     def fixed(self) -> bool:
@@ -66,10 +90,10 @@ class Small:
         """What is expected of each cell."""
         if self.kind.startswith("units"):
             rows = ROWS * SIZES
-            return rows.astype(float) if self.kind == "units: count" else rows * (PEOPLE @ VALUE)
+            return rows.astype(float) if self.kind == "units: count" else rows * (self.people @ VALUE)
         if self.kind.startswith("count"):
             return SIZES.astype(float)
-        return SIZES * (LAWS * np.minimum(VALUE, self.tops[:, None])).sum(axis=1)
+        return SIZES * (self.laws * np.minimum(VALUE, self.tops[:, None])).sum(axis=1)
 
     @cached_property
     def choice(self) -> Choice:
@@ -85,16 +109,22 @@ class Small:
             return choose_by_cell(asked, told, None, **options, cell_bounds={"size": {"s": (0, 50)}})
         if self.kind == "public membership":
             options |= {"sensitivity": "public-membership", "missing": "error-if-declared-complete"}
-        return choose(asked, told, None, **options)
+        if self.earlier and self.kind.startswith("units"):
+            budget = Budget(self.epsilon, 1e-6)
+            options["n_resamples"] = choose_unit_resamples(options["n"], cells=len(SIZES), budget=budget, share=1.0)
+        if self.earlier and self.kind == "sum":
+            about = {"context": Context(about_zero=True), "noise": "laplace" if self.noise == "auto" else self.noise}
+            return Choice(planned(asked, told, None, **options | about), "whole-table", "")
+        return choose(asked, told, None, **options, noise=self.noise)
 
     def draw(self, rng: np.random.Generator) -> Histogram:
         people = N if self.fixed else int(rng.poisson(N))
         if self.kind.startswith("units"):
             return self._units(people, rng)
         if self.kind == "public membership":
-            drawn = np.stack([rng.multinomial(size, law) for size, law in zip(SIZES, LAWS, strict=True)])
+            drawn = np.stack([rng.multinomial(size, law) for size, law in zip(SIZES, self.laws, strict=True)])
         else:
-            drawn = rng.multinomial(people, (SIZES[:, None] / N * LAWS).ravel()).reshape(LAWS.shape)
+            drawn = rng.multinomial(people, (SIZES[:, None] / N * self.laws).ravel()).reshape(self.laws.shape)
         if "count" in self.kind:
             drawn = drawn.sum(axis=1, keepdims=True)
         cell, index = np.nonzero(drawn)
@@ -102,7 +132,7 @@ class Small:
 
     def _units(self, people: int, rng: np.random.Generator) -> Histogram:
         valued = self.kind == "units: sum"
-        value = rng.choice(TOP + 1, size=people, p=PEOPLE) if valued else np.zeros(people, dtype=np.int64)
+        value = rng.choice(TOP + 1, size=people, p=self.people) if valued else np.zeros(people, dtype=np.int64)
         rows = rng.multinomial(ROWS, SIZES / N, size=people)
         person, cell = np.nonzero(rows)
         count = rows[person, cell]
@@ -113,8 +143,24 @@ class Small:
     def tables(self, runs: int, rng: np.random.Generator) -> Iterator[ProtectedTable]:
         query, noise = self.choice.plan.items[0].design.query, SimulatedNoise(rng)
         for _ in range(runs):
-            (drawn,) = draw_tables(self.choice.plan, {query: self.draw(rng)}, noise)
+            (drawn,) = draw_tables(self.choice.plan, {query: answered(query, self.draw(rng))}, noise)
             yield read_table(self.choice, drawn, None, source="simulated")
+
+
+def answered(query: Query | SumsQuery, histogram: Histogram) -> Histogram | GridSums:
+    """Return what an engine answers where the records, or units with their rows, are known by cell."""
+    if isinstance(query, Query):
+        return histogram
+    if query.unit is None:
+        return grid_sums(query, histogram)
+    rows, total = np.divmod(histogram.index, ROWS * (query.values[0].size - 1) + 1 if query.values else 1)
+    each = [total, rows + 1] if query.values else [rows + 1]
+    sums = {
+        one: histogram.cell_sums(np.prod([each[at] ** power for at, power in one], axis=0)).astype(object)
+        for one in query.monomials
+    }
+    units = histogram.cell_sums(np.ones_like(rows)).astype(object)
+    return GridSums({(): units, **sums}, histogram.missing, histogram.outside)
 
 
 def of_estimates(table: ProtectedTable) -> Intervals:

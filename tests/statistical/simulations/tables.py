@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from tests.statistical.simulations.small_cells import answered
 
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
@@ -95,7 +96,9 @@ def simulate(setting: Setting, runs: int, rng: np.random.Generator, *, sampling_
     drawn = rng.multinomial(np.full(runs, N) if fixed else rng.poisson(N, runs), law.ravel()).reshape(-1, len(value))
     truth = np.tile(expected, runs) if setting.target == "population" else drawn @ (value if summed else value**0)
     # A cell is read by itself: the cells of one table are those of all runs, one run after another.
-    (table,) = draw_tables(choice.plan, {query: histogram_of(drawn, valued=summed)}, SimulatedNoise(rng))
+    (table,) = draw_tables(
+        choice.plan, {query: answered(query, histogram_of(drawn, valued=summed))}, SimulatedNoise(rng)
+    )
     found = choice.plan.items[0].design.estimates(table).columns(0.95)
     low, high = found.low, found.high
     if sampling_only:

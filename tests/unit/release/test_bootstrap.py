@@ -12,11 +12,12 @@ import hedgerow as hg
 from hedgerow.accounting.compose import profile_of
 from hedgerow.accounting.resampled import PairKind
 from hedgerow.facts.relation import Relation, Target
+from hedgerow.inference.cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, ResampledGaussian
 from hedgerow.mechanisms.resamples.resampled import resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
-from hedgerow.release.designs.design import HIDDEN, PublicFacts
+from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request

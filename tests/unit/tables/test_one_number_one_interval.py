@@ -22,11 +22,12 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target, UnitLimit
+from hedgerow.inference.cells import HIDDEN
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval
 from hedgerow.release.cells.cells import FOLLOWS
 from hedgerow.release.cells.margins import ConsistentTable
-from hedgerow.release.designs.design import HIDDEN
+from hedgerow.release.cells.shape import Hierarchy
 from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.publication.formats.csv import csv_text
 from hedgerow.release.publication.formats.xlsx import xlsx_bytes
@@ -66,6 +67,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "counts of units": {"asked": COUNT, "unit": UnitLimit("id", 2)},
     "totals of units": {"asked": SUM, "unit": UnitLimit("id", 2), "relation": "add-remove", "epsilon": 4.0},
     "totals of units, little budget": {"asked": SUM, "unit": UnitLimit("id", 2), "epsilon": 0.2},
+    "counts of units, replicates": {"asked": COUNT, "unit": UnitLimit("id", 2), "n_resamples": 20},
+    "totals of units, replicates": {"asked": SUM, "unit": UnitLimit("id", 2), "relation": "add-remove", "epsilon": 4.0}
+    | {"n_resamples": 20},
+    "totals, about zero": {"asked": hg.sum("pay", bounds=(30, 100), step=1), "target": "file"},
 }
 MENDED: dict[str, Callable[[ProtectedTable], ProtectedTable]] = {
     "as drawn": lambda table: table,
@@ -167,8 +172,9 @@ def test_nothing_that_a_release_says_of_a_number_is_lost_in_a_table(setting: str
     found = [one for margin in totals.to_dict(0.9)["table"]["margins"] for one in margin["estimates"]]
     margins = [one for kept in totals.margins for one in totals.margin(*kept)]
     assert [*totals.to_dict(0.9)["estimates"], *found] == [one.to_dict(0.9) for one in (*totals, *margins)]
-    if "units" in setting:
-        assert all(len(one.replicates) == one.n_resamples and "at most 2 rows" in one.note for one in margins)
+    assert ("units" in setting) is all("at most 2 rows" in (one.note or "") for one in margins)
+    if "replicates" in setting:
+        assert all(len(one.replicates) == one.n_resamples == 20 for one in margins)
     if setting == "totals of units, little budget":
         assert any(HIDDEN in one.note for one in table)
 
@@ -190,7 +196,6 @@ def test_a_second_model_is_caught() -> None:
             basis=FOLLOWS,
             freedom=math.inf,
             second_moment_variance=0.0,
-            resampled=None,
             sampling_variance=9.0,
         )
         broken = replace(table, table=ConsistentTable(second))
@@ -201,10 +206,29 @@ def test_a_second_model_is_caught() -> None:
 
 
 def test_totals_over_units_allow_for_units_with_rows_in_several_cells() -> None:
-    """Weights are drawn apart in each cell: a spread is read for as many cells as a unit may have rows in."""
-    table, _ = simulated("totals of units")
+    """A spread, or a second moment, is read for as many cells as a unit may have rows in."""
+    table, _ = simulated("totals of units, replicates")
     assert {one.basis.replicates.rate for one in table} == {1.0}
     assert table.with_margins().margin()[0].basis.replicates.rate == 2.0
+    for setting in ("totals of units", "counts of units"):
+        table, _ = simulated(setting)
+        cells, (whole,) = table.cells.moments, table.with_margins().margin()[0].joint.releases
+        assert whole.sums[0] == pytest.approx(cells.sums.sum(axis=0))
+        # A count of rows needs no second moment: Σ r² ≤ 2 Σ r.
+        squares = cells.sums if setting == "counts of units" else cells.products
+        assert whole.products[0].ravel() == pytest.approx(2.0 * squares.sum(axis=0).ravel())
+
+
+@pytest.mark.parametrize("setting", ["totals of units", "counts of units"])
+def test_totals_of_groups_are_read_as_totals_over_as_many_cells(setting: str) -> None:
+    """Groups of three categories and of one: each as the total of a table that has these categories alone."""
+    table, _ = simulated(setting)
+    groups = Hierarchy.of("region", "part", {"most": [0, 1, 2], "rest": [3]})
+    most, rest = table.with_margins([groups]).margin("part")
+    assert of_estimate(rest) == pytest.approx(of_estimate(table.with_margins().margin("region")[3]), rel=1e-9)
+    assert most.privacy_error == pytest.approx(3.0**0.5 * rest.privacy_error)
+    ends = [one.confidence_interval() for one in (most, rest)]
+    assert all(one.low < each.estimate < one.high for one, each in zip(ends, (most, rest), strict=True))
 
 
 def test_errors_that_are_withheld_are_in_no_output() -> None:

@@ -300,6 +300,7 @@ def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstima
         skew_unsure=unit * skew[1],
     )
     errors_of = unit * np.sqrt(variance), np.full_like(value, unit * noise)
+    tangent = replace(tangent, skew=np.asarray(basis.skew), skew_unsure=np.asarray(basis.skew_unsure))
     known = np.ones(len(value), dtype=bool)
     return JointEstimates(
         function, cells, np.clip(value, function.low, function.high), *errors_of, known, known, tangent, basis

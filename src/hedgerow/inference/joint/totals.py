@@ -11,6 +11,8 @@ number of all records is public, and Poisson otherwise.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise, product
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.noise_law import draws_of
 from hedgerow.inference.score import skewness_range
+from hedgerow.mechanisms.laws import averaged_law
 
 Floats = NDArray[np.float64]
 _LATTICE = 9
@@ -116,7 +119,7 @@ class JointTotals:
         size = 1 + self.features
         return low * size - low * (low - 1) // 2 + high - low
 
-    def rows(self, index: slice) -> JointTotals:
+    def rows(self, index: slice | NDArray[np.intp]) -> JointTotals:
         """Return some of the cells."""
         return replace(self, count=self.count[index], sums=self.sums[index], products=self.products[index])
 
@@ -143,6 +146,28 @@ class JointTotals:
             mixing=linear @ self.mixing,
             powers=powers,
         )
+
+    def over(self, add: Callable[[Floats], Floats], cells: int) -> JointTotals:
+        """Return totals over so many cells each; `add` adds up one number a cell to one a total.
+
+        A unit of several rows has rows in m = min(limit, cells) cells at most, so the square of its total is at most m
+        times the sum of its squares, and that of its number of rows at most `limit` times the number: with these the
+        sampling variance is not underestimated, whatever cells a unit's rows share.
+        """
+        most = 1 if self.limit is None else min(self.limit, cells)
+        width = math.sqrt(cells) * self.mixing
+        width[1 + self.features :] *= most
+        sums, products = (np.apply_along_axis(add, 0, part) for part in (self.sums, self.products))
+        products = most * products
+        if self.limit is not None and cells >= self.limit and self.features == 1:
+            products[:, 0, 0], width[2] = self.limit * sums[:, 0], self.limit * width[1]
+        count = np.asarray(add(self.count))
+        if self.limit is not None:
+            rows = units_behind(sums[:, -1], products[:, -1, -1], self.limit, self.n)
+            count = rows if self.n is None else np.full(len(sums), float(self.n))
+        draws = draws_of(self.law)
+        law = self.law if draws is None else averaged_law(min(draws * cells, int(_MOST_DRAWS)))
+        return replace(self, count=count, sums=sums, products=products, mixing=width, law=law)
 
     def _moment_matrix(self) -> Floats:
         totals = self.totals

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Cells, IntervalArrays, Subject
-from hedgerow.inference.counts import counts_with_errors
-from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.counts import SMALL_COUNT, counts_with_errors
 from hedgerow.inference.interval import parse_level
+from hedgerow.inference.joint.arithmetic import JointCells
+from hedgerow.inference.joint.estimates import estimate
+from hedgerow.inference.joint.functions import SmoothFunction, gradient, value_of
+from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_variance
 from hedgerow.inference.score import Quadratic, ScoreArrays
-from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.shape import TableShape
-from hedgerow.release.designs.design import SMALL_COUNT
-from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 
 Floats = NDArray[np.float64]
+Adding = Callable[[Floats], Floats]
 NEGATIVE = "This number lies below what is possible: noise was added, and nothing was cut, so that totals add up."
 WITHHELD = (
     "No error is given: under bootstrap-dp, which is NOT differential privacy, "
@@ -38,63 +39,6 @@ WITHHELD = (
 _NO_SUBJECT = Subject("", None, "table", "")
 # Stands for a basis that follows from the other fields.
 FOLLOWS = ScoreArrays(np.zeros(0), Quadratic(), Quadratic(), 0.0, 0.0, "gaussian", "table")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ResampledCells:
-    """Replicates of every cell, as the release reads them.
-
-    Replicates of a total are the sums of its cells', read by the same formulas: nothing is assumed of the cells but
-    that a unit has rows in several of them (`UnitBootstrapDesign.estimates`).
-
-    Attributes
-    ----------
-    design : UnitBootstrapDesign
-    table : AdditiveTable
-    added : float array, (cells,)
-        How many cells of the released table each adds up.
-    estimates : sequence of Estimate
-    """
-
-    design: UnitBootstrapDesign
-    table: AdditiveTable
-    added: Floats
-    estimates: Sequence[Estimate]
-
-    @classmethod
-    def of(cls, design: UnitBootstrapDesign, table: AdditiveTable) -> ResampledCells:
-        """Read what was drawn."""
-        return cls(design, table, np.ones(len(table.values)), design.estimates(table))
-
-    def over(self, add: Callable[[Floats], Floats]) -> ResampledCells:
-        """Return totals; `add` adds up one number per cell to one per total."""
-        values = np.apply_along_axis(add, 0, self.table.values)
-        variances = np.broadcast_to(self.table.noise_sd**2, self.table.values.shape[:2])
-        noise_sd, added = np.sqrt(np.apply_along_axis(add, 0, variances)), add(self.added)
-        summed = AdditiveTable(({},) * len(values), self.table.features, values, noise_sd, self.table.noise_law)
-        return ResampledCells(self.design, summed, added, self.design.estimates(summed, added))
-
-    @property
-    def errors(self) -> tuple[Floats, Floats, Floats]:
-        """The sampling, bootstrap and privacy error of each cell."""
-        parts = [(one.sampling_error, one.bootstrap_error, one.privacy_error) for one in self.estimates]
-        sampling, bootstrap, privacy = np.array(parts, dtype=np.float64).T
-        return sampling, bootstrap, privacy
-
-    @property
-    def ends(self) -> tuple[Floats, Floats]:
-        """The least and the most that each number can be."""
-        low, high = np.array([(one.basis.low, one.basis.high) for one in self.estimates], dtype=np.float64).T
-        return low, high
-
-    def row(self, place: int) -> IntervalBasis:
-        """Return what the interval of one cell comes from."""
-        return self.estimates[place].basis
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level."""
-        found = [one.confidence_interval(level) for one in self.estimates]
-        return np.array([one.low for one in found]), np.array([one.high for one in found])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,11 +85,9 @@ class TableCells(Cells):
         Degrees of freedom of a sampling variance that was estimated from as many records.
     skew : pair of float array, (size,), or float
         μ₃/v of what a total adds up, and how far it may lie to either side (`inference.score.skewness_range`).
-    resampled : ResampledCells or None
-        Replicates of the cells, where they are what was released.
     subject : Subject
         What the numbers are, in words.
-    basis : ScoreArrays or ResampledCells
+    basis : IntervalArrays
         What intervals come from: what the release itself read of the cells. Not given, it follows from all the above.
     labels : TableShape
         The shape, as a sequence of {column: category}.
@@ -184,7 +126,6 @@ class TableCells(Cells):
     shown: Floats | None = None
     freedom: Floats | float = math.inf
     skew: tuple[Floats | float, Floats | float] = (0.0, 0.0)
-    resampled: ResampledCells | None = None
     subject: Subject = field(default=_NO_SUBJECT, kw_only=True)
     basis: IntervalArrays = field(default=FOLLOWS, kw_only=True)
 
@@ -203,7 +144,7 @@ class TableCells(Cells):
                 raise _unfit("A variance is below 0.")
             _put(self, name, float(variance) if variance.ndim == 0 else variance)
         if self.basis is FOLLOWS:
-            _put(self, "basis", self.resampled or self._ruled_basis())
+            _put(self, "basis", self._ruled_basis())
         _put(self, "labels", self.shape)
         _put(self, "estimate", self.values if self.shown is None else self.shown)
         self._put_errors()
@@ -254,6 +195,41 @@ class TableCells(Cells):
         return cls(shape, values, None, privacy_variance, noise_law, n, census, False, moment, noise, low, high)
 
     @classmethod
+    def of_scores(
+        cls,
+        shape: TableShape,
+        cells: Cells,
+        basis: ScoreArrays,
+        *,
+        n: int | None,
+        census: bool,
+        counted: bool = False,
+        squares: tuple[Floats | None, Floats | float] = (None, 0.0),
+    ) -> TableCells:
+        """Return cells with the errors that a release read; `squares` are second moments with their noise variance.
+
+        Numbers are uncut, one unbiased number a cell, which is added up: a table cut cell by cell would not add up.
+        """
+        privacy = cells.privacy_error**2
+        return cls(
+            shape,
+            basis.a,
+            cells.sampling_error**2,
+            float(privacy[0]) if privacy.min() == privacy.max() else privacy,
+            basis.noise_law,
+            n,
+            census,
+            counted,
+            *squares,
+            basis.low,
+            basis.high,
+            freedom=basis.freedom,
+            skew=(basis.skew, basis.skew_unsure),
+            subject=cells.subject,
+            basis=basis,
+        )
+
+    @classmethod
     def without_errors(
         cls, shape: TableShape, values: Floats, *, counted: bool, subject: Subject = _NO_SUBJECT
     ) -> TableCells:
@@ -263,22 +239,6 @@ class TableCells(Cells):
         True
         """
         return cls(shape, np.asarray(values, dtype=np.float64), 0.0, None, counted=counted, subject=subject)
-
-    @classmethod
-    def replicated(
-        cls,
-        shape: TableShape,
-        values: Floats,
-        resampled: ResampledCells,
-        *,
-        counted: bool,
-        census: bool = False,
-        subject: Subject = _NO_SUBJECT,
-    ) -> TableCells:
-        """Return numbers that were released as replicates, with the errors and intervals that those have."""
-        (sampling, _, privacy), (low, high) = resampled.errors, resampled.ends
-        known = "gaussian", None, census, counted, None, 0.0, low, high
-        return cls(shape, values, sampling**2, privacy**2, *known, resampled=resampled, subject=subject)
 
     @property
     def withheld(self) -> bool:
@@ -302,25 +262,20 @@ class TableCells(Cells):
         """The numbers to be published: those shown in place of the values, else the values."""
         return self.estimate
 
-    @property
-    def n_resamples(self) -> int | None:
-        """Replicates, for a bootstrap."""
-        return None if self.resampled is None else self.resampled.design.n_resamples
+    def over(self, add: Adding, shape: TableShape) -> TableCells | None:
+        """Return totals over the cells where they are read from more than the numbers and errors of these; else None.
 
-    def replicates(self, index: int) -> tuple[float, ...] | None:
-        """Return the noisy replicates behind one number, for a bootstrap."""
-        return None if self.resampled is None else self.resampled.estimates[index].replicates
+        `add` adds up one number a cell to one a total of the shape.
+        """
+        return None
 
     def note(self, index: int) -> str | None:
         """Return what a reader must know about one number."""
         if self.withheld:
             return WITHHELD
-        if self.resampled is not None:
-            return self.resampled.estimates[index].note
         low = self.low if isinstance(self.low, float) else self.low[index]
         notes = [] if self.reliable[index] else [SMALL_COUNT]
-        notes += [NEGATIVE] if self.estimate[index] < low else []
-        return " ".join([*notes, *([self.subject.remark] if self.subject.remark else [])]) or None
+        return self._noted(index, [*notes, *([NEGATIVE] if self.estimate[index] < low else [])])
 
     def names_of(self, cell: Mapping[str, Any]) -> dict[str, str]:
         """Return {column: label} of the categories of a cell that have labels."""
@@ -368,12 +323,9 @@ class TableCells(Cells):
         return replace(self, shown=shown)
 
     def _put_errors(self) -> None:
-        size, drawn = self.shape.size, self.resampled
+        size = self.shape.size
         sampling, bootstrap, privacy = (np.sqrt(self._ruled()), np.zeros(1), np.sqrt(self._privacy_or(math.nan)))
         clear = self.values >= RELIABLE_SDS * privacy if self.counted else np.array(not self.withheld)
-        if drawn is not None:
-            sampling, bootstrap, privacy = drawn.errors
-            clear = np.array([one.reliable for one in drawn.estimates], dtype=bool)
         for name, part in (("sampling_error", sampling), ("bootstrap_error", bootstrap), ("privacy_error", privacy)):
             _put(self, name, np.broadcast_to(math.nan if self.withheld else part, size))
         _put(self, "reliable", np.broadcast_to(clear, size))
@@ -447,6 +399,100 @@ class TableCells(Cells):
         unknown = np.where(np.asarray(self._ruled()) + noise_sd > 0.0, 1.0, 0.0)
         sampling = Quadratic(0.0, found.sampling.linear * unknown, found.sampling.square * unknown)
         return replace(found, sampling=sampling, margin=np.where(noise_sd > 0.0, found.margin, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitCells(TableCells):
+    """Cells of units of several rows: totals over them are read from their joint moments, as the cells are."""
+
+    moments: JointTotals = field(kw_only=True)
+    function: SmoothFunction = field(kw_only=True)
+
+    def over(self, add: Adding, shape: TableShape) -> TableCells:
+        """Return totals; a unit may have rows in several of the cells (`JointTotals.over`)."""
+        number = add(np.ones(self.shape.size))
+        parts = []
+        for cells in np.unique(number):
+            places = np.flatnonzero(number == cells)
+            parts.append((places, self.moments.over(add, int(cells)).rows(places)))
+        return TableCells(shape, **_of_units(self.function, parts), counted=self.counted, subject=self.subject)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """Intervals of totals over different numbers of cells, by their places. An `IntervalArrays`."""
+
+    parts: Sequence[tuple[NDArray[np.intp], JointCells]]
+
+    def row(self, index: int) -> IntervalBasis:
+        places, cells = next(part for part in self.parts if index in part[0])
+        return cells.row(int(np.searchsorted(places, index)))
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        low, high = (np.empty(sum(len(places) for places, _ in self.parts)) for _ in range(2))
+        for places, cells in self.parts:
+            low[places], high[places] = cells.interval(level)
+        return low, high
+
+
+def joint_cells(
+    shape: TableShape, function: SmoothFunction, moments: JointTotals, *, counted: bool, subject: Subject
+) -> TableCells:
+    """Return the cells of a table that were read from joint moments: sums, or numbers of rows of units."""
+    if moments.limit is not None:
+        parts = _of_units(function, [(np.arange(shape.size), moments)])
+        return UnitCells(shape, **parts, counted=counted, subject=subject, moments=moments, function=function)
+    read, own = estimate(function, SideBySide((moments,))), _about_zero(function, moments)
+    return TableCells(
+        shape,
+        own.sums[:, 0],
+        read.sampling_error**2,
+        float(read.privacy_error[0]) ** 2,
+        moments.law,
+        n=moments.n,
+        census=moments.census,
+        counted=counted,
+        second_moment=None if moments.census else own.products[:, 0, 0],
+        second_moment_variance=float(own.mixing[2] @ own.mixing[2]),
+        low=function.low,
+        high=function.high,
+        skew=(read.tangent.skew, read.tangent.skew_unsure),
+        subject=subject,
+        basis=JointCells(read),
+    )
+
+
+def noise_about_zero(function: SmoothFunction, moments: JointTotals) -> tuple[float, float]:
+    """Return the noise on a sum and on its second moment about zero, the same in all cells; standard deviations."""
+    total, square = np.linalg.norm(_about_zero(function, moments).mixing[1:], axis=1)
+    return float(total), float(square)
+
+
+def _about_zero(function: SmoothFunction, moments: JointTotals) -> JointTotals:
+    """Return the moments of what each record, or unit, adds to a sum."""
+    return moments.transformed(gradient(function, moments.totals[:1]))
+
+
+def _of_units(function: SmoothFunction, parts: Sequence[tuple[NDArray[np.intp], JointTotals]]) -> dict[str, Any]:
+    """Return the fields of cells of units that are read from joint moments, by their places."""
+    size = sum(len(places) for places, _ in parts)
+    values, sampling, privacy = (np.empty(size) for _ in range(3))
+    intervals = []
+    for places, moments in parts:
+        read = estimate(function, SideBySide((moments,)))
+        values[places] = value_of(function, moments.totals)
+        sampling[places], privacy[places] = read.sampling_error**2, read.privacy_error**2
+        intervals.append((places, JointCells(read)))
+    even = privacy.min() == privacy.max()
+    return {
+        "values": values,
+        "sampling_variance": sampling,
+        "privacy_variance": float(privacy[0]) if even else privacy,
+        "noise_law": parts[0][1].law,
+        "low": function.low,
+        "high": function.high,
+        "basis": intervals[0][1] if len(parts) == 1 else _Parts(intervals),
+    }
 
 
 def _checked(values: object, size: int) -> Floats:

@@ -179,11 +179,8 @@ def _summed(
     shape, values, law = _shape(axes, levels), added(cells.values), cells.noise_law
     if cells.withheld:
         totals = TableCells.without_errors(shape, values, counted=cells.counted, subject=cells.subject)
-    elif cells.resampled is not None:
-        drawn = cells.resampled.over(added)
-        totals = TableCells.replicated(
-            shape, values, drawn, counted=cells.counted, census=cells.census, subject=cells.subject
-        )
+    elif (read := cells.over(added, shape)) is not None:
+        totals = read
     else:
         if privacy_variance is None:
             privacy_variance = _added_variance(axes, levels, cells.noise_variance)

@@ -21,6 +21,8 @@ from hedgerow.engines.streamed import READ, Rows
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.bootstrap.intervals import BootstrapBasis
+from hedgerow.inference.cells import HIDDEN
+from hedgerow.inference.counts import SMALL_COUNT
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import (
     BoundedResampled,
@@ -35,10 +37,8 @@ from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.progress import working
 from hedgerow.release.designs.design import (
-    HIDDEN,
     MIDPOINT,
     NOT_RELIABLE,
-    SMALL_COUNT,
     PublicFacts,
     Recorded,
     apply_policy,

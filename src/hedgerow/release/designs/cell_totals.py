@@ -31,12 +31,15 @@ from hedgerow.mechanisms.cell_totals import CellTotals, cell_totals
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, Recorded, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
 Scaled = Literal["per-cell", "whole-table"]
 Floats = NDArray[np.float64]
+_MOST_TOLD = 12
 _OMEGA = {"gaussian": 0.4, "geometric": 0.3}
 
 
@@ -59,7 +62,7 @@ class CellTotalsDesign:
     facts: PublicFacts
     missing: Missing
     law: Literal["gaussian", "geometric"]
-    scaled: Scaled
+    scaled: Scaled | None
     bounds: tuple[tuple[int, int], ...]
     method: str
     reason: str
@@ -76,7 +79,11 @@ class CellTotalsDesign:
         ends = [kinds[kind] for kind in part.kind_of]
         law: Literal["gaussian", "geometric"] = part.law
         method = "moments" if law == "gaussian" else "geometric"
-        return (cls(statistic, about.by, about.facts, about.missing, law, "per-cell", tuple(ends), method, ""),)
+        # All cells may have the same bounds; then both options are the same.
+        reaches = {max(abs(kind.low), abs(kind.high)) for kind in part.kinds}
+        widths = {kind.total.in_units for kind in part.kinds}
+        scaled: Scaled | None = None if len(reaches) == 1 else "whole-table" if len(widths) == 1 else "per-cell"
+        return (cls(statistic, about.by, about.facts, about.missing, law, scaled, tuple(ends), method, ""),)
 
     @property
     def query(self) -> Query:
@@ -84,7 +91,7 @@ class CellTotalsDesign:
         return Query(self.statistic.counted, self.by)
 
     @property
-    def unit(self) -> float:
+    def unit_value(self) -> float:
         """What one of the integers is worth in the column's unit."""
         return float(self.statistic.grid.about_zero()[2])
 
@@ -127,9 +134,50 @@ class CellTotalsDesign:
             offset=0.0,
         )
 
+    def table_cells(self, table: AdditiveTable) -> TableCells:
+        """Return the numbers of a table, as they were drawn."""
+        (cells, basis), facts, shape = self._read(table), self.facts, TableShape.of(self.by)
+        squares = self.moments(table).squares(self.unit_value)
+        return TableCells.of_scores(shape, cells, basis, n=facts.n, census=facts.census, squares=squares)
+
+    def table_noise(self, mechanism: CellTotals) -> tuple[float, float]:
+        """Return the noise on totals and on their second moments, as root mean squares over the cells."""
+        total, square = [*np.sqrt(np.square(mechanism.spread).mean(axis=0)), 0.0][:2]
+        return float(self.unit_value * total), float(self.unit_value**2 * square)
+
+    @property
+    def cell_bounds(self) -> tuple[tuple[int, int], ...]:
+        """The bounds."""
+        return self.bounds
+
+    @property
+    def sensitivity(self) -> str | None:
+        """The option of a table; None on record where all cells have the same bounds."""
+        return self.scaled
+
+    @property
+    def table_remark(self) -> str:
+        """Which bounds the cells have, in a sentence: public, so it goes out with the table."""
+        grid = self.statistic.grid
+        kinds: dict[tuple[int, int], list[int]] = {}
+        for place, one in enumerate(self.bounds):
+            kinds.setdefault(one, []).append(place)
+        if len(kinds) > _MOST_TOLD:
+            return "Values are clamped to bounds declared cell by cell; the certificate holds them."
+        shape = TableShape.of(self.by)
+        listed = []
+        for (low, high), places in kinds.items():
+            ends = "[{:g}, {:g}]".format(*(float(grid.lower + end * grid.step) for end in (low, high)))
+            cells = ", ".join("/".join(str(label) for label in shape.cell(place).values()) for place in places)
+            listed.append(f"{ends} in {cells if len(places) <= _MOST_TOLD else f'{len(places):,} cells'}")
+        return f"Values are clamped to bounds declared cell by cell: {'; '.join(listed)}."
+
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell, by the formulas of every sum (`hedgerow.inference.moments`)."""
-        moments, unit, n = self.moments(table), self.unit, self.facts.n
+        return self._read(table)[0]
+
+    def _read(self, table: AdditiveTable) -> tuple[Cells, ScoreArrays]:
+        moments, unit, n = self.moments(table), self.unit_value, self.facts.n
         variance, upper = sum_variance(moments, n)
         noise_sd = unit * np.asarray(moments.total_sd)
         low, high = unit * np.minimum(self.limits[:, 0], 0), unit * np.maximum(self.limits[:, 1], 0)
@@ -153,7 +201,7 @@ class CellTotalsDesign:
             NOT_RELIABLE,
         )
         value = np.minimum(np.maximum(unit * moments.total, basis.low), basis.high)
-        return Cells.plain(subject, table.cells, value, (unit * np.sqrt(variance), noise_sd), basis)
+        return Cells.plain(subject, table.cells, value, (unit * np.sqrt(variance), noise_sd), basis), basis
 
 
 def _possible(each: Floats, n: int | None) -> Floats:

@@ -43,7 +43,8 @@ _MOST_REPLICATED = 1024
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
     """Whether a statistic is read from joint moments: a smooth function of means, unless replicates are asked for."""
     counted = statistic.family == "counts" and facts.weights is None and facts.limit is None
-    if counted or not (statistic.powers or statistic.is_count) or request.table:
+    apart = request.membership or request.about_zero
+    if counted or not (statistic.powers or statistic.is_count) or apart:
         return False
     if facts.limit is not None and (facts.census or not _adds_up(statistic)):
         return False
@@ -63,7 +64,7 @@ def _adds_up(statistic: Statistic) -> bool:
 
 def counts_join(request: Request, facts: PublicFacts) -> bool:
     """Whether counts and shares of a call could be read from its joint moments: there are others to go with."""
-    if request.table or facts.limit is not None or facts.weights is not None:
+    if facts.limit is not None or facts.weights is not None:
         return False
     asked = [one for one in request.statistics if not _is_public(one, request, facts)]
     counted = [one for one in asked if one.family == "counts"]

@@ -14,17 +14,20 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
-from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, counted_cells, function_of
+from hedgerow.inference.counts import SMALL_COUNT
+from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, CountedCells, counted_cells, function_of
 from hedgerow.inference.joint.functions import Mean, Total
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import (
     NOT_RELIABLE,
-    SMALL_COUNT,
     NoiseLaw,
     PublicFacts,
     Recorded,
+    WholeTable,
     complete,
     covers,
     indicator_name,
@@ -34,7 +37,7 @@ from hedgerow.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)
-class CountsDesign:
+class CountsDesign(WholeTable):
     """A count or a proportion of each cell by plain noise on integer counts.
 
     A proportion whose denominator is private counts two disjoint classes a cell, those equal to the value and those
@@ -127,10 +130,22 @@ class CountsDesign:
             sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
         return mechanism.noisy(sums, source, cells=self.query.labels, features=self.features)
 
+    def _counted(self, table: AdditiveTable) -> CountedCells:
+        return counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+
+    def table_cells(self, table: AdditiveTable) -> TableCells:
+        """Return the numbers of a table of counts, as they were drawn."""
+        cells, facts = self.estimates(table), self.facts
+        basis = self._counted(table).numbers.basis
+        return TableCells.of_scores(TableShape.of(self.by), cells, basis, n=facts.n, census=facts.census, counted=True)
+
+    def table_noise(self, mechanism: Single) -> tuple[float, float]:
+        """Return the noise on a count of a table; no second moment is drawn."""
+        return float(np.max(np.asarray(mechanism.table_spread(self.features), dtype=np.float64))), 0.0
+
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell."""
-        counted = self.statistic.is_count
-        cells = counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+        counted, cells = self.statistic.is_count, self._counted(table)
         read = cells.numbers
         subject = Subject(
             self.statistic.name,

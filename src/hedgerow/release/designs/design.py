@@ -19,6 +19,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import TableCells
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.streamed import Tally
@@ -133,6 +134,64 @@ class Design(Protocol):
         ...
 
 
+class TableDesign(Design, Protocol):
+    """What a table asks of the design of its sum or count."""
+
+    def table_cells(self, table: AdditiveTable, /) -> TableCells:
+        """Return the numbers as they were drawn, with what their errors and totals over them are read from."""
+        ...
+
+    def table_noise(self, mechanism: Any, /) -> tuple[float, float]:
+        """Return the noise on a number, and on its second moment, in the unit of the column; standard deviations."""
+        ...
+
+    @property
+    def unit_value(self) -> float:
+        """What one of the integers that are added up is worth in the column's unit."""
+        ...
+
+    @property
+    def cell_bounds(self) -> tuple[tuple[int, int], ...] | None:
+        """The grid indices of bounds that were declared cell by cell."""
+        ...
+
+    @property
+    def sensitivity(self) -> str | None:
+        """The option of a table that it is, as `hedgerow.tables.dp.choice` names it; None where two are the same."""
+        ...
+
+    @property
+    def table_remark(self) -> str | None:
+        """What a reader of the table must know of its bounds."""
+        ...
+
+
+class WholeTable:
+    """A design of a table with one noise, and one pair of bounds, for all cells."""
+
+    __slots__ = ()
+
+    @property
+    def unit_value(self) -> float:
+        """1: the numbers of a table are in the unit of the column."""
+        return 1.0
+
+    @property
+    def cell_bounds(self) -> None:
+        """None: all cells have the bounds of the table."""
+        return None
+
+    @property
+    def sensitivity(self) -> str:
+        """The option of the table."""
+        return "whole-table"
+
+    @property
+    def table_remark(self) -> None:
+        """None: all cells have the bounds of the table."""
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedStatistic:
     """One statistic with its design and mechanism; both None where the answer is public and free."""
@@ -167,10 +226,8 @@ def apply_policy(histogram: Histogram, missing: Missing, steps: int) -> Histogra
     return histogram.filled(steps // 2) if missing is Missing.MIDPOINT else histogram
 
 
-HIDDEN = "The noise hides the sampling error: 0 stands for too small to see, and the interval allows for it."
 LEFT_OUT = "Records outside the declared categories are left out."
 NOT_RELIABLE = "The noisy count of this cell is under 2 sd of its noise: nothing is said beyond what is possible."
-SMALL_COUNT = "This count is under 2 sd of its noise."
 PUBLIC_COUNT = "n is public under replace-one: exact, no noise, no price."
 PUBLIC_MEMBERSHIP = (
     "which cell every record belongs to is public, as declared: only a value within its cell is protected"

@@ -35,12 +35,14 @@ from hedgerow.mechanisms.laws import Law
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import TableCells, joint_cells, noise_about_zero
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.chooser import Choice, choose
 from hedgerow.release.designs.design import (
-    HIDDEN,
     MIDPOINT,
     PublicFacts,
     Recorded,
+    WholeTable,
     complete,
     covers,
     indicator_name,
@@ -286,18 +288,7 @@ def _scaled(value: Value) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sampled(Cells):
-    """Numbers that have a sampling error, too small to be seen where it is 0."""
-
-    def note(self, index: int) -> str | None:
-        """Return what a reader must know about one number."""
-        said = Cells.note(self, index)
-        hidden = self.sampling_error[index] == 0.0
-        return " ".join([HIDDEN, *([said] if said else [])]) if hidden else said
-
-
-@dataclass(frozen=True, slots=True)
-class JointStatistic:
+class JointStatistic(WholeTable):
     """One statistic of a joint release; all statistics of that release share one question, one price and one draw.
 
     Attributes
@@ -370,18 +361,31 @@ class JointStatistic:
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell."""
-        design = self.release.design
-        read = estimate(design.functions[self.place], self.release.read(table).side)
-        asked = self.statistic
+        read = estimate(self.function, self.release.read(table).side)
+        clear = read.reliable & np.isfinite(read.standard_error)
+        errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
+        return Cells.plain(self._subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
+
+    def table_cells(self, table: AdditiveTable) -> TableCells:
+        """Return the numbers of a table of sums or counts, as they were drawn."""
+        shape, counted = TableShape.of(self.release.design.by), self.statistic.is_count
+        (moments,) = self.release.read(table).side.blocks
+        return joint_cells(shape, self.function, moments, counted=counted, subject=self._subject)
+
+    def table_noise(self, mechanism: JointMoments) -> tuple[float, float]:
+        """Return the noise on a sum and on its second moment in each cell of a table; standard deviations."""
+        names, sds = mechanism.names, mechanism.noise_sds()
+        none = AdditiveTable(({},), names, np.zeros((1, len(names))), sds, mechanism.noise_law.name)
+        return noise_about_zero(self.function, self.release.design.totals(none, mechanism))
+
+    @property
+    def _subject(self) -> Subject:
+        asked, facts = self.statistic, self.release.design.facts
         if isinstance(asked, OnGrid):
             # Steps far below the noise are not worth a word; where they are coarser a remark says so.
             asked = replace(asked, grid=replace(asked.grid, declared=True))
-        words = covers(asked, design.facts)
-        subject = Subject(self.statistic.name, self.statistic.column, self.method, words, UNSURE, self._remark())
-        clear = read.reliable & np.isfinite(read.standard_error)
-        errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
-        kind = Cells if design.facts.census else _Sampled
-        return kind.plain(subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
+        about = asked.name, asked.column, self.method, covers(asked, facts), UNSURE, self._remark()
+        return Subject(*about, sampled=not facts.census)
 
     def noise_sd(self, mechanism: JointMoments) -> float:
         """Return the noise on the sum of the first column about its midpoint, of a sum on what is released; an sd."""

@@ -43,12 +43,15 @@ from hedgerow.mechanisms.mechanism import (
 from hedgerow.mechanisms.moments import ADD_REMOVE, PUBLIC_PRESENCE, MomentsLayout, Weights, noise_at
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import (
     MIDPOINT,
     NOT_RELIABLE,
     NoiseLaw,
     PublicFacts,
     Recorded,
+    WholeTable,
     apply_policy,
     covers,
 )
@@ -58,7 +61,7 @@ from hedgerow.statistics.statistic import Statistic
 Floats = NDArray[np.float64]
 
 
-def read_means(design: MomentsDesign, table: AdditiveTable) -> Cells:
+def read_means(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, ScoreArrays]:
     """Return the mean of each cell."""
     grid = design.statistic.grid
     moments = noisy_moments_of(design, table)
@@ -68,17 +71,17 @@ def read_means(design: MomentsDesign, table: AdditiveTable) -> Cells:
     value = grid.centre + grid.half_range * errors.mean
     parts = (errors.sampling_error, errors.privacy_error)
     sampling, privacy = (np.where(moments.reliable, grid.half_range * part, math.nan) for part in parts)
-    return _cells(design, table, value, (sampling, privacy), basis, moments.reliable)
+    return _cells(design, table, value, (sampling, privacy), basis, moments.reliable), basis
 
 
-def read_sums(design: MomentsDesign, table: AdditiveTable) -> Cells:
+def read_sums(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, ScoreArrays]:
     """Return the sum of each cell."""
     grid, n = design.statistic.grid, design.facts.n
     moments = noisy_moments_of(design, table)
     records: Floats | float | None = n
     freedom: Floats | float = math.inf
     if design.about_zero:
-        unit = float(grid.about_zero()[2]) * design.layout.reach
+        unit = design.unit_value * design.layout.reach
         value = unit * moments.total
         variance, upper = sum_variance(moments, n)
         skew = sum_skewness(moments, variance, n, *(end / unit for end in grid.as_bounds()))
@@ -109,7 +112,7 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> Cells:
     )
     inside = np.minimum(np.maximum(value, basis.low), basis.high)
     spread = (unit * np.sqrt(variance), np.full_like(value, noise_sd))
-    return _cells(design, table, inside, spread, basis)
+    return _cells(design, table, inside, spread, basis), basis
 
 
 def _possible_sum(each: float, records: Floats | float | None) -> Floats | float:
@@ -167,7 +170,7 @@ _CENSUS: dict[Weights, Weights] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MomentsDesign:
+class MomentsDesign(WholeTable):
     """A mean or a sum of each cell with its second moment, in one vector release.
 
     With `membership` the cell of every record is public, as the caller declared: a record can then change its value
@@ -271,8 +274,36 @@ class MomentsDesign:
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell."""
-        read = read_sums if self.statistic.is_total else read_means
-        return read(self, table)
+        return (read_sums if self.statistic.is_total else read_means)(self, table)[0]
+
+    def table_cells(self, table: AdditiveTable) -> TableCells:
+        """Return the numbers of a table of sums, as they were drawn."""
+        (cells, basis), facts, shape = read_sums(self, table), self.facts, TableShape.of(self.by)
+        if not self.about_zero:
+            # What is added to a sampling variance that intervals take is half a standard deviation of its noise.
+            noise = np.square(2.0 * (basis.sampling.constant - cells.sampling_error**2))
+            return TableCells.of_scores(shape, cells, basis, n=None, census=facts.census, squares=(None, noise))
+        moments, unit = noisy_moments_of(self, table), self.unit_value * self.layout.reach
+        squares = moments.squares(unit)
+        return TableCells.of_scores(shape, cells, basis, n=facts.n, census=facts.census, squares=squares)
+
+    @property
+    def unit_value(self) -> float:
+        """What one of the integers of a sum is worth in the column's unit."""
+        grid = self.statistic.grid
+        return float(grid.about_zero()[2]) if self.about_zero else grid.half_step
+
+    @property
+    def sensitivity(self) -> str:
+        """The option of a table."""
+        return "public-membership" if self.membership else "whole-table"
+
+    def table_noise(self, mechanism: Single) -> tuple[float, float]:
+        """Return the noise on a sum and on its second moment in each cell of a table; standard deviations."""
+        spread = np.asarray(mechanism.table_spread(self.added_up(mechanism)), dtype=np.float64)
+        unit = self.unit_value
+        total, square = [*spread[self.membership :], 0.0][:2]
+        return float(unit * total), float(unit**2 * square)
 
 
 def check_membership(statistic: Statistic, facts: PublicFacts, missing: Missing) -> None:

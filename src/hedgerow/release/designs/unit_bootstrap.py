@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -31,14 +31,18 @@ from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, UnitLimit
+from hedgerow.inference.basis import IntervalBasis
+from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledSums, ResampledUnits, Single
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import Adding, TableCells
+from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
-from hedgerow.release.designs.design import PublicFacts, Recorded, check_midpoint, complete, rows_kept
+from hedgerow.release.designs.design import PublicFacts, Recorded, WholeTable, check_midpoint, complete, rows_kept
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
@@ -54,7 +58,7 @@ _SPREAD = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class UnitBootstrapDesign:
+class UnitBootstrapDesign(WholeTable):
     """One statistic by k noisy Poisson bootstrap replicates of its cells' unit totals.
 
     Attributes
@@ -157,6 +161,14 @@ class UnitBootstrapDesign:
         rates = np.minimum(cells, self.unit.max_rows) * RATE
         return [self._estimate(table, row, float(rate)) for row, rate in enumerate(rates)]
 
+    def table_cells(self, table: AdditiveTable) -> ReplicatedCells:
+        """Return the numbers of a table with their replicates."""
+        return ReplicatedCells.of(TableShape.of(self.by), self, table, np.ones(len(table.values)))
+
+    def table_noise(self, mechanism: Single) -> tuple[float, float]:
+        """Return that replicates compete with nothing: they are taken where they are asked for."""
+        return 0.0, 0.0
+
     @property
     def _row(self) -> ResampledMean | ResampledCount:
         """The statistic of single rows, with the same coordinates."""
@@ -183,6 +195,98 @@ class UnitBootstrapDesign:
         read = self._read(np.asarray(table.values[row]), noise_sd)
         counted_apart = replace(read, replicates=replace(read.replicates, rate=rate))
         return bootstrap_estimate(self, counted_apart, table.cells[row], notes=[rows_kept(self.unit)])
+
+
+@dataclass(frozen=True, slots=True)
+class _OfEstimates:
+    """The intervals of estimates that are made already. An `IntervalArrays`."""
+
+    estimates: Sequence[Estimate]
+
+    def row(self, index: int) -> IntervalBasis:
+        return self.estimates[index].basis
+
+    def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = [one.confidence_interval(level) for one in self.estimates]
+        return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicatedCells(TableCells):
+    """Cells of a table with replicates of each, as the release reads them.
+
+    Replicates of a total are the sums of its cells', read by the same formulas: nothing is assumed of the cells but
+    that a unit has rows in several of them (`UnitBootstrapDesign.estimates`).
+
+    Attributes
+    ----------
+    design : UnitBootstrapDesign
+    drawn : AdditiveTable
+        The replicates.
+    added : float array, (cells,)
+        How many cells of the released table each adds up.
+    estimates : sequence of Estimate
+    """
+
+    design: UnitBootstrapDesign = field(kw_only=True)
+    drawn: AdditiveTable = field(kw_only=True)
+    added: NDArray[np.float64] = field(kw_only=True)
+    estimates: Sequence[Estimate] = field(kw_only=True)
+
+    @classmethod
+    def of(
+        cls, shape: TableShape, design: UnitBootstrapDesign, drawn: AdditiveTable, added: NDArray[np.float64]
+    ) -> ReplicatedCells:
+        """Read replicates of cells, or of totals that add up so many cells."""
+        estimates = design.estimates(drawn, added)
+        numbers = [
+            (one.estimate, one.sampling_error, one.privacy_error, one.basis.low, one.basis.high) for one in estimates
+        ]
+        values, sampling, privacy, low, high = np.array(numbers, dtype=np.float64).T
+        first = estimates[0]
+        return cls(
+            shape,
+            values,
+            sampling**2,
+            privacy**2,
+            counted=design.statistic.is_count,
+            census=design.facts.census,
+            low=low,
+            high=high,
+            subject=Subject(first.statistic, first.column, first.method, first.covers),
+            basis=_OfEstimates(estimates),
+            design=design,
+            drawn=drawn,
+            added=added,
+            estimates=estimates,
+        )
+
+    def over(self, add: Adding, shape: TableShape) -> ReplicatedCells:
+        """Return totals, with the sums of the cells' replicates."""
+        values = np.apply_along_axis(add, 0, self.drawn.values)
+        variances = np.broadcast_to(self.drawn.noise_sd**2, self.drawn.values.shape[:2])
+        noise_sd = np.sqrt(np.apply_along_axis(add, 0, variances))
+        drawn = AdditiveTable(({},) * len(values), self.drawn.features, values, noise_sd, self.drawn.noise_law)
+        # Numbers were cut cell by cell, and totals are to add up.
+        return replace(ReplicatedCells.of(shape, self.design, drawn, add(self.added)), values=add(self.values))
+
+    @property
+    def n_resamples(self) -> int | None:
+        """Return how many replicates there are."""
+        return self.design.n_resamples
+
+    def replicates(self, index: int) -> tuple[float, ...] | None:
+        """Return the noisy replicates behind one number."""
+        return self.estimates[index].replicates
+
+    def note(self, index: int) -> str | None:
+        """Return what a reader must know about one number."""
+        return self.estimates[index].note
+
+    def _put_errors(self) -> None:
+        TableCells._put_errors(self)
+        for name in ("bootstrap_error", "reliable"):
+            object.__setattr__(self, name, np.array([getattr(one, name) for one in self.estimates]))
 
 
 def unit_design(

@@ -60,7 +60,7 @@ def request_record(request: Request, n: int | None) -> dict[str, Any]:
     }
 
 
-def request_of(record: Record, *, table: bool = False) -> Request:
+def request_of(record: Record) -> Request:
     """Return what a record says was asked.
 
     Raises
@@ -89,9 +89,7 @@ def request_of(record: Record, *, table: bool = False) -> Request:
         asked.get("interval"),
         tuple(asked["notes"]),
         bool(asked["membership"]),
-        None,
-        table,
-        None if weights is None else Weights.declared((name(weights["column"]), weights["most"])),
+        weights=None if weights is None else Weights.declared((name(weights["column"]), weights["most"])),
     )
 
 

@@ -10,21 +10,22 @@
 ======================  ===============================================================================================
 
 Public membership is never assumed: only a caller who names it gets it. ``auto`` is therefore a choice of noise:
-two-sided geometric (Laplace) or discrete Gaussian, whichever has the smaller standard deviation at this budget.
+two-sided geometric (Laplace) or discrete Gaussian. Each is planned as a release plans it, and a sum of rows also about
+zero, which is less noise for some bounds. The plan is taken whose intervals are narrowest where a cell is empty: their
+error is √(τ² + s/2), with τ the noise on a number and s that on its second moment. Units of several rows take what a
+release of them takes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import format_argument
-from hedgerow.mechanisms.mechanism import (
-    Counts,
-    Moments,
-)
+from hedgerow.release.designs.design import TableDesign
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.request import Context, gaussian_in_mu, parse_noise
@@ -38,21 +39,31 @@ OPTIONS = ("auto", "whole-table", "public-membership", "per-cell")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A planned table: the option it takes and why, and the plan with its price.
-
-    Where bounds were declared by cell, ``cell_bounds`` are their grid indices and ``remark`` says them in words.
-    """
+    """A planned table: the option it takes and why, and the plan with its price."""
 
     plan: Plan
     option: str
     reason: str
-    cell_bounds: tuple[tuple[int, int], ...] | None = None
-    remark: str | None = None
+
+    @property
+    def design(self) -> TableDesign:
+        """How the one statistic is released."""
+        (item,) = self.plan.items
+        return cast(TableDesign, item.design)  # what counts or adds up by groups serves tables
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data: what tells it from another, all of it public."""
-        bounds = {} if self.cell_bounds is None else {"cell_bounds": [list(pair) for pair in self.cell_bounds]}
-        return {**self.plan.public_record(), "table": self.option, **bounds}
+        bounds = self.design.cell_bounds
+        named = {} if bounds is None else {"cell_bounds": [list(pair) for pair in bounds]}
+        return {**self.plan.public_record(), "table": self.option, **named}
+
+    @property
+    def empty_cell_error(self) -> float:
+        """The error that the interval of an empty cell shows: √(τ² + s/2)."""
+        (item,) = self.plan.items
+        assert item.mechanism is not None
+        total, square = self.design.table_noise(item.mechanism)
+        return math.sqrt(total**2 + 0.5 * square)
 
 
 def choose(
@@ -84,47 +95,41 @@ def choose(
         )
     units = not isinstance(protection.unit, str)
     membership = sensitivity == "public-membership"
-    context = Context(most_cells=MOST_UNIT_CELLS if units else MOST_CELLS, membership=membership, table=True)
-
-    def plan_with(noise: str, estimator: str = "auto") -> Plan:
-        return planned(asked, protection, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
-
-    def gaussian() -> Plan:
-        return plan_with("gaussian", "moments" if asked.kind == "sum" else "auto")
-
     option = "public-membership" if membership else "whole-table"
-    if law == AVERAGED_LAPLACE:
-        return Choice(plan_with(law), option, "averaged Laplace noise was asked for")
-    if units:
-        return Choice(plan_with("auto"), option, "units of several rows: replicates of unit totals")
-    if law == "laplace":
-        return Choice(plan_with(law), option, "geometric noise was asked for")
-    if law == "gaussian":
-        return Choice(gaussian(), option, "Gaussian noise was asked for")
-    pure = plan_with("laplace")
-    if pure.request.budget.delta == 0.0:
-        return Choice(pure, option, "a pure guarantee (δ = 0) takes two-sided geometric (Laplace) noise")
-    return _less_noise(pure, gaussian(), option)
+    most = MOST_UNIT_CELLS if units else MOST_CELLS
+
+    def chosen(noise: str, reason: str, *, about_zero: bool = False) -> Choice:
+        context = Context(most_cells=most, membership=membership, about_zero=about_zero)
+        estimator = "moments" if noise == "gaussian" and asked.kind == "sum" and not units else "auto"
+        plan = planned(asked, protection, facts, n=n, context=context, noise=noise, estimator=estimator, **options)
+        (item,) = plan.items
+        return Choice(plan, option, reason or (item.design.reason if item.design else ""))
+
+    def best(noise: str, reason: str) -> Choice:
+        first = chosen(noise, reason)
+        if units or membership or asked.kind != "sum":
+            return first
+        return min(first, chosen(noise, reason, about_zero=True), key=lambda one: one.empty_cell_error)
+
+    if units or law == AVERAGED_LAPLACE:
+        return best(law, "" if units else "averaged Laplace noise was asked for")
+    if law != "auto":
+        return best(law, f"{_LAWS[law]} noise was asked for")
+    pure = best("laplace", "a pure guarantee (δ = 0) takes two-sided geometric (Laplace) noise")
+    return pure if pure.plan.request.budget.delta == 0.0 else _narrower(pure, best("gaussian", ""))
 
 
-def _less_noise(pure: Plan, gaussian: Plan, option: str) -> Choice:
-    one, other = noise_sd(pure), noise_sd(gaussian)
+_LAWS = {"laplace": "geometric", "gaussian": "Gaussian"}
+
+
+def _narrower(pure: Choice, gaussian: Choice) -> Choice:
+    one, other = pure.empty_cell_error, gaussian.empty_cell_error
     ratio = f"{max(one, other) / min(one, other):.3g}"
     if one <= other:
         said = f"two-sided geometric (Laplace) noise: at this budget Gaussian noise would be {ratio} times as wide"
-        return Choice(pure, option, said)
+        return replace(pure, reason=said)
     said = f"discrete Gaussian noise: at this budget geometric (Laplace) noise would be {ratio} times as wide"
-    return Choice(gaussian, option, said)
-
-
-def noise_sd(plan: Plan) -> float:
-    """Return the standard deviation of the noise on a cell, in units of what is added up."""
-    (item,) = plan.items
-    if isinstance(item.mechanism, Counts):
-        return item.mechanism.noise_sd
-    if isinstance(item.mechanism, Moments):
-        return item.mechanism.noise_law.sd(item.mechanism.noise.total.in_units)
-    raise TypeError(type(item.mechanism).__name__)
+    return replace(gaussian, reason=said)
 
 
 def check_names(sensitivity: object, noise: object, by: object) -> str:

@@ -30,7 +30,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import format_argument
-from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS, CellTotals
+from hedgerow.mechanisms.cell_totals import MOST_BOUNDED_CELLS
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.cell_totals import CellTotalsDesign, Scaled
 from hedgerow.release.designs.choice import laws_of_counts
@@ -43,7 +43,6 @@ from hedgerow.tables.dp.choice import Choice, check_names
 CellLimits = tuple[tuple[int, int], ...]
 _IN_SHELL = "For example --cell-bounds north:0:500, or --cell-bounds north,female:0:500."
 _EXAMPLE = 'For example {"region": {"north": (0, 500)}}, or {("north", "female"): (0, 500)} by ["region", "sex"].'
-_MOST_TOLD = 12
 
 
 def bounds_of_cells(given: object, by: tuple[Category, ...], column: str, grid: Grid) -> CellLimits:
@@ -77,22 +76,6 @@ def bounds_of_cells(given: object, by: tuple[Category, ...], column: str, grid: 
                 raise _unfit("Every cell is given bounds once.", "One is named twice.")
             found[place] = limits
     return tuple(found.get(place, (0, grid.steps)) for place in range(shape.size))
-
-
-def bounds_told(limits: CellLimits, by: tuple[Category, ...], grid: Grid) -> str:
-    """Return in a sentence which bounds the cells have: public, so it goes out with the table."""
-    kinds: dict[tuple[int, int], list[int]] = {}
-    for place, one in enumerate(limits):
-        kinds.setdefault(one, []).append(place)
-    if len(kinds) > _MOST_TOLD:
-        return "Values are clamped to bounds declared cell by cell; the certificate holds them."
-    shape = TableShape.of(by)
-    listed = []
-    for (low, high), places in kinds.items():
-        ends = "[{:g}, {:g}]".format(*(float(grid.lower + end * grid.step) for end in (low, high)))
-        cells = ", ".join("/".join(str(label) for label in shape.cell(place).values()) for place in places)
-        listed.append(f"{ends} in {cells if len(places) <= _MOST_TOLD else f'{len(places):,} cells'}")
-    return f"Values are clamped to bounds declared cell by cell: {'; '.join(listed)}."
 
 
 def _named(given: Mapping[Any, Any], shape: TableShape) -> Iterator[tuple[list[int], object]]:
@@ -185,30 +168,21 @@ def choose_by_cell(
     scalings: tuple[Scaled, ...] = ("per-cell", "whole-table")
     wanted = [one for one in scalings if sensitivity in ("auto", one)]
     plans = {(one, law): _planned(request, public, statistic, one, law, limits) for one in wanted for law in laws}
-    errors = {key: _total_variance(plan) for key, plan in plans.items()}
+    errors = {key: variance for key, (_, variance) in plans.items()}
     best = min(errors, key=lambda key: errors[key])
-    told_bounds = bounds_told(limits, request.by, statistic.grid)
-    return Choice(plans[best], best[0], _reason(errors, best), cell_bounds=limits, remark=told_bounds)
+    return Choice(plans[best][0], best[0], _reason(errors, best))
 
 
 def _planned(
     request: Request, facts: PublicFacts, statistic: Statistic, scaled: Scaled, law: Law, limits: CellLimits
-) -> Plan:
+) -> tuple[Plan, float]:
+    """Return a plan with Σ of the noise variances of the cells' totals, in units of y²: of the very mechanism."""
     method = "moments" if law == "gaussian" else "geometric"
     reason = f"bounds by cell: {_OPTIONS[scaled]}"
     design = CellTotalsDesign(statistic, request.by, facts, request.policies[0], law, scaled, limits, method, reason)
     found = least_noise(design.mechanism, facts.relation, request.budget)
-    if not isinstance(found.mechanism, CellTotals):
-        raise TypeError(found.mechanism.type)
-    return Plan(request, facts, (PlannedStatistic(statistic, design, found.mechanism),), found)
-
-
-def _total_variance(plan: Plan) -> float:
-    """Return Σ of the noise variances of the cells' totals, in units of y²: from the very mechanism that would run."""
-    mechanism = plan.items[0].mechanism
-    if not isinstance(mechanism, CellTotals):
-        raise TypeError("a table whose bounds differ from cell to cell has noise of its own in each")
-    return float(np.square(mechanism.spread[:, 0]).sum())
+    plan = Plan(request, facts, (PlannedStatistic(statistic, design, found.mechanism),), found)
+    return plan, float(np.square(found.mechanism.spread[:, 0]).sum())
 
 
 def _reason(errors: dict[tuple[Scaled, Law], float], best: tuple[Scaled, Law]) -> str:

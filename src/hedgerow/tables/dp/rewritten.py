@@ -6,17 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hedgerow.mechanisms.cell_totals import CellTotals
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.release.designs.cell_totals import CellTotalsDesign
-from hedgerow.release.plan import Plan
 from hedgerow.release.receipt import receipts
 from hedgerow.release.record.asked_and_drawn import plan_of, request_of, tables_of
 from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 from hedgerow.release.result import recorded_estimate
 from hedgerow.release.rewritten import OF_THE_CUSTODIAN, certified_by, level_of
 from hedgerow.tables.dp.choice import Choice
-from hedgerow.tables.dp.choice_by_cell import bounds_told
 from hedgerow.tables.dp.release_table import kept_record, read_table
 
 
@@ -26,11 +22,13 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
         raise ValueError("a certificate prices no other guarantee")
     if "request" not in record:
         return _earlier(record)
-    about, plan = record["release"], plan_of(record, certificate, request_of(record, table=True))
+    about, plan = record["release"], plan_of(record, certificate, request_of(record))
     (drawn,) = tables_of(record, plan, certificate)
     if drawn is None:
         raise ValueError("a table has groups, so something is drawn")
-    choice = _choice(plan, record)
+    ((_, reason),) = about["methods"].items()
+    choice = Choice(plan, record["table"]["option"], reason)
+    choice = replace(choice, option=choice.design.sensitivity or choice.option)
     table = read_table(choice, drawn, certificate, source=about["source"])
     own = [note for note in about.get("notes", ()) if note in receipts()]
     told = {"remarks": (*table.remarks, *own), "date": about.get("date"), "about": about.get("about", {})}
@@ -38,24 +36,6 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     written = table.to_dict(level_of(record)) if "estimates" in record else kept_record(table)
     unchecked = (*OF_THE_CUSTODIAN, "release.methods.*")
     return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
-
-
-def _choice(plan: Plan, record: Record) -> Choice:
-    """Return the choice that a record states: its option follows from the mechanism and from what was asked."""
-    ((_, reason),) = record["release"]["methods"].items()
-    (item,) = plan.items
-    if isinstance(item.design, CellTotalsDesign) and isinstance(item.mechanism, CellTotals):
-        limits, grid = item.design.bounds, item.statistic.grid
-        option = _scaled(item.mechanism) or record["table"]["option"]
-        return Choice(plan, option, reason, limits, bounds_told(limits, plan.request.by, grid))
-    return Choice(plan, "public-membership" if plan.request.membership else "whole-table", reason)
-
-
-def _scaled(mechanism: CellTotals) -> str:
-    """Return whether noise is by the cell or the same in all; an empty text where all cells have the same bounds."""
-    reaches = {max(abs(kind.low), abs(kind.high)) for kind in mechanism.kinds}
-    widths = {kind.total.in_units for kind in mechanism.kinds}
-    return "" if len(reaches) == 1 else "whole-table" if len(widths) == 1 else "per-cell"
 
 
 def _earlier(record: Record) -> Rewritten:
