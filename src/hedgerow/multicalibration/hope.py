@@ -20,11 +20,10 @@ import numpy as np
 
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation, parse_relation
-from hedgerow.mechanisms.mechanism import GeometricCounts, parts_of
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting, check_parameter
-from hedgerow.multicalibration.mechanisms.table import Table
+from hedgerow.multicalibration.mechanisms.table import Table, counts_of
 from hedgerow.multicalibration.model.records import score_bucket
 
 Bound = Literal["table", "published"]
@@ -104,9 +103,7 @@ def _reach(family: Family, epsilon: float, relation: Relation, n_buckets: int, b
     check_parameter(bound == "table", '`bound` is "table" or "published".', bound)
     mechanism = Table()
     setting = Setting(family, relation, None, n_buckets)
-    counts = parts_of(mechanism.describe(setting, Budget(epsilon, 0.0)))[0]
-    if not isinstance(counts, GeometricCounts):
-        raise TypeError("a table has counts")
+    counts, _ = counts_of(mechanism.describe(setting, Budget(epsilon, 0.0)))
     in_bucket = np.bincount(score_bucket(mechanism.score_bins(family).centres, n_buckets)).max()
     pairs, b = family.atoms * int(in_bucket), counts.scale
     tail = math.log(2.0 * _questions(family, n_buckets) / _BETA)

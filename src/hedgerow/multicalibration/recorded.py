@@ -25,7 +25,7 @@ def rewrite(record: Record, certificate: Certificate) -> Rewritten:
     model = model_from_text(json.dumps(record))
     kind, parts = mechanism_class(model.mechanism), parts_of(certificate.mechanism)
     expected = () if kind is None else kind.noise * len(model.calibrations)
-    if kind is None or not expected or len(parts) != len(expected) or not all(map(isinstance, parts, expected)):
+    if kind is None or not expected or tuple(map(type, parts)) != expected:
         return Rewritten(_written(model), (), (_OTHER,))
     each = len(kind.noise)
     drawn = [parts[start : start + each] for start in range(0, len(parts), each)]

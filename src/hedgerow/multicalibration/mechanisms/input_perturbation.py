@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, RandomisedRecords, Single
+from hedgerow.mechanisms.mechanism import RandomisedRecords
 from hedgerow.mechanisms.randomised_records import NOWHERE, randomised_records
 from hedgerow.multicalibration.groups.family import Block
 from hedgerow.multicalibration.mechanisms.cells import UNRELEASED, NoisyCells, patch_of, shifts_of
@@ -47,7 +47,7 @@ _BINARY = ("label=0", "label=1")
 
 
 @dataclass(frozen=True, slots=True)
-class InputPerturbation(CalibrationMechanism):
+class InputPerturbation(CalibrationMechanism[RandomisedRecords]):
     """Randomised records, and one patch made of them.
 
     Parameters
@@ -84,7 +84,7 @@ class InputPerturbation(CalibrationMechanism):
             remedy="Leave it out.",
         )
 
-    def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
+    def describe(self, setting: Setting, budget: Budget) -> RandomisedRecords:
         """Return the randomiser of one model, at its share of ε.
 
         Raises
@@ -110,12 +110,8 @@ class InputPerturbation(CalibrationMechanism):
         sizes = tuple(block.size * k * 2 for block in (everybody, *columns))
         return randomised_records(epsilon, sizes, (share, *[(1.0 - share) / len(columns)] * len(columns)))
 
-    def run(
-        self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
-    ) -> Fitted:
+    def run(self, setting: Setting, described: RandomisedRecords, records: Records, noise: NoiseSource) -> Fitted:
         """Randomise every record, read the sums of the bits, and shift the cells that exceed their noise."""
-        if not isinstance(described, RandomisedRecords):
-            raise TypeError("input_perturbation runs as it was described")
         k = setting.n_buckets
         row = np.repeat(np.arange(len(records.count)), records.count.astype(np.int64))
         # A record that was left out (no label, no score) is in no cell and shows random bits too: otherwise the number
@@ -136,9 +132,9 @@ class InputPerturbation(CalibrationMechanism):
             released.append(_estimates(setting, described, view, block, counts, len(lies)))
         return replace(self.read(setting, described, [one.values for one in released]), released=tuple(released))
 
-    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[Floats]) -> Fitted:
+    def read(self, setting: Setting, described: RandomisedRecords, numbers: Sequence[Floats]) -> Fitted:
         """Return the one round of shifts that the estimated counts of all views give."""
-        if not isinstance(described, RandomisedRecords) or setting.n is None or len(numbers) != len(described.views):
+        if setting.n is None or len(numbers) != len(described.views):
             raise TypeError("input_perturbation is read as it was described")
         k, groups = setting.n_buckets, len(setting.family.groups)
         cells = NoisyCells(*(np.full((groups, k), number) for number in (0.0, 0.0, UNRELEASED, 0.0)))

@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.given import as_float, as_int, format_argument, kind_of
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.mechanism import Composition, Single, parts_of
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, Single, parts_of
 from hedgerow.multicalibration.groups.family import Family
 from hedgerow.multicalibration.model.model import Calibration, Model, Residuals
 from hedgerow.multicalibration.model.records import Records
@@ -53,6 +53,11 @@ MECHANISMS = {
     "none": "NoPrivacy",
 }
 PUBLISHED_ALPHA = 0.1
+
+
+M = TypeVar("M", bound=Mechanism)
+D = TypeVar("D")
+"""What a mechanism describes: the privacy mechanism of one model, None where nothing is private."""
 
 
 def check_parameter(fits: bool, rule: str, *values: object, code: str = "HG165", remedy: str = "") -> None:
@@ -131,7 +136,7 @@ class Fitted:
     numbers: tuple[NDArray[np.float64], ...] = ()
 
 
-class CalibrationMechanism(ABC):
+class CalibrationMechanism(ABC, Generic[D]):
     """See the module.
 
     Attributes
@@ -159,7 +164,7 @@ class CalibrationMechanism(ABC):
     planned: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def describe(self, setting: Setting, budget: Budget) -> Single | Composition | None:
+    def describe(self, setting: Setting, budget: Budget) -> D:
         """Return the mechanism of ONE model, such that ``setting.models`` of them together meet the budget.
 
         Raises
@@ -169,12 +174,10 @@ class CalibrationMechanism(ABC):
         """
 
     @abstractmethod
-    def run(
-        self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
-    ) -> Fitted:
+    def run(self, setting: Setting, described: D, records: Records, noise: NoiseSource) -> Fitted:
         """Fit one model, adding the noise that `described` states."""
 
-    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
+    def read(self, setting: Setting, described: D, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
         """Return what the released numbers of a run give. It reads no record: `hedgerow verify` reads a model again.
 
         Raises
@@ -185,20 +188,20 @@ class CalibrationMechanism(ABC):
         raise TypeError(f"{self.name} reads no numbers")
 
     @classmethod
-    def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
+    def agrees(cls, model: Model, before: Residuals | None, part: Any) -> bool:
         """Return whether a model's groups and residuals can come from this `part` of its certificate."""
         return True
 
 
-def mechanism_class(name: str) -> type[CalibrationMechanism] | None:
+def mechanism_class(name: str) -> type[CalibrationMechanism[Any]] | None:
     """Return the mechanism of that name, None where there is none."""
     if name not in MECHANISMS:
         return None
-    mechanism: type[CalibrationMechanism] = getattr(import_module(f"{__package__}.{name}"), MECHANISMS[name])
+    mechanism: type[CalibrationMechanism[Any]] = getattr(import_module(f"{__package__}.{name}"), MECHANISMS[name])
     return mechanism
 
 
-def mechanism_named(mechanism: object) -> CalibrationMechanism:
+def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
     """Return the mechanism of that name with its default parameters; an object with the methods is returned as it is.
 
     Raises
@@ -232,9 +235,7 @@ def all_models(described: Single | Composition, models: int) -> Single | Composi
     return described if models == 1 else Composition(parts_of(described) * models)
 
 
-def least_noise_for(
-    build: Callable[[float], Single | Composition], setting: Setting, budget: Budget
-) -> Single | Composition:
+def least_noise_for(build: Callable[[float], M], setting: Setting, budget: Budget) -> M:
     """Return ``build(M)`` for the largest precision M at which all the setting's models together meet the budget.
 
     >>> from hedgerow.mechanisms.mechanism import GeometricCounts

@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class NoPrivacy(CalibrationMechanism):
+class NoPrivacy(CalibrationMechanism[None]):
     """Algorithms 1 and 2 without noise.
 
     Parameters

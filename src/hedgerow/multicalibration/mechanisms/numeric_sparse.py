@@ -28,7 +28,7 @@ from hedgerow.facts.given import as_float, as_int
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.adaptive.histogram_rounds import widest_bucket
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, SparseVectorRun, sparse_vector
-from hedgerow.mechanisms.mechanism import Composition, Single, SparseVector
+from hedgerow.mechanisms.mechanism import SparseVector
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, exact_cells, patch_of, shrunk_step
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Fitted, Setting, check_parameter
 from hedgerow.multicalibration.model.model import Patch, Patches
@@ -40,7 +40,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class NumericSparse(CalibrationMechanism):
+class NumericSparse(CalibrationMechanism[SparseVector]):
     """Corrected NumericSparse.
 
     Parameters
@@ -87,7 +87,7 @@ class NumericSparse(CalibrationMechanism):
         object.__setattr__(self, "positives", positives)
         object.__setattr__(self, "threshold", threshold)
 
-    def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
+    def describe(self, setting: Setting, budget: Budget) -> SparseVector:
         """Return the run of questions that one model asks, at its share of ε."""
         same_cell = STEPS + widest_bucket(setting.n_buckets, STEPS)
         add_remove = setting.relation is Relation.ADD_REMOVE
@@ -100,12 +100,8 @@ class NumericSparse(CalibrationMechanism):
             answers=Answers(moves, (float(STEPS), 1.0), self.answer_share),
         )
 
-    def run(
-        self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
-    ) -> Fitted:
+    def run(self, setting: Setting, described: SparseVector, records: Records, noise: NoiseSource) -> Fitted:
         """Ask the cells in turn until none of them exceeds the threshold, or all positives are used."""
-        if not isinstance(described, SparseVector):
-            raise TypeError("numeric_sparse runs as it was described")
         state = _State(setting, records, described)
         asked = SparseVectorRun(described, noise)
         threshold = round(self.threshold * described.question_scale)
@@ -118,17 +114,19 @@ class NumericSparse(CalibrationMechanism):
             cell = int(order[positive])
             state.move(cell, asked.answer(int(state.residual[cell]), int(state.count[cell])), z=self.z)
             first = (cell + 1) % state.cells
-        return replace(
-            self.read(setting, described, [state.answers]), released=(state.released(),), numbers=(state.answers,)
-        )
+        return replace(_fitted(setting, state.patches), released=(state.released(),), numbers=(state.answers(),))
 
-    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
+    def read(self, setting: Setting, described: SparseVector, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
         """Return the shifts that the answers give: rows of a group, a bucket, and its noisy residual sum and count."""
         (answers,) = numbers
-        if not isinstance(described, SparseVector) or len(answers) > described.positives:
+        if len(answers) > described.positives:
             raise TypeError("numeric_sparse is read as it was described")
-        found = (_patch_of_answer(setting, described, answer, z=self.z) for answer in answers.reshape(-1, 4))
-        return Fitted(Patches(setting.n_buckets, tuple(one for one in found if len(one.cells)), LOW, HIGH), None, None)
+        patches = (_patch_of_answer(setting, described, answer, z=self.z) for answer in answers.reshape(-1, 4))
+        return _fitted(setting, [patch for patch in patches if len(patch.cells)])
+
+
+def _fitted(setting: Setting, patches: Sequence[Patch]) -> Fitted:
+    return Fitted(Patches(setting.n_buckets, tuple(patches), LOW, HIGH), None, None)
 
 
 def _patch_of_answer(setting: Setting, described: SparseVector, answer: NDArray[np.float64], *, z: float) -> Patch:
@@ -154,7 +152,8 @@ class _State:
     def __init__(self, setting: Setting, records: Records, described: SparseVector) -> None:
         self._setting, self._records, self._described = setting, records, described
         self.cells = len(setting.family.groups) * setting.n_buckets
-        self._answers: list[tuple[int, int, float, float]] = []
+        self._answers: list[NDArray[np.float64]] = []
+        self.patches: list[Patch] = []
         self._count_cells(records.score)
 
     def _count_cells(self, score: Integers) -> None:
@@ -165,18 +164,19 @@ class _State:
     def move(self, cell: int, answer: tuple[int, ...], *, z: float) -> None:
         """Keep a noisy answer, and shift its cell by what the answer supports."""
         k, records = self._setting.n_buckets, self._records
-        self._answers.append((cell // k, cell % k, answer[0] / STEPS, float(answer[1])))
-        patch = _patch_of_answer(self._setting, self._described, self.answers[-1], z=z)
+        self._answers.append(np.array([cell // k, cell % k, answer[0] / STEPS, answer[1]], dtype=np.float64))
+        patch = _patch_of_answer(self._setting, self._described, self._answers[-1], z=z)
         if len(patch.cells):
+            self.patches.append(patch)
             self._count_cells(patch.move(records.family, records.patterns, records.pattern, self._score, k))
 
     def released(self) -> AdditiveTable:
         """Return the answers in the order in which they were given."""
         names = self._setting.family.names
-        cells = [{"group": names[group], "bucket": bucket} for group, bucket, _, _ in self._answers]
-        return AdditiveTable(cells, FEATURES, self.answers[:, 2:], np.sqrt(2.0) * _scales(self._described), "laplace")
+        answers = self.answers()
+        cells = [{"group": names[group], "bucket": bucket} for group, bucket in answers[:, :2].astype(int).tolist()]
+        return AdditiveTable(cells, FEATURES, answers[:, 2:], np.sqrt(2.0) * _scales(self._described), "laplace")
 
-    @property
     def answers(self) -> NDArray[np.float64]:
-        """The answers in order: group, bucket, noisy residual sum and noisy count."""
+        """Return the answers in order: group, bucket, noisy residual sum and noisy count."""
         return np.array(self._answers, dtype=np.float64).reshape(-1, 4)

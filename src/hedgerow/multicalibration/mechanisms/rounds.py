@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import DEFAULT_DELTA, Budget
 from hedgerow.facts.given import as_float, as_int
-from hedgerow.mechanisms.mechanism import Composition, HistogramRounds, Single
+from hedgerow.mechanisms.mechanism import HistogramRounds
 from hedgerow.multicalibration.mechanisms.cells import FEATURES, NoisyCells, exact_cells, patch_of, shifts_of
 from hedgerow.multicalibration.mechanisms.mechanism import (
     CalibrationMechanism,
@@ -43,7 +43,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds(CalibrationMechanism):
+class Rounds(CalibrationMechanism[HistogramRounds]):
     """Gaussian histogram rounds.
 
     Parameters
@@ -90,7 +90,7 @@ class Rounds(CalibrationMechanism):
         object.__setattr__(self, "rounds", rounds)
         object.__setattr__(self, "residual_share", share)
 
-    def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
+    def describe(self, setting: Setting, budget: Budget) -> HistogramRounds:
         """Return the rounds with the least noise that the budget allows.
 
         Raises
@@ -120,44 +120,41 @@ class Rounds(CalibrationMechanism):
 
         return least_noise_for(build, setting, budget)
 
-    def run(
-        self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
-    ) -> Fitted:
+    def run(self, setting: Setting, described: HistogramRounds, records: Records, noise: NoiseSource) -> Fitted:
         """Release T tables, each of the scores after the round before, and turn each into shifts."""
-        if not isinstance(described, HistogramRounds):
-            raise TypeError("rounds run as they were described")
         score, k = records.score, setting.n_buckets
-        released: list[AdditiveTable] = []
+        released, steps = list[AdditiveTable](), list[tuple[Residuals, Patch | None]]()
         for _ in range(described.rounds):
             released.append(_release(setting, described, exact_cells(records, score, k), noise))
-            fitted = self.read(setting, described, [one.values for one in released])
-            if fitted.after is not None or not isinstance(fitted.calibration, Patches):
+            steps.append(self._step(setting, described, released[-1].values))
+            patch = steps[-1][1]
+            if patch is None:
                 break
-            score = fitted.calibration.rounds[-1].move(records.family, records.patterns, records.pattern, score, k)
-        return replace(fitted, released=tuple(released))
+            score = patch.move(records.family, records.patterns, records.pattern, score, k)
+        return replace(_fitted(setting, steps), released=tuple(released))
 
-    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
+    def read(self, setting: Setting, described: HistogramRounds, numbers: Sequence[NDArray[np.float64]]) -> Fitted:
         """Return the rounds of shifts that the tables of the rounds give, up to the first one that needs none."""
-        if not isinstance(described, HistogramRounds) or not 1 <= len(numbers) <= described.rounds:
+        shape = described.groups * described.buckets, 2
+        fits = 1 <= len(numbers) <= described.rounds and all(values.shape == shape for values in numbers)
+        steps = [self._step(setting, described, values) for values in numbers] if fits else []
+        if not steps or any(patch is None for _, patch in steps[:-1]):
             raise TypeError("rounds are read as they were described")
-        k, patches, before, after = setting.n_buckets, list[Patch](), None, None
-        for values in numbers:
-            if after is not None or values.shape != (described.groups * described.buckets, 2):
-                raise TypeError("rounds are read as they were described")
-            cells = _noisy_cells(_as_table((), described, values), k)
-            shown = _as_residuals(setting, cells)
-            before = shown if before is None else before
-            if setting.alpha is not None and error_of(shown, "alpha") <= setting.alpha:
-                after = shown
-            else:
-                patches.append(patch_of(shifts_of(setting.family, cells, z=self.z, least=setting.least_shift)))
-        return Fitted(Patches(k, tuple(patches), LOW, HIGH), before, after)
+        return _fitted(setting, steps)
+
+    def _step(
+        self, setting: Setting, described: HistogramRounds, values: NDArray[np.float64]
+    ) -> tuple[Residuals, Patch | None]:
+        """Return what the table of one round shows, and its shifts; None where it meets the target, which ends a run."""
+        cells = _noisy_cells(_as_table((), described, values), setting.n_buckets)
+        shown = _as_residuals(setting, cells)
+        if setting.alpha is not None and error_of(shown, "alpha") <= setting.alpha:
+            return shown, None
+        return shown, patch_of(shifts_of(setting.family, cells, z=self.z, least=setting.least_shift))
 
     @classmethod
-    def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
+    def agrees(cls, model: Model, before: Residuals | None, part: HistogramRounds) -> bool:
         """Return whether the groups, the buckets and the noise of the residuals are those of the certificate."""
-        if not isinstance(part, HistogramRounds):
-            return False
         if (part.groups, part.buckets) != (len(model.family.groups), model.n_buckets):
             return False
         return before is None or (
@@ -168,6 +165,13 @@ class Rounds(CalibrationMechanism):
 
 def _is_written(sds: NDArray[np.float64], noise_sd: float) -> bool:
     return bool(np.all(np.abs(sds - noise_sd) <= WRITTEN + 1e-9 * noise_sd))
+
+
+def _fitted(setting: Setting, steps: Sequence[tuple[Residuals, Patch | None]]) -> Fitted:
+    """Return the model of rounds: the first table shows the errors before, the last those after if it met a target."""
+    patches = tuple(patch for _, patch in steps if patch is not None)
+    shown, last = steps[-1]
+    return Fitted(Patches(setting.n_buckets, patches, LOW, HIGH), steps[0][0], shown if last is None else None)
 
 
 def _release(setting: Setting, described: HistogramRounds, exact: Integers, noise: NoiseSource) -> AdditiveTable:

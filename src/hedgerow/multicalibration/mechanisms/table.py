@@ -26,14 +26,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import UncertifiedError
 from hedgerow.facts.budget import Budget
-from hedgerow.mechanisms.mechanism import Composition, Counts, GeometricCounts, Single, parts_of
+from hedgerow.mechanisms.mechanism import Composition, GeometricCounts
 from hedgerow.multicalibration.groups.family import Family, members_of
 from hedgerow.multicalibration.mechanisms.mechanism import (
     CalibrationMechanism,
@@ -61,7 +61,7 @@ MOST_BINS, FEWEST_BINS = 40, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Table(CalibrationMechanism):
+class Table(CalibrationMechanism[Composition]):
     """The one-shot count table (multicalibration.md).
 
     Parameters
@@ -111,7 +111,7 @@ class Table(CalibrationMechanism):
         chosen = min(MOST_BINS, max(FEWEST_BINS, FINE_CELLS // family.atoms)) if self.bins is None else self.bins
         return ScoreBins(chosen)
 
-    def describe(self, setting: Setting, budget: Budget) -> Single | Composition:
+    def describe(self, setting: Setting, budget: Budget) -> Composition:
         """Return what one model needs: the noisy counts, and the mean scores of bins.
 
         Raises
@@ -135,26 +135,21 @@ class Table(CalibrationMechanism):
 
         return least_noise_for(build, setting, budget)
 
-    def run(
-        self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
-    ) -> Fitted:
+    def run(self, setting: Setting, described: Composition, records: Records, noise: NoiseSource) -> Fitted:
         """Release two noisy tables, and read them: only the first line reads records."""
         released = self.release(setting, described, records, noise)
-        if not isinstance(described, Composition):
-            raise TypeError("a table runs as it was described")
         return replace(self.read(setting, described, [one.values for one in released]), released=released)
 
-    def read(self, setting: Setting, described: Single | Composition, numbers: Sequence[Floats]) -> Fitted:
+    def read(self, setting: Setting, described: Composition, numbers: Sequence[Floats]) -> Fitted:
         """Return the calibration that both tables support."""
         bins = self.score_bins(setting.family)
-        shapes = (setting.family.atoms * bins.count, 2), (bins.count, 1)
-        for part, values, shape in zip(parts_of(described), numbers, shapes, strict=True):
-            if not isinstance(part, Counts) or values.shape != shape or part.cells != values.size:
+        shapes, parts = ((setting.family.atoms * bins.count, 2), (bins.count, 1)), counts_of(described)
+        for part, values, shape in zip(parts, numbers, shapes, strict=True):
+            if values.shape != shape or part.cells != values.size:
                 raise TypeError("a table is read as it was described")
         table, places = (
             AdditiveTable((), names, values, part.table_spread(names), part.noise_law.name)
-            for part, values, names in zip(parts_of(described), numbers, (BINARY, PLACED), strict=True)
-            if isinstance(part, Counts)
+            for part, values, names in zip(parts, numbers, (BINARY, PLACED), strict=True)
         )
         count = table.values.sum(axis=1).reshape(-1, bins.count).sum(axis=0)
         means = means_of(places, count, table.sd(BINARY[0]) * math.sqrt(2.0 * setting.family.atoms), bins)
@@ -162,9 +157,9 @@ class Table(CalibrationMechanism):
         return read_table((table, places), setting, means, bins, rule)
 
     @classmethod
-    def agrees(cls, model: Model, before: Residuals | None, part: Single) -> bool:
+    def agrees(cls, model: Model, before: Residuals | None, part: GeometricCounts) -> bool:
         """Return whether the size of the table and the noise of the residuals are those of the certificate."""
-        if not isinstance(part, GeometricCounts) or part.cells % (2 * model.family.atoms):
+        if part.cells % (2 * model.family.atoms):
             return False
         if before is None:
             return True
@@ -183,14 +178,10 @@ class Table(CalibrationMechanism):
         return counts.reshape(-1, 2)
 
     def release(
-        self, setting: Setting, described: Single | Composition | None, records: Records, noise: NoiseSource
+        self, setting: Setting, described: Composition, records: Records, noise: NoiseSource
     ) -> tuple[AdditiveTable, AdditiveTable]:
         """Return both exact tables plus the noise that `described` states: from here on everything is public."""
-        if not isinstance(described, Composition):
-            raise TypeError("a table runs as it was described")
-        counts, placed = described.parts
-        if not isinstance(counts, Counts) or not isinstance(placed, Counts):
-            raise TypeError("a table runs as it was described")
+        counts, placed = counts_of(described)
         bins = self.score_bins(setting.family)
         each = range(bins.count)
         cells = [{"atom": atom, "score_bin": bin_} for atom in range(setting.family.atoms) for bin_ in each]
@@ -199,6 +190,12 @@ class Table(CalibrationMechanism):
             counts.noisy(self.counts(records), noise, cells=cells, features=BINARY),
             placed.noisy(places, noise, cells=[{"score_bin": bin_} for bin_ in each], features=PLACED),
         )
+
+
+def counts_of(described: Composition) -> tuple[GeometricCounts, GeometricCounts]:
+    """Return the count table and the table of places that `Table.describe` describes."""
+    counts, placed = described.parts
+    return cast("GeometricCounts", counts), cast("GeometricCounts", placed)
 
 
 @dataclass(frozen=True, slots=True)
