@@ -50,8 +50,8 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import Multicalibrator, family_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting, mechanism_named
-from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.model.records import Records
+from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
 GROUPS = {"race": list(RACES), "sex": list(SEXES)}

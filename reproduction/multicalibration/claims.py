@@ -21,9 +21,9 @@ from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import log_loss
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
+from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
 from ..exhibit import Exhibit, Line, Verdict

@@ -24,11 +24,11 @@ from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration.groups.groups import family_of
 from hedgerow.multicalibration.mechanisms.input_perturbation import InputPerturbation
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
 from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
+from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
 from ..drawing import BLUE, INK, ORANGE, Drawing

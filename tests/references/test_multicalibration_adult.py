@@ -16,9 +16,9 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.multicalibration import family_of
 from hedgerow.multicalibration.mechanisms.mechanism import CalibrationMechanism, Setting
-from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
+from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
 pytestmark = pytest.mark.data("adult.data", "adult.test")

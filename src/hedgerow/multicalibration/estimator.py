@@ -121,10 +121,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The target: in every group the buckets whose mean residual exceeds α hold at most α of its records (Definition
         3 of Fishman, Mugunthan and Tanzer). Only cells with a mean residual of at least α/2 are shifted, and a private
         mechanism stops when its release shows the target; ``report_.target`` says whether it does. None: as far as the
-        noise allows (for ``"none"``: .1). `hoped_alpha` says which α one may hope for.
+        noise allows (without privacy: .1). `hoped_alpha` says which α one may hope for.
     mechanism : str or object
-        ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, ``"none"``, or an
-        object with other parameters, e.g. ``Table(bins=20)``.
+        ``"table"`` (default), ``"rounds"``, ``"numeric_sparse"``, ``"input_perturbation"``, or an object with
+        other parameters, e.g. ``Table(bins=20)``; without privacy `hedgerow.testing.published.NoPrivacy`.
     relation : {"add-remove", "replace-one"}
         Who is protected; under replace-one the number of records is public. No default: without it a
         private fit is refused (HG189).
@@ -149,7 +149,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         will be cloned, wrap a fitted estimator in `sklearn.frozen.FrozenEstimator`.
     base_fit : {None, "on_private_rows_without_protection"}
         Consent to fit the base model on the private rows themselves. No ε then holds for them: such a model may reveal
-        every label, and the certificate and the report say so. Not needed with ``mechanism="none"``.
+        every label, and the certificate and the report say so. Not needed without privacy.
 
     Attributes
     ----------
@@ -158,9 +158,9 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     model_ : Model
         What `hedgerow.multicalibration.write_model` writes to a file.
     certificate_ : Certificate or None
-        The price; None for ``mechanism="none"``.
+        The price; None without privacy.
     report_ : Report
-        Errors before and after: read from the release; computed from the records only for ``"none"``.
+        Errors before and after: read from the release; computed from the records only without privacy.
     ledger_head_ : str or None
         The head of the ledger after the fit.
     unrecorded_ : bool
@@ -229,7 +229,7 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         y : array, (records,)
             Labels. A label that is not among the classes counts as no class.
         sample_weight : array, optional
-            For ``mechanism="none"`` only: a record of weight 5 would move a count by 5, and no bound on weights is
+            Without privacy only: a record of weight 5 would move a count by 5, and no bound on weights is
             certified.
         base_rows : (X, y), optional
             Other rows, on which the base model is fitted: this price does not cover them.
@@ -342,10 +342,10 @@ class Multicalibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             tags.input_tags = below.input_tags
             tags.classifier_tags.multi_class = below.classifier_tags is None or below.classifier_tags.multi_class
         # Privacy noise takes no seed.
-        tags.non_deterministic = self.mechanism != "none"
+        tags.non_deterministic = getattr(self.mechanism, "name", None) != "none"
         return tags
 
-    def _price(self, mechanism: CalibrationMechanism) -> tuple[Relation, Budget]:
+    def _price(self, mechanism: CalibrationMechanism[Any]) -> tuple[Relation, Budget]:
         """Return whom the fit protects and at which price; a fit without privacy does not use them."""
         missing = [f"`{name}`" for name in ("relation", "epsilon") if getattr(self, name) is None]
         if missing and mechanism.name != "none":
@@ -434,11 +434,11 @@ def _as_json(label: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def _weights_are_certified(mechanism: CalibrationMechanism, sample_weight: Any) -> None:
+def _weights_are_certified(mechanism: CalibrationMechanism[Any], sample_weight: Any) -> None:
     if sample_weight is not None and mechanism.name != "none":
         raise UncertifiedError(
             "HG424",
-            rule='Only mechanism="none" takes sample weights.',
+            rule="Only a calibration without privacy takes sample weights.",
             finding=f"They were given to {mechanism.name!r}, whose price holds where a record counts once.",
             remedy="Leave them out; weights that are public by group are better applied to the released table.",
         )

@@ -74,7 +74,7 @@ class Fit:
         Further assumptions for the certificate.
     """
 
-    mechanism: CalibrationMechanism
+    mechanism: CalibrationMechanism[Any]
     setting: Setting
     budget: Budget
     classes: Sequence[Scalar]
@@ -416,7 +416,7 @@ def fit_from_source(
 
 def fit_rules(
     facts: Facts | None,
-    mechanism: CalibrationMechanism,
+    mechanism: CalibrationMechanism[Any],
     *,
     declared: Sequence[str] = (),
     relation: object = None,

@@ -48,7 +48,7 @@ _UNCHECKED_BEFORE = (
 def _again(
     model: Model,
     asked: Any,
-    kind: type[CalibrationMechanism],
+    kind: type[CalibrationMechanism[Any]],
     drawn: list[tuple[Single, ...]],
     certificate: Certificate,
 ) -> Model:

@@ -123,13 +123,15 @@ def test_what_cannot_be_is_refused_and_costs_nothing(
         assert kept.entries() == ()
 
 
-def test_without_privacy_nothing_of_the_records_is_printed(scores: Path, tmp_path: Path) -> None:
+def test_a_calibration_without_privacy_is_refused_with_where_it_is(scores: Path, tmp_path: Path) -> None:
     usual = ("--epsilon", 1, "--relation", "add-remove", "--mechanism", "none", "--out", tmp_path / "m.json")
     result = run("multicalibrate", scores, *DECLARED, *usual, "--json")
-    told = json.loads(result.stdout)
-    assert result.exit_code == 0 and told["report"] is None and told["certificate"] is None
-    record = json.loads((tmp_path / "m.json").read_text())
-    assert record["before"] == record["after"] == [None]
+    assert (
+        result.exit_code == 2
+        and json.loads(result.stderr)["error"]["code"] == "HG167"
+        and "hedgerow.testing" in result.stderr
+    )
+    assert not (tmp_path / "m.json").exists()
 
 
 FACTS = """
@@ -181,7 +183,7 @@ def test_the_ledger_and_the_source_of_the_facts_are_in_force(scores: Path, tmp_p
         ('statistics = ["mean"]', (), "HG704", 4),
         ('statistics = ["count"]', ("--mechanism", "rounds"), "HG704", 4),
         ("[budget]\nepsilon = 0.5\ndelta = 1e-6", (), "HG706", 3),
-        ("[budget]\nepsilon = 5\ndelta = 1e-6", ("--mechanism", "none"), "HG706", 3),
+        ("[budget]\nepsilon = 5\ndelta = 1e-6", ("--mechanism", "none"), "HG167", 2),
     ],
 )
 def test_what_the_facts_forbid_is_refused(

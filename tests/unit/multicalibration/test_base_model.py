@@ -32,6 +32,7 @@ from hedgerow.multicalibration.model.model import CONSENT
 from hedgerow.multicalibration.model.model_file import model_from_text, model_text
 from hedgerow.multicalibration.report import report_of
 from hedgerow.reports.verify.verification import verify_record
+from hedgerow.testing.published import NoPrivacy
 
 PRICE: dict[str, Any] = {"relation": "add-remove", "epsilon": 1.0}
 
@@ -122,7 +123,7 @@ def test_neither_relation_nor_epsilon_has_a_default() -> None:
     assert refused.value.code == "HG189"
     assert "`relation` and `epsilon` were not given" in refused.value.finding
     assert 'relation="add-remove", epsilon=1.0' in refused.value.remedy
-    assert Multicalibrator(score_column="sex", mechanism="none").fit(X, y).certificate_ is None
+    assert Multicalibrator(score_column="sex", mechanism=NoPrivacy()).fit(X, y).certificate_ is None
 
 
 def test_the_private_rows_themselves_are_not_rows_apart() -> None:
@@ -203,7 +204,7 @@ def test_fits_of_an_estimator_and_its_clones_are_added_up_aloud() -> None:
     # Another estimator starts anew, and without privacy nothing is spent.
     other = Multicalibrator(score_column="sex", **PRICE).fit(X, y)
     assert other.total_spent_.fits == 1
-    free = Multicalibrator(score_column="sex", mechanism="none").fit(X, y).fit(X, y)
+    free = Multicalibrator(score_column="sex", mechanism=NoPrivacy()).fit(X, y).fit(X, y)
     assert free.total_spent_.fits == 0
     with pytest.warns(HedgerowWarning, match="ε ≤ inf"):
         other.set_params(relation="replace-one").fit(X, y)

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hedgerow.multicalibration import Multicalibrator
 from hedgerow.multicalibration.model.model import CONSENT
+from hedgerow.testing.published import NoPrivacy
 
 NO_WEIGHTS = "a private fit refuses sample weights: no bound on them is certified (HG424)"
 WITH_WEIGHTS = (
@@ -27,14 +28,14 @@ WITH_WEIGHTS = (
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
-    return {} if estimator.mechanism == "none" else dict.fromkeys(WITH_WEIGHTS, NO_WEIGHTS)
+    return {} if estimator.mechanism == NoPrivacy() else dict.fromkeys(WITH_WEIGHTS, NO_WEIGHTS)
 
 
 # Most checks fit an estimator and its clones several times, and a private one says so.
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.HedgerowWarning")
 @parametrize_with_checks(
     [
-        Multicalibrator(LogisticRegression(), mechanism="none"),
+        Multicalibrator(LogisticRegression(), mechanism=NoPrivacy()),
         # Noise takes no seed. At this price it is 0 but once in 10^12 draws, so that checks may compare two fits.
         Multicalibrator(
             LogisticRegression(), mechanism="table", relation="add-remove", epsilon=100.0, base_fit=CONSENT

@@ -16,10 +16,10 @@ from hedgerow.mechanisms.mechanism import Composition, GeometricCounts, parts_of
 from hedgerow.multicalibration import family_of, multicalibration_error
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS, Setting, mechanism_class, mechanism_named
-from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.mechanisms.table import Table, exact_places
 from hedgerow.multicalibration.model.model import Patches, Shifts
 from hedgerow.multicalibration.model.records import HIGH, LOW, Records, ScoreBins
+from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
 Floats = NDArray[np.float64]
@@ -180,9 +180,16 @@ def test_outputs_stay_in_their_range_whatever_the_scores() -> None:
     assert made.tolist() == [0.0, 1.0, 0.0, 1.0, 0.5]
 
 
-@pytest.mark.parametrize("name", ["table", "rounds", "numeric_sparse", "input_perturbation", "none"])
+@pytest.mark.parametrize("name", ["table", "rounds", "numeric_sparse", "input_perturbation"])
 def test_every_mechanism_goes_by_its_name(name: str) -> None:
     assert mechanism_named(name).name == name
+
+
+def test_a_calibration_without_privacy_is_not_asked_for_by_name() -> None:
+    with pytest.raises(ParameterError) as refused:
+        mechanism_named("none")
+    assert refused.value.code == "HG167" and "hedgerow.testing.published" in str(refused.value.remedy)
+    assert mechanism_named(NoPrivacy()).name == "none"
 
 
 @pytest.mark.parametrize("wrong", ["tabel", Table, 3])
@@ -198,7 +205,7 @@ def test_a_mechanism_is_one_file_that_says_what_others_need(name: str) -> None:
     assert found is not None and found.name == name and found.__module__.endswith(f".mechanisms.{name}")
     setting = Setting(family_of({"sex": [0, 1]}), Relation.REPLACE_ONE, 1000)
     described = found().describe(setting, Budget(1.0, found.default_delta))
-    parts = () if described is None else parts_of(described)
-    assert tuple(map(type, parts)) == found.noise and bool(parts) == (name != "none")
+    parts = parts_of(described)
+    assert tuple(map(type, parts)) == found.noise and parts
     (option,) = signature(multicalibrate).parameters["mechanism"].annotation.__metadata__
     assert name in option.help, "the help text lists it"

@@ -20,10 +20,10 @@ from hedgerow.multicalibration import (
 from hedgerow.multicalibration.fit import model_of
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.mechanisms.mechanism import Setting
-from hedgerow.multicalibration.mechanisms.none import NoPrivacy
 from hedgerow.multicalibration.mechanisms.table import Table
 from hedgerow.multicalibration.model.records import Records
 from hedgerow.multicalibration.report import Report, floor_of, report_of
+from hedgerow.testing.published import NoPrivacy
 from hedgerow.testing.simulated import SimulatedNoise
 
 FAMILY = family_of({0: [0, 1]})

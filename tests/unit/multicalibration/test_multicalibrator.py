@@ -1,5 +1,6 @@
 """`Multicalibrator`: priced before data are read, refused where it must be, and a good citizen of scikit-learn."""
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from hedgerow.multicalibration import fit as fitting
 from hedgerow.multicalibration.groups.columns import records_of
 from hedgerow.multicalibration.model.model import CONSENT
 from hedgerow.release import spend
+from hedgerow.testing.published import NoPrivacy
 
 GROUPS = {"race": ["A", "B"], "sex": [0, 1]}
 
@@ -126,8 +128,8 @@ def test_weights_are_for_fits_without_privacy() -> None:
     assert refused.value.code == "HG424"
     twice = np.where(np.arange(3000) < 1000, 2.0, 1.0)
     repeated = pd.concat([X, X[:1000]], ignore_index=True)
-    weighted = calibrator(groups=GROUPS, mechanism="none").fit(X, y, sample_weight=twice)
-    copied = calibrator(groups=GROUPS, mechanism="none").fit(repeated, np.concatenate([y, y[:1000]]))
+    weighted = calibrator(groups=GROUPS, mechanism=NoPrivacy()).fit(X, y, sample_weight=twice)
+    copied = calibrator(groups=GROUPS, mechanism=NoPrivacy()).fit(repeated, np.concatenate([y, y[:1000]]))
     assert weighted.certificate_ is None
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-5)
 
@@ -152,7 +154,13 @@ def test_the_price_is_reserved_before_labels_scores_or_groups_are_read(
 
 def test_what_can_be_known_beforehand_costs_nothing(ledger: Path) -> None:
     X, y = people(50)
-    for wrong in ({"groups": {"gender": [0, 1]}}, {"mechanism": "none"}, {"epsilon": 5.0}, {"n_fits": 0}):
+    for wrong in (
+        {"groups": {"gender": [0, 1]}},
+        {"mechanism": NoPrivacy()},
+        {"mechanism": "none"},
+        {"epsilon": 5.0},
+        {"n_fits": 0},
+    ):
         with pytest.raises((DataError, ParameterError, BudgetExceeded)):
             calibrator(ledger=ledger, **wrong).fit(X, y)
     with Ledger.open(ledger) as kept:
@@ -303,6 +311,16 @@ def test_a_misspelt_column_of_scores_and_labels_of_another_kind_cost_nothing(led
 def test_of_two_columns_of_scores_the_second_class_has_the_second() -> None:
     X, y = people(500)
     both = X.assign(other=1.0 - X["score"])
-    one = calibrator(groups=GROUPS, mechanism="none").fit(X, y).predict_proba(X)
-    two = calibrator(groups=GROUPS, mechanism="none", score_column=["other", "score"]).fit(both, y)
+    one = calibrator(groups=GROUPS, mechanism=NoPrivacy()).fit(X, y).predict_proba(X)
+    two = calibrator(groups=GROUPS, mechanism=NoPrivacy(), score_column=["other", "score"]).fit(both, y)
     np.testing.assert_array_equal(two.predict_proba(both), one)
+
+
+def test_a_model_without_privacy_is_written_and_read_but_holds_no_errors(tmp_path: Path) -> None:
+    """Models that say ``"none"`` were written by earlier versions too."""
+    X, y = people(500)
+    model = calibrator(groups=GROUPS, mechanism=NoPrivacy()).fit(X, y).model_
+    write_model(model, tmp_path / "m.json")
+    record, again = json.loads((tmp_path / "m.json").read_text()), read_model(tmp_path / "m.json")
+    assert record["mechanism"] == again.mechanism == "none" and again.certificate is None
+    assert record["before"] == record["after"] == [None]

@@ -41,7 +41,7 @@ def multicalibrate(
     epsilon: options.Epsilon = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 0; for rounds 1e-6]")] = None,
     mechanism: Annotated[
-        str, typer.Option(metavar="NAME", help="table, rounds, numeric_sparse, input_perturbation or none.")
+        str, typer.Option(metavar="NAME", help="table, rounds, numeric_sparse or input_perturbation.")
     ] = "table",
     classes: Annotated[str, typer.Option(metavar="NO,YES", help="The two labels; the score is of the second.")] = "0,1",
     n_buckets: Annotated[int, typer.Option(metavar="K", help="Buckets of the score.")] = 10,

@@ -4,7 +4,7 @@ A mechanism is one frozen object with its own parameters and two methods:
 
 ``describe(setting, budget)``
     reads only public facts and returns the privacy mechanism that will run (`hedgerow.mechanisms.mechanism`). This is
-    what is priced, certified and reserved BEFORE data are read; None where nothing is private (``none``).
+    what is priced, certified and reserved BEFORE data are read; None where nothing is private (`hedgerow.testing`).
 ``run(setting, described, records, noise)``
     reads the records, draws the noise that `described` states, and returns a `Fitted`: a model, and what can be read
     from the release. Everything in a private `Fitted` is a function of noisy releases and public facts.
@@ -14,7 +14,6 @@ A mechanism is one frozen object with its own parameters and two methods:
 ``rounds``                    Gaussian histogram rounds, for families too large for a table
 ``numeric_sparse``            residual sums above a noisy threshold, corrected
 ``input_perturbation``        every record randomised first
-``none``                      Algorithms 1 and 2 of Fishman et al., without privacy
 ============================  =====================================================================
 
 To add one, write ``mechanisms/<name>.py`` with a subclass of `CalibrationMechanism`, and name it in `MECHANISMS` and in
@@ -50,9 +49,9 @@ MECHANISMS = {
     "rounds": "Rounds",
     "numeric_sparse": "NumericSparse",
     "input_perturbation": "InputPerturbation",
-    "none": "NoPrivacy",
 }
 PUBLISHED_ALPHA = 0.1
+_WITHOUT = "none"  # the name of a calibration without privacy, which old models state
 
 
 M = TypeVar("M", bound=Mechanism)
@@ -219,6 +218,13 @@ def mechanism_named(mechanism: object) -> CalibrationMechanism[Any]:
         return named()
     if not isinstance(mechanism, (str, type)) and all(hasattr(mechanism, part) for part in ("name", "describe", "run")):
         return mechanism  # type: ignore[return-value]  # the three parts of the interface were looked for
+    if mechanism == _WITHOUT:
+        raise ParameterError(
+            "HG167",
+            rule="A calibration that protects nobody is for studies, and is not asked for by name.",
+            finding=f'Found "{_WITHOUT}".',
+            remedy="In Python, Multicalibrator takes a NoPrivacy() of hedgerow.testing.published in its place.",
+        )
     raise ParameterError(
         "HG167",
         rule="`mechanism` is one of " + ", ".join(f'"{name}"' for name in MECHANISMS) + ".",

@@ -145,7 +145,7 @@ class Rounds(CalibrationMechanism[HistogramRounds]):
     def _step(
         self, setting: Setting, described: HistogramRounds, values: NDArray[np.float64]
     ) -> tuple[Residuals, Patch | None]:
-        """Return what the table of one round shows, and its shifts; None where it meets the target, which ends a run."""
+        """Return what the table of one round shows, and its shifts; None where it meets the target: the end."""
         cells = _noisy_cells(_as_table((), described, values), setting.n_buckets)
         shown = _as_residuals(setting, cells)
         if setting.alpha is not None and error_of(shown, "alpha") <= setting.alpha:
