@@ -378,7 +378,7 @@ MUTANTS = (
     ),
     Mutant(
         "under add-remove another value of a record is taken for one neighbour, not two",
-        "testset/mechanisms/laplace.py",
+        "testset/mechanisms/gaussian.py",
         "both = 2.0 if relation",
         "both = 1.0 if relation",
         "tests/unit/testset/test_adaptive_bounds.py",

@@ -26,7 +26,6 @@ from hedgerow.testset.adaptive.bounds import SHARES, tail_exponent
 from hedgerow.testset.adaptive.interval import METHOD, for_fitted_model
 from hedgerow.testset.distinct import distinguishable
 from hedgerow.testset.entries import Entries
-from hedgerow.testset.mechanisms.gaussian import GaussianLook
 from hedgerow.testset.mechanisms.mechanism import Drawn, LookMechanism
 from hedgerow.testset.metric import Metric
 from hedgerow.testset.predictions import is_model
@@ -66,7 +65,7 @@ def plain_score(settings: Settings, drawn: Drawn, earlier: int, best: Best | Non
 def require_paired(settings: Settings) -> int:
     """Return the number of records of a test set that compares pairs (HG431 for others)."""
     n = settings.conditions.n
-    if n is not None and settings.conditions.binary and isinstance(settings.mechanism, GaussianLook):
+    if n is not None and settings.conditions.binary and settings.mechanism.mu is not None:
         return n
     raise UncertifiedError(
         "HG431",

@@ -13,7 +13,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Grid
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Composition, JointMoments, Mechanism, as_record, parts_of
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, as_record, parts_of
 from hedgerow.release.record.kind import Record, RecordKind, Rewritten
 from hedgerow.testset.mechanisms.choose import choose, kind_named, mechanism_of
 from hedgerow.testset.mechanisms.mechanism import Conditions, Drawn, Options
@@ -136,8 +136,8 @@ def _of_before(record: Record, certificate: Certificate) -> Rewritten:
     kind = kind_named(told["mechanism"])
     # The first look of some mechanisms pays for all others.
     free = kind.once and told["look"] > 1 and not parts
-    described = (JointMoments,) if "parts" in told else kind.describes
-    fits = free or (len(parts) == 1 and isinstance(parts[0], described))
+    described = ("joint-moments",) if "parts" in told else kind.describes
+    fits = free or (len(parts) == 1 and parts[0].type in described)
     score = score_from_record(json.dumps({"score": told, "certificate": certificate.to_dict()}))
     again = score.to_dict()
     del again["certificate"]

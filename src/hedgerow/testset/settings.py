@@ -19,9 +19,8 @@ from hedgerow.errors import LedgerError
 from hedgerow.facts.columns import DEFAULT_STEPS
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify, mechanism_from_record
-from hedgerow.mechanisms.mechanism import Composition, Mechanism, ResampledGaussian, Single, as_record
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, Single, as_record
 from hedgerow.noise.secure import SecureNoise
-from hedgerow.release.designs.design import END_PAIR
 from hedgerow.testset.adaptive.bounds import half_width
 from hedgerow.testset.distinct import minimum_detectable_difference
 from hedgerow.testset.looks import LedgerLooks, Secret, secret_path
@@ -143,8 +142,7 @@ class Settings(Terms):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the price to hold."""
         apart = (_PARTS,) if self.mechanism.records_a_look != self.conditions.n else ()
-        ends = (END_PAIR,) if isinstance(self.mechanism.described, ResampledGaussian) else ()
-        return (*assumptions_of(self.conditions.n, self.keyed), *apart, *ends)
+        return (*assumptions_of(self.conditions.n, self.keyed), *apart, *self.mechanism.assumes)
 
 
 def assumptions_of(n: int | None, keyed: bool) -> tuple[str, ...]:

@@ -10,8 +10,7 @@ from typing import Any
 from hedgerow.errors import HedgerowError, ParameterError
 from hedgerow.facts.given import format_argument
 from hedgerow.mechanisms.mechanism import Single
-from hedgerow.testset.mechanisms.gaussian import GaussianLook
-from hedgerow.testset.mechanisms.laplace import LaplaceLook
+from hedgerow.testset.mechanisms.gaussian import GaussianLook, LaplaceLook
 from hedgerow.testset.mechanisms.mechanism import Conditions, LookMechanism, Options
 from hedgerow.testset.mechanisms.resample import ResampleLook
 from hedgerow.testset.mechanisms.resample_gaussian import ResampleGaussianLook

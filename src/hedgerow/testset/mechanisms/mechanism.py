@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,23 +217,26 @@ class LookMechanism(ABC):
         What runs at each look (at the first, for all looks, where `once`): what is priced is what is drawn.
     name : str
         The value of `mechanism=`.
-    describes : type or types
-        What `described` can be.
+    describes : tuple of str
+        The kinds that `described` can be of, by their names in JSON.
     once : bool
         Whether the whole price is paid with the first look.
     needs_training : bool
         Whether it compares with the score on the training set.
     by_name_only : str
         Why `auto` never takes it; empty if it may.
+    assumes : tuple of str
+        What else must hold for its price to hold.
     """
 
     conditions: Conditions
     described: Single
     name: ClassVar[str]
-    describes: ClassVar[type | tuple[type, ...]]
+    describes: ClassVar[tuple[str, ...]]
     once: ClassVar[bool] = False
     needs_training: ClassVar[bool] = False
     by_name_only: ClassVar[str] = ""
+    assumes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     @abstractmethod
@@ -246,9 +249,14 @@ class LookMechanism(ABC):
     @classmethod
     def of(cls, conditions: Conditions, described: Single, options: Options) -> Self:
         """Return the mechanism of a description."""
-        if not isinstance(described, cls.describes):
+        if described.type not in cls.describes:
             raise TypeError(described.type)
-        return cls(conditions, described)
+        return cls(conditions, described, **cls.options_kept(options))
+
+    @classmethod
+    def options_kept(cls, options: Options) -> dict[str, Any]:
+        """Return the options that it needs beside its description."""
+        return {}
 
     @abstractmethod
     def expected_error(self) -> float | None:
@@ -260,6 +268,11 @@ class LookMechanism(ABC):
         Infinite where none is proven, or where n is private; see ``docs/methods/testset.md``.
         """
         return looks * (self.conditions.n or math.inf) * self.of_one_record() if looks else 0.0
+
+    @property
+    def mu(self) -> float | None:
+        """The price of a look as μ, for which a vector of sums may be released as well; None where none is proven."""
+        return None
 
     def of_one_record(self) -> float:
         """Return a bound on what one answer tells of one record, all others and their number known, in nats."""

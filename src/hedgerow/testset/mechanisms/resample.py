@@ -34,7 +34,7 @@ class ResampleLook(LookMechanism):
 
     described: Resample
     name: ClassVar[str] = "resample"
-    describes: ClassVar[type] = Resample
+    describes: ClassVar[tuple[str, ...]] = ("resample",)
     by_name_only: ClassVar[str] = "by name only: (0, δ), no ε"
 
     @classmethod

@@ -19,6 +19,7 @@ from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledGaussian, Single
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
+from hedgerow.release.designs.design import END_PAIR
 from hedgerow.testset.mechanisms.fit import fit
 from hedgerow.testset.mechanisms.mechanism import (
     Answer,
@@ -38,7 +39,8 @@ class ResampleGaussianLook(LookMechanism):
 
     described: ResampledGaussian
     name: ClassVar[str] = "resample_gaussian"
-    describes: ClassVar[type] = ResampledGaussian
+    describes: ClassVar[tuple[str, ...]] = ("resampled-gaussian",)
+    assumes: ClassVar[tuple[str, ...]] = (END_PAIR,)
 
     @classmethod
     def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:

@@ -38,7 +38,7 @@ class SmoothedResampleLook(LookMechanism):
 
     described: SmoothedResample
     name: ClassVar[str] = "smoothed_resample"
-    describes: ClassVar[type] = SmoothedResample
+    describes: ClassVar[tuple[str, ...]] = ("smoothed-resample",)
 
     @classmethod
     def fitted(cls, conditions: Conditions, options: Options, *, checked: bool = True) -> Self:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import UncertifiedError
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric
 from hedgerow.noise.source import NoiseSource
-from hedgerow.testset.mechanisms.laplace import LaplaceLook
+from hedgerow.testset.mechanisms.gaussian import LaplaceLook
 from hedgerow.testset.mechanisms.mechanism import (
     Answer,
     Conditions,
@@ -48,7 +48,7 @@ class SplitLook(LookMechanism):
 
     described: GeometricCounts | MomentsGeometric
     name: ClassVar[str] = "split"
-    describes: ClassVar[tuple[type, ...]] = (GeometricCounts, MomentsGeometric)
+    describes: ClassVar[tuple[str, ...]] = LaplaceLook.describes
     once: ClassVar[bool] = True
     by_name_only: ClassVar[str] = "by name only: best for few looks that adapt, see `hedgerow testset plan`"
 

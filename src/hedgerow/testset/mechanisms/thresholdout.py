@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import as_float, as_int, format_argument
@@ -18,7 +18,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
-from hedgerow.mechanisms.mechanism import Single, SparseVector
+from hedgerow.mechanisms.mechanism import SparseVector
 from hedgerow.noise.source import NoiseSource
 from hedgerow.testset.mechanisms.mechanism import (
     Answer,
@@ -52,7 +52,7 @@ class ThresholdoutLook(LookMechanism):
     described: SparseVector
     threshold: float
     name: ClassVar[str] = "thresholdout"
-    describes: ClassVar[type] = SparseVector
+    describes: ClassVar[tuple[str, ...]] = ("sparse-vector",)
     once: ClassVar[bool] = True
     needs_training: ClassVar[bool] = True
     by_name_only: ClassVar[str] = "by name only: it needs a training score; the error is that of a paid answer"
@@ -95,11 +95,9 @@ class ThresholdoutLook(LookMechanism):
         return cls(conditions, described, options.threshold)
 
     @classmethod
-    def of(cls, conditions: Conditions, described: Single, options: Options) -> Self:
-        """Return the mechanism of a description."""
-        if not isinstance(described, SparseVector):
-            raise TypeError(described.type)
-        return cls(conditions, described, options.threshold)
+    def options_kept(cls, options: Options) -> dict[str, Any]:
+        """Return the threshold."""
+        return {"threshold": options.threshold}
 
     @property
     def answers(self) -> int:

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.terms import Gaussian
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
@@ -32,7 +31,6 @@ from hedgerow.testset.adaptive.bounds import share_of_sampling, tail_exponent
 from hedgerow.testset.adaptive.interval import COVERS_FITTED, METHOD
 from hedgerow.testset.entries import Entries, entries_of
 from hedgerow.testset.mechanisms.gaussian import GaussianLook
-from hedgerow.testset.mechanisms.mechanism import LookMechanism
 from hedgerow.testset.mechanisms.reading import COVERS, two_sided
 from hedgerow.testset.metric import accuracy, brier
 from hedgerow.testset.parts.measures import BINS, SUBPARTS, Kind, Measure, Told
@@ -86,6 +84,10 @@ class Division:
         records = np.append(self.sizes.sum(axis=1), self.sizes.sum())
         units[:, 1:] = (records / 2.0 / _of_rank(units.shape[1]))[:, None]
         return units
+
+    def asked(self) -> dict[str, Any]:
+        """Return what else tells such a look from others: nothing."""
+        return {}
 
     def mechanism(self, mu: float) -> JointMoments:
         """Return the release that costs μ."""
@@ -193,7 +195,7 @@ class PartsAsked:
 
     def mechanism(self, settings: Settings) -> JointMoments:
         """Return the release, whose price is at most that of a plain look."""
-        return self.parts.mechanism(look_mu(settings.mechanism) * SHAVED)
+        return self.parts.mechanism(_mu(settings) * SHAVED)
 
     def outcome(self, labels: Entries, predictions: Entries) -> NDArray[Any]:
         """Return what is added up of each record: its number, whether the prediction is right, or it is positive."""
@@ -206,20 +208,19 @@ class PartsAsked:
         """Return this look as the one after so many earlier ones."""
         mechanism = settings.mechanism
         each = mechanism.of_one_record() if earlier else None
-        conditions = (settings.conditions.n_looks, earlier, look_mu(mechanism), each, settings.keyed)
+        conditions = (settings.conditions.n_looks, earlier, _mu(settings), each, settings.keyed)
         return LookByParts(self.measures, self.parts, *conditions)
 
     def record(self) -> dict[str, Any]:
         """Return what tells it from other looks at the same predictions and groups, as plain JSON data."""
         label = self.positive if isinstance(self.positive, (str, int, float)) else str(self.positive)
-        bounds = {"bounds": list(self.parts.bounds)} if isinstance(self.parts, Squares) else {}
-        return {"metrics": [one.name for one in self.measures], "positive": label, **bounds}
+        return {"metrics": [one.name for one in self.measures], "positive": label, **self.parts.asked()}
 
 
 def require_parts(settings: Settings) -> int:
     """Return the number of records of a test set that can be looked at by parts (HG431 for others)."""
     n = settings.conditions.n
-    if n is not None and isinstance(settings.mechanism, GaussianLook):
+    if n is not None and settings.mechanism.mu is not None:
         return n
     raise UncertifiedError(
         "HG431",
@@ -229,10 +230,8 @@ def require_parts(settings: Settings) -> int:
     )
 
 
-def look_mu(mechanism: LookMechanism) -> float:
-    """Return the price μ of a plain look."""
-    terms = mechanism.described.terms(mechanism.conditions.relation)
-    return math.sqrt(sum(term.mu**2 for term in terms if isinstance(term, Gaussian)))
+def _mu(settings: Settings) -> float:
+    return settings.mechanism.mu or 0.0  # `require_parts` was asked before
 
 
 def positive_label(settings: Settings, given: Any) -> Any:

@@ -86,6 +86,10 @@ class SquaredParts:
     sizes: Integers
     bounds: tuple[float, float]
 
+    def asked(self) -> dict[str, Any]:
+        """Return what else tells such a look from others."""
+        return {"bounds": list(self.bounds)}
+
     def mechanism(self, mu: float) -> JointMoments:
         """Return the release that costs μ at most, and tells of a record what a plain look of that price may tell."""
         layout = JointLayout((JointFeature(_STEPS),) * 3, "public", len(self.groups))
