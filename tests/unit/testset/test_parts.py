@@ -19,12 +19,19 @@ from hedgerow.testing.simulated import SimulatedNoise
 from hedgerow.testing.testset import SimulatedTestSet
 from hedgerow.testset import TestSet
 from hedgerow.testset.entries import entries_of
-from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, look_mu, named
+from hedgerow.testset.parts.look import Parts, PartsAsked, group_of, named
 from hedgerow.testset.parts.measures import MEASURES, SUBPARTS, parse_measures
 from hedgerow.testset.parts.squares import Squares
+from hedgerow.testset.settings import Settings
 
 N = 600
 CLASSES = ["precision", "recall", "specificity", "f1", "balanced_accuracy"]
+
+
+def _mu(settings: Settings) -> float:
+    mu = settings.mechanism.mu
+    assert mu is not None
+    return mu
 
 
 def opened(y: Any = None, **options: Any) -> TestSet:
@@ -68,12 +75,10 @@ def test_the_noise_is_what_the_price_says_and_not_five_percent_less() -> None:
     ts, settings = opened(), opened().settings
     parts = Parts.of("right", entries_of([1] * N), entries_of(list(np.arange(N) % 100)), 1)
     described, zero = asked(parts).mechanism(settings), parts.exact(np.zeros(N, dtype=bool))
-    assert (
-        described.mu(Relation.REPLACE_ONE) <= look_mu(settings.mechanism) < 1.0001 * described.mu(Relation.REPLACE_ONE)
-    )
+    assert described.mu(Relation.REPLACE_ONE) <= _mu(settings) < 1.0001 * described.mu(Relation.REPLACE_ONE)
     noise = SimulatedNoise(7)
     drawn = np.concatenate([described.noisy(zero, noise, cells=()).values - zero.astype(float) for _ in range(300)])
-    needed = 2.0 * STEPS / look_mu(settings.mechanism)
+    needed = 2.0 * STEPS / _mu(settings)
     assert abs(drawn.std() / needed - 1.0) < 0.02 < abs(0.95 * drawn.std() / needed - 1.0)
     plain, by_parts = ts.score([1] * N), ts.score([1] * N, groups=np.arange(N) % 100)
     assert by_parts.certificate is not None and plain.certificate is not None
@@ -242,7 +247,7 @@ def test_a_look_at_squared_errors_costs_a_look_whatever_the_label() -> None:
     settings = opened().settings
     squares = Squares.of(entries_of([0.0, 30.0, 50.0, 100.0]), group_of(None, 4), (0, 100))
     described = asked(squares).mechanism(settings)
-    mu, widths = look_mu(settings.mechanism), described.noise_sds()
+    mu, widths = _mu(settings), described.noise_sds()
     assert described.mu(Relation.REPLACE_ONE) <= mu
     labels, farthest = [np.nan, *np.linspace(0.0, 100.0, 21)], 0.0
     for place in range(4):
@@ -269,7 +274,7 @@ def test_a_look_at_squared_errors_tells_of_a_record_what_a_plain_look_may() -> N
     ]
     centre[squared] = reach[squared] / 2.0
     farthest = float(np.linalg.norm(added - centre, axis=1).max())
-    assert len(squared) == 3 and farthest <= look_mu(settings.mechanism) / 2.0 < 1.3 * farthest
+    assert len(squared) == 3 and farthest <= _mu(settings) / 2.0 < 1.3 * farthest
 
 
 def test_squared_errors_are_covered_before_and_after_the_second_look() -> None:

@@ -24,7 +24,6 @@ import numpy as np
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
-from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import MomentsGaussian, MomentsGeometric, Single
 from hedgerow.mechanisms.moments import ADD_REMOVE, PUBLIC_PRESENCE, Weights, noise_at
@@ -257,10 +256,7 @@ class GaussianLook(NoisySumLook):
             design = replace(CountedLosses(self.conditions).design, law="gaussian")
             return Answer(self._read(design, table), sums=(count, total))
         (total,) = drawn.numbers
-        variance, none = (sd / n) ** 2, Quadratic()
-        return Answer(
-            estimate_of_mean(total / n, self.conditions, mechanism=self.name, resampling=none, noise_variance=variance)
-        )
+        return Answer(estimate_of_mean(self, total / n, noise_variance=(sd / n) ** 2))
 
 
 @dataclass(frozen=True, slots=True)

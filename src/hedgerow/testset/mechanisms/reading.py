@@ -11,18 +11,18 @@ from statistics import NormalDist
 
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.score import Quadratic, ScoreArrays
-from hedgerow.testset.mechanisms.mechanism import Conditions
+from hedgerow.testset.mechanisms.mechanism import LookMechanism
 
 _COLUMN, _REASON = "loss", "the score of a test set"
+_NO_RESAMPLING = Quadratic()
 COVERS = "the expected score on records drawn as the test set was; sampling and privacy noise are counted"
 
 
 def estimate_of_mean(
+    look: LookMechanism,
     u: float,
-    conditions: Conditions,
     *,
-    mechanism: str,
-    resampling: Quadratic,
+    resampling: Quadratic = _NO_RESAMPLING,
     noise_variance: float = 0.0,
     noise_law: str = "gaussian",
 ) -> Estimate:
@@ -30,6 +30,8 @@ def estimate_of_mean(
 
     Parameters
     ----------
+    look : LookMechanism
+        What answered.
     u : float
         The noisy mean, unbiased for ū; it may lie outside [−1, 1].
     resampling : Quadratic
@@ -42,11 +44,14 @@ def estimate_of_mean(
     >>> from hedgerow.facts.budget import Budget
     >>> from hedgerow.facts.columns import Grid
     >>> from hedgerow.facts.relation import Relation
+    >>> from hedgerow.testset.mechanisms.gaussian import GaussianLook
+    >>> from hedgerow.testset.mechanisms.mechanism import Conditions, Options
     >>> facts = Conditions(Relation.REPLACE_ONE, Budget(1.0), 1, 2500, Grid.from_bounds("accuracy", (0, 1), 1))
-    >>> found = estimate_of_mean(0.6, facts, mechanism="example", resampling=Quadratic(), noise_variance=1e-4)
+    >>> found = estimate_of_mean(GaussianLook.fitted(facts, Options()), 0.6, noise_variance=1e-4)
     >>> round(found.estimate, 6), round(found.sampling_error, 6), round(found.privacy_error, 6)
     (0.8, 0.008, 0.005)
     """
+    conditions, mechanism = look.conditions, look.name
     n, half, centre = float(conditions.n or 0), conditions.half_range, conditions.grid.centre
     inside = min(max(u, -1.0), 1.0)
     sampling = Quadratic(constant=half**2 / n, square=-1.0 / n)

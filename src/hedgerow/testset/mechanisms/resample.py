@@ -87,7 +87,5 @@ class ResampleLook(LookMechanism):
     def read(self, drawn: Drawn) -> Answer:
         """Average the losses of the records that were drawn."""
         draws, steps, (total,) = self.described.draws, self.conditions.grid.steps, drawn.numbers
-        once = 1.0 / draws
-        spread = Quadratic(constant=once, square=-once)
-        u = 2.0 * total / (draws * steps) - 1.0
-        return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=spread))
+        spread = Quadratic(constant=1.0 / draws, square=-1.0 / draws)
+        return Answer(estimate_of_mean(self, 2.0 * total / (draws * steps) - 1.0, resampling=spread))

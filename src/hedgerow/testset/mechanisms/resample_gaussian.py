@@ -104,15 +104,8 @@ class ResampleGaussianLook(LookMechanism):
         u = total / (rate * n)
         # Var Σ r u = λ Σ u² ≤ λ n, and exactly that where every u is ±1.
         resampling = Quadratic(constant=1.0 / (rate * n))
-        return Answer(
-            estimate_of_mean(
-                u,
-                self.conditions,
-                mechanism=self.name,
-                resampling=resampling,
-                noise_variance=self._noise_variance(n),
-            )
-        )
+        variance = self._noise_variance(n)
+        return Answer(estimate_of_mean(self, u, resampling=resampling, noise_variance=variance))
 
     def _noise_variance(self, n: float) -> float:
         (coordinate,) = self.described.coordinates

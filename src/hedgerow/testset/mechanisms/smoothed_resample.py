@@ -89,7 +89,7 @@ class SmoothedResampleLook(LookMechanism):
         draws, (won,) = self.described.draws, drawn.numbers
         u = (2.0 * won / draws - 1.0) * self._stretch
         resampling = Quadratic(constant=self._stretch**2 / draws, square=-1.0 / draws)
-        return Answer(estimate_of_mean(u, self.conditions, mechanism=self.name, resampling=resampling))
+        return Answer(estimate_of_mean(self, u, resampling=resampling))
 
     @property
     def _stretch(self) -> float:

@@ -16,7 +16,6 @@ from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import as_float, as_int, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
-from hedgerow.inference.score import Quadratic
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import SparseVector
 from hedgerow.noise.source import NoiseSource
@@ -157,16 +156,8 @@ class ThresholdoutLook(LookMechanism):
         n, steps = float(self.conditions.n or 1), self.conditions.grid.steps
         # u = 2·S/(n·steps) − 1, and the noise on S has variance 2·scale².
         spread = 2.0 * (2.0 * self.described.answer_scales[0] / (n * steps)) ** 2
-        return Answer(
-            estimate_of_mean(
-                2.0 * told / (n * steps) - 1.0,
-                self.conditions,
-                mechanism=self.name,
-                resampling=Quadratic(),
-                noise_variance=spread,
-                noise_law="laplace",
-            )
-        )
+        u = 2.0 * told / (n * steps) - 1.0
+        return Answer(estimate_of_mean(self, u, noise_variance=spread, noise_law="laplace"))
 
     @property
     def _unit(self) -> float:

@@ -163,17 +163,9 @@ class TestSetClient:
         Its columns are those that the test set was made with, and that of `groups`. Further columns are not sent; where
         the test set has no key, they are refused (HG437).
         """
-        group = asked.get("groups")
-        predictions, keys, groups = self._read(source, group)
-        return self.score(
-            predictions,
-            keys=keys,
-            groups=groups,
-            metric=asked.get("metric"),
-            positive=asked.get("positive"),
-            training_score=asked.get("training_score"),
-            request_id=asked.get("request_id"),
-        )
+        predictions, keys, groups = self._read(source, asked.get("groups"))
+        given: dict[str, Any] = {**asked, "groups": groups}
+        return self.score(predictions, keys=keys, **given)
 
     def compare_files(self, first: str | Path, second: str | Path, *, request_id: str | None = None) -> Score:
         """Take one look: send the predictions of two files, as `compare` does; rows are joined by key, or by place."""

@@ -19,6 +19,7 @@ import socketserver
 import threading
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -183,16 +184,9 @@ class _Handler(BaseHTTPRequestHandler):
         if answer is None:
             answer = self.server.service.answer_facts()
             limits = self.server.limits
-            shown = {
-                "requests_per_minute": limits.requests_per_minute,
-                "most_bytes": limits.most_bytes,
-                "seconds": limits.seconds,
-                "connections": limits.connections,
-                "connections_a_peer": limits.connections_a_peer,
-                "head_seconds": limits.head_seconds,
-            }
+            shares = {"connections_a_peer": limits.connections_a_peer, "head_seconds": limits.head_seconds}
             if answer.status == 200:
-                answer = Answer(200, {**answer.record, "limits": shown})
+                answer = Answer(200, {**answer.record, "limits": {**asdict(limits), **shares}})
         self._send(answer)
 
     def do_POST(self) -> None:
