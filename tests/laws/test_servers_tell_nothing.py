@@ -14,7 +14,7 @@ import pytest
 from tests.unit.testset.served import LABELS, PREDICTED, N, answered, made, post, sent, serving
 
 from hedgerow.testset.file_columns import FileColumns
-from hedgerow.testset.server.limits import usual_bytes
+from hedgerow.testset.server.service import usual_bytes
 
 ODD = 17
 CELLS = [0, 1, "x", '"a,\nb"', "9" * 400, "\0"]

@@ -15,8 +15,6 @@ from typing import Literal
 
 from hedgerow.errors import ParameterError
 
-_LEAST_BYTES, _USUAL_BYTES, _BYTES_A_RECORD = 2**20, 64 * 2**20, 128
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -35,7 +33,7 @@ class Limits:
     """
 
     requests_per_minute: int = 120
-    most_bytes: int = _USUAL_BYTES
+    most_bytes: int = 64 * 2**20
     seconds: float = 30.0
     connections: int = 64
 
@@ -59,15 +57,6 @@ class Limits:
     def connections_a_peer(self) -> int:
         """How many connections of one peer are open at a time."""
         return max(1, int(self.connections) // 2)
-
-
-def usual_bytes(n: int | None) -> int:
-    """Return the limit of a body for n records, a public number; for a private one a limit that does not depend on it.
-
-    >>> usual_bytes(10_000), usual_bytes(1_000_000), usual_bytes(None)
-    (1280000, 128000000, 67108864)
-    """
-    return _USUAL_BYTES if n is None else max(_LEAST_BYTES, _BYTES_A_RECORD * n)
 
 
 def usual_connections(most_bytes: int) -> int:

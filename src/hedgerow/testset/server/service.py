@@ -23,10 +23,11 @@ from hedgerow.inputs import note_input
 from hedgerow.testset.from_file import Asked, FileSource, changed_labels
 from hedgerow.testset.looks import secret_path
 from hedgerow.testset.server.custody import check_private, lock
-from hedgerow.testset.server.limits import usual_bytes
 from hedgerow.testset.server.submission import read
 from hedgerow.testset.testset import TestSet
 from hedgerow.version import __version__
+
+_LEAST_BYTES, _USUAL_BYTES, _BYTES_A_RECORD = 2**20, 64 * 2**20, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,15 @@ class Service:
         if status >= 500:
             self._tell(str(refused))
         return refusal(refused, status)
+
+
+def usual_bytes(n: int | None) -> int:
+    """Return the limit of a body for n records, a public number; for a private one a limit that does not depend on it.
+
+    >>> usual_bytes(10_000), usual_bytes(1_000_000), usual_bytes(None)
+    (1280000, 128000000, 67108864)
+    """
+    return _USUAL_BYTES if n is None else max(_LEAST_BYTES, _BYTES_A_RECORD * n)
 
 
 def status_of(refused: HedgerowError) -> int:
