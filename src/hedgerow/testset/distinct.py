@@ -24,7 +24,7 @@ import numpy as np
 from hedgerow.inference.noise_law import quantiles_of
 from hedgerow.mechanisms.laws import averaged_law
 from hedgerow.testset.mechanisms.mechanism import Conditions
-from hedgerow.testset.score import LEVEL, Best, Known, Score, drawn_of
+from hedgerow.testset.score import LEVEL, Best, Score, drawn_of
 
 _POWER = 0.8
 _LAPLACE = ("laplace", "split", "thresholdout")  # mechanisms with Laplace noise
@@ -71,7 +71,7 @@ def critical_difference(
     return float(quantiles_of(averaged_law(2), each, np.array([sampling]), spread)[0])
 
 
-def distinguishable(one: Score, other: Known) -> bool | None:
+def distinguishable(one: Score, other: Best | Score) -> bool | None:
     """Return whether two scores differ by more than both errors explain; None if an error is not known."""
     errors = [one.sampling_error, other.sampling_error, one.privacy_error, other.privacy_error]
     known = [error for error in errors if error is not None]

@@ -133,33 +133,26 @@ class Looks(Protocol):
     @property
     def secret(self) -> Secret:
         """The key and the threshold's noise."""
-        ...
 
     @property
     def head(self) -> str | None:
         """The head of the ledger."""
-        ...
 
     @property
     def spent(self) -> float | None:
         """What was spent of ε, as the ledger adds it up."""
-        ...
 
     def turn(self) -> AbstractContextManager[None]:
         """Return the context in which one look is taken, from counting to recording."""
-        ...
 
     def past(self) -> Past:
         """Return what was looked at before."""
-        ...
 
     def reserve(self, certificate: Price, request: Mapping[str, Any], request_id: str | None) -> Reservation | Answered:
         """Make a look's price durable; see `hedgerow.release.spend.Spending`."""
-        ...
 
     def close(self) -> None:
         """Close what is open."""
-        ...
 
 
 class LooksInMemory:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from hedgerow.errors import VerificationError
 from hedgerow.inference.basis import RecordedBasis
@@ -21,8 +21,39 @@ LEVEL = 0.95
 _DETERMINES = ("test_set", "released", "best")
 
 
+class _Estimated:
+    """A score or a part of it, as its estimate tells."""
+
+    __slots__ = ()
+    estimate: Estimate
+
+    @property
+    def value(self) -> float:
+        """The score, in the metric's unit."""
+        return self.estimate.estimate
+
+    @property
+    def standard_error(self) -> float | None:
+        """The root of the sum of the squares of its parts; None if only an interval is known."""
+        return self.estimate.standard_error
+
+    def confidence_interval(self, level: float = LEVEL) -> Interval:
+        """Return an interval for the expected score on records drawn as the test set was.
+
+        From the second look on it holds for models fitted to all earlier answers, by a proven bound. That is wider:
+        `fixed_model` is the interval for a model that was made before any answer was known. Intervals of parts hold one
+        by one, not all at once.
+
+        Raises
+        ------
+        ParameterError
+            HG110 for the level; HG108 for another level than 0.95 of a score that was read from its record.
+        """
+        return self.estimate.confidence_interval(level)
+
+
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(_Estimated):
     """One metric of one group, or of all records, of a look by parts.
 
     Attributes
@@ -43,20 +74,6 @@ class Part:
     estimate: Estimate
     fixed_model: Interval | None
 
-    @property
-    def value(self) -> float:
-        """The metric."""
-        return self.estimate.estimate
-
-    @property
-    def standard_error(self) -> float | None:
-        """The root of the sum of the squares of sampling and privacy error."""
-        return self.estimate.standard_error
-
-    def confidence_interval(self, level: float = LEVEL) -> Interval:
-        """Return an interval as `Score.confidence_interval` does; each holds by itself, not all at once."""
-        return self.estimate.confidence_interval(level)
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         about = {"metric": self.metric, "group": self.group, "records": self.records}
@@ -67,25 +84,6 @@ class Part:
         group = "" if self.group is None else f" of {self.group}"
         unsure = "" if self.estimate.reliable else ", not reliable"
         return f"{self.metric}{group} {self.value:.4g}, 95 % interval {interval.low:.4g} to {interval.high:.4g}{unsure}"
-
-
-class Known(Protocol):
-    """A score as far as another one is compared with it."""
-
-    @property
-    def value(self) -> float:
-        """The score."""
-        ...
-
-    @property
-    def sampling_error(self) -> float | None:
-        """The part of its error that comes from the test set being a sample."""
-        ...
-
-    @property
-    def privacy_error(self) -> float | None:
-        """The part that comes from noise, resampling included."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Score(Receivable):
+class Score(_Estimated, Receivable):
     """What one look at a test set returned.
 
     Attributes
@@ -173,16 +171,6 @@ class Score(Receivable):
     determined_by: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
-    def value(self) -> float:
-        """The score, in the metric's unit."""
-        return self.estimate.estimate
-
-    @property
-    def standard_error(self) -> float | None:
-        """The root of the sum of the squares of its parts; None if only an interval is known."""
-        return self.estimate.standard_error
-
-    @property
     def sampling_error(self) -> float | None:
         """The part that comes from the test set being a sample."""
         return self.estimate.sampling_error
@@ -210,19 +198,6 @@ class Score(Receivable):
     def simulated(self) -> bool:
         """Whether seeded noise was used: not private, without a certificate."""
         return self.certificate is None
-
-    def confidence_interval(self, level: float = LEVEL) -> Interval:
-        """Return an interval for the expected score on records drawn as the test set was.
-
-        From the second look on it holds for models fitted to all earlier answers, by a proven bound. That is wider:
-        `fixed_model` is the interval for a model that was made before any answer was known.
-
-        Raises
-        ------
-        ParameterError
-            HG110 for the level; HG108 for another level than 0.95 of a score that was read from its record.
-        """
-        return self.estimate.confidence_interval(level)
 
     def __getitem__(self, asked: str | tuple[str, object]) -> Part:
         """Return one metric of a look by parts: ``score["recall"]``, ``score["recall", "north"]`` of a group."""

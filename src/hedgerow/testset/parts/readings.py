@@ -44,35 +44,28 @@ class Reading(Protocol):
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the most that is possible."""
-        ...
 
     @property
     def value(self) -> float:
         """The estimate."""
-        ...
 
     @property
     def sampling(self) -> float:
         """The sampling error."""
-        ...
 
     @property
     def noise(self) -> float:
         """The error of the noise."""
-        ...
 
     @property
     def reliable(self) -> bool:
         """False where the noise swamps what is divided by."""
-        ...
 
     def fixed(self, level: float) -> tuple[float, float]:
         """Return the interval for a model that was made before any answer was known."""
-        ...
 
     def fitted(self, exponent: float, beta: float) -> tuple[float, float]:
         """Return the interval for a fitted model: tails of e^−exponent for sampling, `beta` for the noise."""
-        ...
 
 
 @dataclass(frozen=True)
