@@ -52,8 +52,7 @@ from hedgerow.statistics.sum import sum
 
 if TYPE_CHECKING:
     from hedgerow.find.found import Bounds, Categories
-    from hedgerow.release.bootstrap_dp.plan import AskedOfRows
-    from hedgerow.release.bootstrap_dp.release import BootstrapRelease
+    from hedgerow.release.bootstrap_dp.release import AskedOfRows, BootstrapRelease
     from hedgerow.tables.protected import ProtectedTable
 
 # The id of an object is unique within one process only, and a release may be sent to another process.

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from reproduction.okeefe_charest.attack_tables import attack_pair, worst_pair
 from scipy import stats
 
-from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, least_scale, total_widths
+from hedgerow.release.bootstrap_dp.number import draw, least_scale
+from hedgerow.tables.bootstrap_dp.noise import count_widths, total_widths
 from hedgerow.tables.bootstrap_dp.table_sensitivity import CellExtremes, cell_total_sensitivities
 from hedgerow.testing.published import (
     published_cell_sensitivities,

@@ -36,7 +36,7 @@ IN_PYTHON_ONLY = (
     "release/publication/frame.py",
     "release/publication/picture.py",
     "resampling/n_resamples.py",
-    "tables/bootstrap_dp/plan.py",
+    "tables/bootstrap_dp/release.py",
     "release/bootstrap_dp/asked.py",
     "release/bootstrap_dp/sensitivity.py",
     "testing",

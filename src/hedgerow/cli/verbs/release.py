@@ -49,7 +49,7 @@ def release(
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
     from hedgerow.release.bootstrap_dp import asked as of_rows
-    from hedgerow.release.bootstrap_dp.plan import with_step
+    from hedgerow.release.bootstrap_dp.release import with_step
     from hedgerow.release.publication.folder import FILES
 
     with call.opened(FILES) as (survey, folder):

@@ -153,3 +153,20 @@ def figures_of(token: Token | None) -> CustodianFigures:
             remedy="Ask in the process that released it, before it ends.",
         )
     return found
+
+
+class OfTheCustodian:
+    """A result whose figures stay in the memory that drew it."""
+
+    __slots__ = ()
+    token: Token | None
+
+    def for_the_custodian(self) -> CustodianFigures:
+        """Return sensitivities, noise, intervals, accuracy and gains, for D's custodian: confidential, in memory alone.
+
+        Raises
+        ------
+        ParameterError
+            HG159: the release was read back, sent or written.
+        """
+        return figures_of(self.token)

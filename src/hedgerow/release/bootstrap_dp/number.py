@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.facts.columns import Grid, Missing
+from hedgerow.noise.source import NoiseSource
 from hedgerow.release.bootstrap_dp.asked import OwnFunction
 from hedgerow.release.bootstrap_dp.sensitivity import (
     bootstrap_sensitivity,
@@ -50,6 +51,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _REACH, _REACH_OF_SQUARES = 2**44, 2**20
 SEARCHED = 200_000
+_MANY = 4096
+_RUNGS = 128  # to a doubling
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +256,27 @@ def least_scale(width: float, epsilon: float) -> float:
     while Fraction(scale) * Fraction(epsilon) < Fraction(width):
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+def _on_ladder(widths: Floats) -> Floats:
+    """Return widths rounded up by 0.6 % at most, so that a large table needs thousands of samplers, not one per cell.
+
+    >>> wider = _on_ladder(np.array([1.0, 1000.0, 1001.0])) / np.array([1.0, 1000.0, 1001.0])
+    >>> bool((wider >= 1.0).all() and (wider < 1.006).all())
+    True
+    """
+    rungs = np.ceil(_RUNGS * np.log2(widths))
+    return np.asarray(np.exp2(rungs / _RUNGS) * (1.0 + 1e-12))
+
+
+def draw(sums: NDArray[Any], widths: Floats, epsilon: float, noise: NoiseSource) -> tuple[NDArray[np.object_], Floats]:
+    """Return each cell's integer plus its noise, exactly, and the scales b_i it was drawn from: w_i/ε or above."""
+    kinds, places = np.unique(widths, return_inverse=True)
+    if len(kinds) > _MANY:
+        kinds, places = np.unique(_on_ladder(widths), return_inverse=True)
+    scales = np.array([least_scale(float(width), epsilon) for width in kinds])
+    drawn = np.zeros(len(widths), dtype=np.int64)
+    for kind, scale in enumerate(scales):
+        chosen = places == kind
+        drawn[chosen] = noise.two_sided_geometric(float(scale), int(chosen.sum()))
+    return sums.astype(object) + drawn.astype(object), scales[places]

@@ -1,258 +1,208 @@
-"""A bootstrap-dp release as planned from public facts: which numbers, their parts of ε, and the statement of its price.
+"""What runs under bootstrap-dp: one plan, one statement, one draw and one record, of numbers and of tables alike.
 
-ε is divided among the numbers by their shares; that it then adds up is O'Keefe & Charest's Result 7.
+What is released are whole numbers on public grids (`ExactNumbers`), each with noise as wide as D makes it. Numbers of a
+release and cells of a table differ in how they are asked for, and in what they are read as: in their plans.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from hedgerow.engines.query import ColumnQuery, Query, ValueOnGrid
-from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.columns import Grid, Missing, parse_missing
-from hedgerow.facts.declared import Facts
-from hedgerow.facts.expression import DerivedColumn
-from hedgerow.facts.given import as_float, as_fraction, format_argument
-from hedgerow.ledger.bootstrap_statement import GUARANTEE, NUMBERS, UNPROTECTED, BootstrapNoise, BootstrapStatement
-from hedgerow.noise.lattice import require_drawable
-from hedgerow.release.bootstrap_dp.asked import OfRows
-from hedgerow.release.bootstrap_dp.number import SEARCHED, Number, searching
-from hedgerow.release.bootstrap_dp.reach import check_reach
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.clock import today
+from hedgerow.engines.query import ColumnQuery, Query
+from hedgerow.engines.source import ColumnSource
+from hedgerow.errors import VerificationError
+from hedgerow.ledger.bootstrap_statement import GUARANTEE, UNPROTECTED, BootstrapNoise, BootstrapStatement
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, keep
+from hedgerow.release.bootstrap_dp.number import draw
 from hedgerow.release.opened import OpenedSource
-from hedgerow.release.request import parse_budget, parse_noise
-from hedgerow.release.resolve import Resolver
-from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic
+from hedgerow.release.publication.result import Result
+from hedgerow.release.spend import spend
 from hedgerow.version import __version__
 
-# What a call under bootstrap-dp may hold.
-AskedOfRows = AskedFor | OfRows
-_KINDS = ("sum", "mean", "proportion", "variance", "quantile", "minimum", "maximum")
+METHOD = "bootstrap-geometric"
 _FIXED = "D is the table that was read, n rows of it, and n is public"
 _SECRET = "the custodian keeps the scale of the noise confidential, and everything computed from it or from the data"
-_WHOLE = Grid(Fraction(0), Fraction(1), 1)
-_TAKEN = {"by", "epsilon", "delta", "noise", "missing", "share", "where", "estimator"}
+
+R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True, slots=True)
-class NumbersPlan:
-    """What runs if a bootstrap-dp release is made. Made from public facts; reads and spends nothing."""
+class ExactNumbers:
+    """Whole numbers of one public grid, and how far a neighbour moves each: they leave this process with noise alone.
 
-    numbers: tuple[Number, ...]
+    Attributes
+    ----------
+    sums : array of int, (numbers,)
+        What is drawn, without its noise.
+    widths : float array
+        w of each, in the same steps.
+    epsilon : float
+        The price of all of them together: one step in one of them costs 1/scale.
+    pitch, offset : Fraction
+        What a step is worth, and what 0 is.
+    everywhere : float
+        The largest w within the declared bounds, in the unit of the numbers; NaN without bounds.
+    """
+
+    sums: NDArray[Any]
+    widths: NDArray[np.float64]
+    epsilon: float
+    pitch: Fraction
+    offset: Fraction
+    everywhere: float
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapPlan(Generic[R]):
+    """What runs if something is released under bootstrap-dp. Made from public facts; reads and spends nothing.
+
+    Attributes
+    ----------
+    epsilon : float
+        The price.
+    n : int
+        The rows of D, public.
+    notes : tuple of str
+        Where facts come from that have no source.
+    """
+
     epsilon: float
     n: int
     notes: tuple[str, ...]
 
     def statement(self) -> BootstrapStatement:
-        """Return what is promised, written before the data are read."""
-        names = ", ".join(f"{one.name} of {one.column}" for one in self.numbers)
-        grids = ", ".join(str(one.pitch) for one in self.numbers)
-        noise = BootstrapNoise(self.epsilon, names, NUMBERS, len(self.numbers), grids)
-        assumed = dict.fromkeys([_FIXED, *(_values(one) for one in self.numbers), _SECRET])
-        own = [
-            f"the sensitivity of {one.name} on D is what its declared function returns"
-            for one in self.numbers
-            if one.own is not None and one.own.sensitivity is not None
-        ]
-        complete = [
-            f"column {one.column} holds no missing value, as declared"
-            for one in self.numbers
-            if one.missing is Missing.DECLARED_COMPLETE
-        ]
-        texts = (*assumed, *dict.fromkeys([*own, *complete]), *self.notes)
-        return BootstrapStatement(noise, "row", texts, UNPROTECTED, {"hedgerow": __version__})
+        """Return what is promised and whom it leaves out, written before the data are read."""
+        texts = (_FIXED, *self.values_read(), _SECRET, *self.assumptions(), *self.notes)
+        return BootstrapStatement(self.noise(), "row", texts, UNPROTECTED, {"hedgerow": __version__})
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data: what tells it from another, all of it public."""
-        numbers = [one.record() for one in self.numbers]
-        return {"guarantee": GUARANTEE, "numbers": numbers, "epsilon": self.epsilon, "n": self.n}
+        return {"guarantee": GUARANTEE, "epsilon": self.epsilon, "n": self.n, **self.asked()}
+
+    def noise(self) -> BootstrapNoise:
+        """Return what runs, as far as it is public."""
+        raise NotImplementedError
+
+    def values_read(self) -> tuple[str, ...]:
+        """Return what becomes of values before they are used, each in a clause."""
+        raise NotImplementedError
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what is taken as declared, each in a clause."""
+        raise NotImplementedError
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON data."""
+        raise NotImplementedError
+
+    def questions(self) -> list[Query | ColumnQuery]:
+        """Return what a source must be able to answer."""
+        raise NotImplementedError
+
+    def exact(self, source: ColumnSource) -> Iterator[ExactNumbers]:
+        """Yield what is released, exactly: facts of the data."""
+        raise NotImplementedError
+
+    def result(self, values: NDArray[np.float64], **about: Any) -> R:
+        """Return released numbers as a result, whose fields of `Result` are given."""
+        raise NotImplementedError
+
+    def written(self, result: R) -> str:
+        """Return what a ledger keeps of a result."""
+        raise NotImplementedError
 
 
-def _values(number: Number) -> str:
-    if number.indicator is not None:
-        return f"a share of {number.column} is of all n rows: one without a value has not the value asked for"
-    if number.grid is None:
-        return (
-            f"values of {number.column} are rounded to multiples of {number.step}, and moved to within "
-            f"{number.reach:,} of them from 0, both public, and one of 2^53 or more counts as "
-            "missing; no bounds are declared and none bounds the noise"
-        )
-    low, high = number.grid.as_bounds()
-    return f"values of {number.column} are clamped to the declared [{low:.15g}, {high:.15g}] on the declared grid"
+def release_planned(plan: BootstrapPlan[R], opened: OpenedSource, *, request_id: str | None) -> R:
+    """Release what is planned. Guarantee: ε-bootstrap differential privacy for D; NOT differential privacy.
 
-
-def numbers_plan(statistics: object, opened: OpenedSource, **options: Any) -> NumbersPlan:
-    """Return the plan of a bootstrap-dp release.
+    For data sets D1, D2 ∈ Dⁿ, whose n rows are rows of D and which differ in one of them, P(release | D1) ≤
+    e^ε·P(release | D2).
 
     Raises
     ------
-    UncertifiedError
-        HG412 a function of one's own whose neighbours may be too many to try, and no declared sensitivity; HG413 what
-        bootstrap-dp does not have.
-    ParameterError
-        HG106 no step, HG107 noise that no 64 bits hold, HG112 no statistics, HG113 for the shares; as `parse_request`.
+    LedgerError
+        HG316: the ledger is for differential privacy.
+    SpentError
+        After the data were read: the price counts as spent.
     """
-    given = {name: value for name, value in options.items() if value is not None and value not in ("auto", False)}
-    if given.get("by") == {}:
-        del given["by"]
-    check_reach(opened, parse_noise(options.get("noise")), options.get("delta"), options.get("where"))
-    if surplus := sorted(set(given) - _TAKEN | set(given) & {"by", "estimator"}):
-        raise _without(
-            f"`{surplus[0]}` was given.",
-            "Leave it out: there are no groups, weights, replicates or budgets in ρ. Groups are a table's.",
+    return spend(_BootstrapProduct(plan, opened, plan.statement()), opened.account(request_id))
+
+
+_Noisy = tuple[NDArray[np.float64], CustodianFigures]
+
+
+@dataclass(frozen=True, slots=True)
+class _BootstrapProduct(Generic[R]):
+    """A release under bootstrap-dp as what spends."""
+
+    plan: BootstrapPlan[R]
+    opened: OpenedSource
+    price: BootstrapStatement
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return self.plan.public_record()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        return self.opened.source.reading(self.plan.questions())
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> _Noisy:
+        values, widths, scales, steps, everywhere = [], [], [], [], []
+        for exact in self.plan.exact(source):
+            noisy, drawn_at = draw(exact.sums, exact.widths, exact.epsilon, noise)
+            # Divided once, so that a tenth is printed as .1; reading integers as doubles is post-processing.
+            values += [float(number * exact.pitch + exact.offset) for number in noisy]
+            step, size = float(exact.pitch), len(noisy)
+            widths.append(exact.widths * step)
+            scales.append(drawn_at)
+            steps.append(np.full(size, step))
+            everywhere.append(np.full(size, exact.everywhere))
+        found = np.array(values, dtype=np.float64)
+        return found, CustodianFigures(found, *map(np.concatenate, (widths, scales, steps, everywhere)))
+
+    def read(self, noisy: _Noisy) -> R:
+        values, figures = noisy
+        return self._result(values, today(), keep(figures))
+
+    def write(self, result: R) -> str:
+        return self.plan.written(result)
+
+    def from_record(self, text: str) -> R:
+        try:
+            record = json.loads(text)
+            kept = record["noisy"] if "noisy" in record else [one["estimate"] for one in record["estimates"]]
+            values, date = np.array(kept, dtype=np.float64), record["release"].get("date")
+            if values.shape != (self.price.mechanism.cells,):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise VerificationError(
+                "HG502",
+                rule="A release is read back from the record that it left in the ledger.",
+                finding="This is no such record.",
+                remedy="Give the request another id, at its price.",
+            ) from None
+        return self._result(values, date, None)
+
+    def _result(self, values: NDArray[np.float64], date: str | None, token: Token | None) -> R:
+        return self.plan.result(
+            values,
+            certificate=self.price,
+            source=self.opened.source.name,
+            relation=self.price.relation,
+            unit=self.price.unit,
+            target=str(self.opened.protection.target),
+            n=self.plan.n,
+            date=date,
+            backend=self.opened.backend,
+            token=token,
         )
-    if given.get("epsilon") is None:
-        parse_budget({"epsilon": None}, None)
-    epsilon = parse_budget({"epsilon": options["epsilon"], "delta": 0.0}, None).epsilon
-    facts = Facts() if opened.facts is None else opened.facts
-    resolver, listed = Resolver(facts), _listed(statistics)
-    numbers = tuple(
-        _number(one, part, opened, resolver, options.get("missing"))
-        for one, part in zip(listed, _parts(epsilon, options.get("share"), len(listed)), strict=True)
-    )
-    for one in numbers:
-        require_drawable(one.widest() / one.epsilon)
-    return NumbersPlan(numbers, epsilon, opened.n or 0, tuple(resolver.notes))
-
-
-def _listed(statistics: object) -> list[Any]:
-    kinds = (Statistic, NeedsBounds, OfRows)
-    listed = list(statistics) if isinstance(statistics, Sequence) else [statistics]
-    flat = [each for one in listed for each in (one if isinstance(one, (list, tuple)) else [one])]
-    if flat and all(isinstance(one, kinds) for one in flat):
-        return flat
-    raise ParameterError(
-        "HG112",
-        rule="A release under bootstrap-dp is asked for one or more statistics.",
-        finding="Found none." if not flat else "One of those given is none.",
-        remedy='For example [hg.mean("income", step=1), hg.maximum("income", step=1)].',
-        shell="For example --mean income --maximum income --step 1.",
-    )
-
-
-def _parts(epsilon: float, share: object, count: int) -> list[float]:
-    """Return each number's part of ε; added up exactly they are not above it."""
-    given = [1.0] * count if share is None else share
-    shares = [as_float(one) for one in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
-    positive = [one for one in shares if one is not None and 0.0 < one < math.inf]
-    if not len(positive) == len(shares) == count:
-        raise ParameterError(
-            "HG113",
-            rule="`share` gives each statistic a positive part of ε under bootstrap-dp.",
-            finding=f"Found {format_argument(share)} for {count} statistics.",
-            remedy=f"For example share={[1] * count}.",
-        )
-    if count == 1:
-        return [epsilon]
-    return [epsilon * one / math.fsum(positive) * (1.0 - 1e-12) for one in positive]
-
-
-def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver, missing: object) -> Number:
-    n = opened.n or 0
-    column = asked.column if isinstance(asked, OfRows) else _column(asked)
-    resolved, grid = _resolved(asked, column, resolver)
-    kind = asked.kind
-    own = asked.own if isinstance(asked, OfRows) else None
-    if own is None and kind not in _KINDS:
-        raise _without(f"A {kind} was asked for.", "Ask for " + ", ".join(_KINDS) + ", or a function of your own.")
-    given = None if missing is None else parse_missing(missing)
-    policy = given or resolver.facts.column(column).missing or Missing.DROP
-    _check_missing(kind, grid, policy)
-    if grid is not None and policy is Missing.MIDPOINT:
-        grid = grid.with_midpoint()
-    step = _step(asked, column, grid)
-    probability = getattr(resolved, "probability", None) if kind == "quantile" else None
-    indicator = resolved if kind == "proportion" else None
-    found = Number(kind, column, n, step, grid, policy, epsilon, probability, own, indicator)
-    if kind == "variance" and n < 2:
-        raise _without("A variance of one row was asked for.", "It needs two.")
-    # Pairs rise with n, and for large n their number is too large to be computed.
-    if own is not None and own.sensitivity is None and searching(min(n, 20)) > SEARCHED:
-        raise UncertifiedError(
-            "HG412",
-            rule="Noise is calibrated to a sensitivity that is proven, declared, or found by trying every pair of "
-            "neighbours.",
-            finding=f"{n:,} rows may have more than {SEARCHED:,} pairs.",
-            remedy="Declare `sensitivity`, a function of D's values. Nothing was read or spent.",
-        )
-    return found
-
-
-def _column(asked: Statistic | NeedsBounds) -> str:
-    columns = asked.columns
-    if len(columns) != 1:
-        raise _without(f"A {asked.kind} of {len(columns)} columns was asked for.", "n is public; take one column.")
-    if isinstance(columns[0], DerivedColumn):
-        raise _without("A computed column was asked for.", "Compute it in the file.")
-    return columns[0]
-
-
-def _resolved(asked: Any, column: str, resolver: Resolver) -> tuple[Statistic | None, Grid | None]:
-    """Return a statistic and its grid, None where no bounds are declared anywhere."""
-    resolver.facts.allow([asked.kind])
-    fact = resolver.facts.column(column)
-    if isinstance(asked, OfRows):
-        return None, None if fact.bounds is None else Grid.from_bounds(column, fact.bounds, asked.step or fact.step)
-    if isinstance(asked, NeedsBounds) and fact.bounds is None:
-        return asked.build([(column, _WHOLE)]), None
-    found = resolver.statistic(asked)
-    return found, None if asked.kind == "proportion" else found.grids[0][1]
-
-
-def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
-    if grid is not None or asked.kind == "proportion":
-        return Fraction(1) if grid is None else grid.step
-    stride = None if asked.step is None else as_fraction(asked.step)
-    if stride is None or stride <= 0 or as_float(stride) is None:
-        raise ParameterError(
-            "HG106",
-            rule="Without bounds, `step` says on what public grid values lie: noise on no grid would show in its "
-            "last digits.",
-            finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
-            remedy="For example step=1, or step=0.01 for cents; any fineness costs nothing.",
-            shell="For example --step 1.",
-        )
-    return stride
-
-
-def _check_missing(kind: str, grid: Grid | None, policy: Missing) -> None:
-    if policy is Missing.DROP and kind not in ("sum", "proportion"):
-        raise _without(
-            f"A {kind} of the rows with a value was asked for, whose number is not public.",
-            'Declare missing="error-if-declared-complete" where every row has one, or with bounds missing="midpoint".',
-        )
-    if policy is Missing.MIDPOINT and grid is None:
-        raise _without("A midpoint was asked for without bounds.", "Declare bounds, or leave `missing` out.")
-
-
-def _without(finding: str, remedy: str) -> UncertifiedError:
-    return UncertifiedError(
-        "HG413",
-        rule="bootstrap-dp releases totals, means, shares, variances, quantiles, extremes and functions of one's own, "
-        "of all n rows.",
-        finding=finding,
-        remedy=f"{remedy} Nothing was read or spent.",
-    )
-
-
-def with_step(statistics: Sequence[Any], step: float | None) -> list[Any]:
-    """Return what is asked for, with a step where it has neither bounds nor a step of its own."""
-
-    def stepped(one: Any) -> Any:
-        if isinstance(one, (list, tuple)):
-            return [stepped(each) for each in one]
-        waits = isinstance(one, (NeedsBounds, OfRows)) and one.step is None
-        return replace(one, step=step) if waits else one
-
-    return [stepped(one) for one in statistics]
-
-
-def questions_about(number: Number) -> list[Query | ColumnQuery]:
-    """Return what a source must be able to answer: the column is there, and numeric, and its values are counted."""
-    if number.indicator is not None:
-        return [Query(number.indicator.counted)]
-    numeric = Query(ValueOnGrid(number.column, _WHOLE if number.grid is None else number.grid))
-    return [numeric, ColumnQuery(number.column), Query(None)]

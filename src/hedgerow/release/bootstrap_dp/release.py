@@ -1,4 +1,4 @@
-"""A release under bootstrap differential privacy: numbers whose noise is as wide as D's own range makes it.
+"""Numbers under bootstrap differential privacy, whose noise is as wide as D's own range makes it: asked, planned, read.
 
 What goes out are noisy numbers on public grids and a statement in public words (`BootstrapStatement`): no standard
 error, no interval, no sensitivity. The custodian has those in memory: `BootstrapRelease.for_the_custodian`.
@@ -9,30 +9,42 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.clock import today
 from hedgerow.engines.cells import as_entries, as_numbers
-from hedgerow.engines.query import ColumnQuery, Query
+from hedgerow.engines.query import ColumnQuery, Query, ValueOnGrid
 from hedgerow.engines.source import ColumnSource
-from hedgerow.errors import SpentError, VerificationError
-from hedgerow.facts.columns import Missing
+from hedgerow.errors import ParameterError, SpentError, UncertifiedError
+from hedgerow.facts.columns import Grid, Missing, parse_missing
+from hedgerow.facts.declared import Facts
+from hedgerow.facts.expression import DerivedColumn
+from hedgerow.facts.given import as_float, as_fraction, format_argument
 from hedgerow.inference.estimate import Estimate
-from hedgerow.ledger.bootstrap_statement import BootstrapStatement
-from hedgerow.noise.source import NoiseSource
-from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
-from hedgerow.release.bootstrap_dp.number import Integers, Number, least_scale
-from hedgerow.release.bootstrap_dp.plan import NumbersPlan, numbers_plan, questions_about
+from hedgerow.ledger.bootstrap_statement import NUMBERS, BootstrapNoise, BootstrapStatement
+from hedgerow.noise.lattice import require_drawable
+from hedgerow.release.bootstrap_dp.asked import OfRows
+from hedgerow.release.bootstrap_dp.custodian import OfTheCustodian, Token
+from hedgerow.release.bootstrap_dp.number import SEARCHED, Integers, Number, searching
+from hedgerow.release.bootstrap_dp.plan import METHOD, BootstrapPlan, ExactNumbers, release_planned
+from hedgerow.release.bootstrap_dp.reach import check_reach
+from hedgerow.release.designs.design import declared_complete
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.publication.result import REPLAYED, Result
-from hedgerow.release.spend import spend
+from hedgerow.release.request import parse_budget, parse_noise
+from hedgerow.release.resolve import Resolver
+from hedgerow.statistics.statistic import AskedFor, NeedsBounds, Statistic
 
-METHOD = "bootstrap-geometric"
+# What a call under bootstrap-dp may hold.
+AskedOfRows = AskedFor | OfRows
+_KINDS = ("sum", "mean", "proportion", "variance", "quantile", "minimum", "maximum")
+_WHOLE = Grid(Fraction(0), Fraction(1), 1)
+_TAKEN = {"by", "epsilon", "delta", "noise", "missing", "share", "where", "estimator"}
 _NOTE = "NOT differential privacy; the width of its noise is confidential, so it has no error and no interval"
 _REASON = "noise as wide as the data make it, which is asked for by name"
 
@@ -52,7 +64,7 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class BootstrapRelease(Result):
+class BootstrapRelease(OfTheCustodian, Result):
     """Numbers under ε-bootstrap differential privacy for D, which is NOT differential privacy.
 
     A sequence of `Estimate` without errors; ``certificate`` is a `BootstrapStatement`. The fields of
@@ -89,16 +101,6 @@ class BootstrapRelease(Result):
             "bootstrap differential privacy, which is NOT differential privacy, "
             f"ε ≤ {stated.epsilon:.6g}, {stated.relation}, unit {stated.unit}"
         )
-
-    def for_the_custodian(self) -> CustodianFigures:
-        """Return sensitivities, noise, intervals, accuracy and gains, for D's custodian: confidential, in memory alone.
-
-        Raises
-        ------
-        ParameterError
-            HG159: the release was read back, sent or written.
-        """
-        return figures_of(self.token)
 
     def custodian_names(self) -> list[str]:
         """Return what each number is, in words."""
@@ -174,54 +176,7 @@ def bootstrap_release(
     -----
     O'Keefe & Charest (2018), Definitions 5, 9 and 10, Results 7 and 11.
     """
-    plan = numbers_plan(statistics, opened, **options)
-    return spend(_NumbersProduct(plan, opened, plan.statement()), opened.account(request_id))
-
-
-@dataclass(frozen=True, slots=True)
-class _NumbersProduct:
-    """Numbers under bootstrap-dp as what spends."""
-
-    plan: NumbersPlan
-    opened: OpenedSource
-    price: BootstrapStatement
-
-    @property
-    def request(self) -> dict[str, Any]:
-        return self.plan.public_record()
-
-    def reading(self) -> AbstractContextManager[ColumnSource]:
-        return self.opened.source.reading([one for number in self.plan.numbers for one in questions_about(number)])
-
-    def draw(self, source: ColumnSource, noise: NoiseSource) -> BootstrapRelease:
-        return _drawn(self.plan, replace(self.opened, source=source), self.price, noise)
-
-    def read(self, noisy: BootstrapRelease) -> BootstrapRelease:
-        return noisy
-
-    def write(self, result: BootstrapRelease) -> str:
-        return result.to_json()
-
-    def from_record(self, text: str) -> BootstrapRelease:
-        return _read_back(text, self.plan, self.opened, self.price)
-
-
-def _drawn(
-    plan: NumbersPlan, opened: OpenedSource, statement: BootstrapStatement, noise: NoiseSource
-) -> BootstrapRelease:
-    read: dict[str, tuple[np.ndarray[Any, Any], Integers]] = {}
-    values, widths, scales, pitches = [], [], [], []
-    for number in plan.numbers:
-        exact, width = exact_and_width(number, opened.source, read)
-        scale = least_scale(float(width), number.epsilon)
-        drawn = exact + int(noise.two_sided_geometric(scale, 1)[0])
-        values.append(float(drawn * number.pitch + number.offset))
-        widths.append(float(width * number.pitch))
-        scales.append(scale)
-        pitches.append(float(number.pitch))
-    everywhere = np.array([number.everywhere() for number in plan.numbers])
-    figures = CustodianFigures(np.array(values), np.array(widths), np.array(scales), np.array(pitches), everywhere)
-    return replace(_release(plan, opened, statement, values, today()), token=keep(figures))
+    return release_planned(numbers_plan(statistics, opened, **options), opened, request_id=request_id)
 
 
 def exact_and_width(number: Number, source: ColumnSource, read: dict[str, Any]) -> tuple[int, int]:
@@ -259,45 +214,250 @@ def exact_and_width(number: Number, source: ColumnSource, read: dict[str, Any]) 
     return number.exact(y, counts), number.width(y, some_missing=adds_0, counts=counts)
 
 
-def _release(
-    plan: NumbersPlan,
-    opened: OpenedSource,
-    statement: BootstrapStatement,
-    values: Sequence[float],
-    date: str | None,
-) -> BootstrapRelease:
-    estimates = tuple(
-        Estimate(
-            number.name, number.column, {}, value, None, None, None, METHOD, None, False, _NOTE,
-            f"{number.name} of {number.column}, with noise of undisclosed width", Withheld(),
+@dataclass(frozen=True, slots=True)
+class NumbersPlan(BootstrapPlan[BootstrapRelease]):
+    """Numbers as planned from public facts.
+
+    ε is divided among them by their shares; that it then adds up is O'Keefe & Charest's Result 7.
+    """
+
+    numbers: tuple[Number, ...]
+
+    def noise(self) -> BootstrapNoise:
+        """Return what runs: each number has noise of its own."""
+        names = ", ".join(f"{one.name} of {one.column}" for one in self.numbers)
+        grids = ", ".join(str(one.pitch) for one in self.numbers)
+        return BootstrapNoise(self.epsilon, names, NUMBERS, len(self.numbers), grids)
+
+    def values_read(self) -> tuple[str, ...]:
+        """Return how values of each column are rounded and clamped."""
+        return tuple(dict.fromkeys(map(_values, self.numbers)))
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return which sensitivities and which columns without missing values are declared."""
+        own = [
+            f"the sensitivity of {one.name} on D is what its declared function returns"
+            for one in self.numbers
+            if one.own is not None and one.own.sensitivity is not None
+        ]
+        complete = [declared_complete(one.column) for one in self.numbers if one.missing is Missing.DECLARED_COMPLETE]
+        return tuple(dict.fromkeys([*own, *complete]))
+
+    def asked(self) -> dict[str, Any]:
+        """Return each number as plain JSON data."""
+        return {"numbers": [one.record() for one in self.numbers]}
+
+    def questions(self) -> list[Query | ColumnQuery]:
+        """Return what a source must answer: the columns are there, and numeric, and their values are counted."""
+        return [query for number in self.numbers for query in _questions_about(number)]
+
+    def exact(self, source: ColumnSource) -> Iterator[ExactNumbers]:
+        """Yield each number with its width."""
+        read: dict[str, tuple[NDArray[Any], Integers]] = {}
+        for number in self.numbers:
+            exact, width = exact_and_width(number, source, read)
+            sums, widths = np.array([exact], dtype=object), np.array([float(width)])
+            yield ExactNumbers(sums, widths, number.epsilon, number.pitch, number.offset, number.everywhere())
+
+    def result(self, values: NDArray[np.float64], **about: Any) -> BootstrapRelease:
+        """Return the numbers, without errors."""
+        estimates = tuple(
+            Estimate(
+                number.name, number.column, {}, value, None, None, None, METHOD, None, False, _NOTE,
+                f"{number.name} of {number.column}, with noise of undisclosed width", Withheld(),
+            )
+            for number, value in zip(self.numbers, values.tolist(), strict=True)
+        )  # fmt: skip
+        policies = ", ".join(dict.fromkeys(str(number.missing) for number in self.numbers))
+        return BootstrapRelease(estimates=estimates, missing=policies, notes=about["certificate"].unprotected, **about)
+
+    def written(self, result: BootstrapRelease) -> str:
+        """Return the record of the release."""
+        return result.to_json()
+
+
+def _values(number: Number) -> str:
+    if number.indicator is not None:
+        return f"a share of {number.column} is of all n rows: one without a value has not the value asked for"
+    if number.grid is None:
+        return (
+            f"values of {number.column} are rounded to multiples of {number.step}, and moved to within "
+            f"{number.reach:,} of them from 0, both public, and one of 2^53 or more counts as "
+            "missing; no bounds are declared and none bounds the noise"
         )
-        for number, value in zip(plan.numbers, values, strict=True)
-    )  # fmt: skip
-    policies = ", ".join(dict.fromkeys(str(number.missing) for number in plan.numbers))
-    return BootstrapRelease(
-        estimates=estimates,
-        certificate=statement,
-        source=opened.source.name,
-        relation=statement.relation,
-        unit=statement.unit,
-        target=str(opened.protection.target),
-        n=plan.n,
-        missing=policies,
-        date=date,
-        backend=opened.backend,
-        notes=statement.unprotected,
+    low, high = number.grid.as_bounds()
+    return f"values of {number.column} are clamped to the declared [{low:.15g}, {high:.15g}] on the declared grid"
+
+
+def numbers_plan(statistics: object, opened: OpenedSource, **options: Any) -> NumbersPlan:
+    """Return the plan of a bootstrap-dp release.
+
+    Raises
+    ------
+    UncertifiedError
+        HG412 a function of one's own whose neighbours may be too many to try, and no declared sensitivity; HG413 what
+        bootstrap-dp does not have.
+    ParameterError
+        HG106 no step, HG107 noise that no 64 bits hold, HG112 no statistics, HG113 for the shares; as `parse_request`.
+    """
+    given = {name: value for name, value in options.items() if value is not None and value not in ("auto", False)}
+    if given.get("by") == {}:
+        del given["by"]
+    check_reach(opened, parse_noise(options.get("noise")), options.get("delta"), options.get("where"))
+    if surplus := sorted(set(given) - _TAKEN | set(given) & {"by", "estimator"}):
+        raise _without(
+            f"`{surplus[0]}` was given.",
+            "Leave it out: there are no groups, weights, replicates or budgets in ρ. Groups are a table's.",
+        )
+    if given.get("epsilon") is None:
+        parse_budget({"epsilon": None}, None)
+    epsilon = parse_budget({"epsilon": options["epsilon"], "delta": 0.0}, None).epsilon
+    facts = Facts() if opened.facts is None else opened.facts
+    resolver, listed = Resolver(facts), _listed(statistics)
+    numbers = tuple(
+        _number(one, part, opened, resolver, options.get("missing"))
+        for one, part in zip(listed, _parts(epsilon, options.get("share"), len(listed)), strict=True)
+    )
+    for one in numbers:
+        require_drawable(one.widest() / one.epsilon)
+    return NumbersPlan(epsilon, opened.n or 0, tuple(resolver.notes), numbers)
+
+
+def _listed(statistics: object) -> list[Any]:
+    kinds = (Statistic, NeedsBounds, OfRows)
+    listed = list(statistics) if isinstance(statistics, Sequence) else [statistics]
+    flat = [each for one in listed for each in (one if isinstance(one, (list, tuple)) else [one])]
+    if flat and all(isinstance(one, kinds) for one in flat):
+        return flat
+    raise ParameterError(
+        "HG112",
+        rule="A release under bootstrap-dp is asked for one or more statistics.",
+        finding="Found none." if not flat else "One of those given is none.",
+        remedy='For example [hg.mean("income", step=1), hg.maximum("income", step=1)].',
+        shell="For example --mean income --maximum income --step 1.",
     )
 
 
-def _read_back(text: str, plan: NumbersPlan, opened: OpenedSource, statement: BootstrapStatement) -> BootstrapRelease:
-    try:
-        record = json.loads(text)
-        values = [float(one["estimate"]) for one in record["estimates"]]
-        return _release(plan, opened, statement, values, record["release"].get("date"))
-    except (KeyError, TypeError, ValueError):
-        raise VerificationError(
-            "HG502",
-            rule="A release is read back from the record that it left in the ledger.",
-            finding="This is no such record.",
-            remedy="Give the request another id, at its price.",
-        ) from None
+def _parts(epsilon: float, share: object, count: int) -> list[float]:
+    """Return each number's part of ε; added up exactly they are not above it."""
+    given = [1.0] * count if share is None else share
+    shares = [as_float(one) for one in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    positive = [one for one in shares if one is not None and 0.0 < one < math.inf]
+    if not len(positive) == len(shares) == count:
+        raise ParameterError(
+            "HG113",
+            rule="`share` gives each statistic a positive part of ε under bootstrap-dp.",
+            finding=f"Found {format_argument(share)} for {count} statistics.",
+            remedy=f"For example share={[1] * count}.",
+        )
+    if count == 1:
+        return [epsilon]
+    return [epsilon * one / math.fsum(positive) * (1.0 - 1e-12) for one in positive]
+
+
+def _number(asked: Any, epsilon: float, opened: OpenedSource, resolver: Resolver, missing: object) -> Number:
+    n = opened.n or 0
+    column = asked.column if isinstance(asked, OfRows) else _column(asked)
+    resolved, grid = _resolved(asked, column, resolver)
+    kind = asked.kind
+    own = asked.own if isinstance(asked, OfRows) else None
+    if own is None and kind not in _KINDS:
+        raise _without(f"A {kind} was asked for.", "Ask for " + ", ".join(_KINDS) + ", or a function of your own.")
+    given = None if missing is None else parse_missing(missing)
+    policy = given or resolver.facts.column(column).missing or Missing.DROP
+    _check_missing(kind, grid, policy)
+    if grid is not None and policy is Missing.MIDPOINT:
+        grid = grid.with_midpoint()
+    step = _step(asked, column, grid)
+    probability = getattr(resolved, "probability", None) if kind == "quantile" else None
+    indicator = resolved if kind == "proportion" else None
+    found = Number(kind, column, n, step, grid, policy, epsilon, probability, own, indicator)
+    if kind == "variance" and n < 2:
+        raise _without("A variance of one row was asked for.", "It needs two.")
+    # Pairs rise with n, and for large n their number is too large to be computed.
+    if own is not None and own.sensitivity is None and searching(min(n, 20)) > SEARCHED:
+        raise UncertifiedError(
+            "HG412",
+            rule="Noise is calibrated to a sensitivity that is proven, declared, or found by trying every pair of "
+            "neighbours.",
+            finding=f"{n:,} rows may have more than {SEARCHED:,} pairs.",
+            remedy="Declare `sensitivity`, a function of D's values. Nothing was read or spent.",
+        )
+    return found
+
+
+def _column(asked: Statistic | NeedsBounds) -> str:
+    columns = asked.columns
+    if len(columns) != 1:
+        raise _without(f"A {asked.kind} of {len(columns)} columns was asked for.", "n is public; take one column.")
+    if isinstance(columns[0], DerivedColumn):
+        raise _without("A computed column was asked for.", "Compute it in the file.")
+    return columns[0]
+
+
+def _resolved(asked: Any, column: str, resolver: Resolver) -> tuple[Statistic | None, Grid | None]:
+    """Return a statistic and its grid, None where no bounds are declared anywhere."""
+    resolver.facts.allow([asked.kind])
+    fact = resolver.facts.column(column)
+    if isinstance(asked, OfRows):
+        return None, None if fact.bounds is None else Grid.from_bounds(column, fact.bounds, asked.step or fact.step)
+    if isinstance(asked, NeedsBounds) and fact.bounds is None:
+        return asked.build([(column, _WHOLE)]), None
+    found = resolver.statistic(asked)
+    return found, None if asked.kind == "proportion" else found.grids[0][1]
+
+
+def _step(asked: Any, column: str, grid: Grid | None) -> Fraction:
+    if grid is not None or asked.kind == "proportion":
+        return Fraction(1) if grid is None else grid.step
+    stride = None if asked.step is None else as_fraction(asked.step)
+    if stride is None or stride <= 0 or as_float(stride) is None:
+        raise ParameterError(
+            "HG106",
+            rule="Without bounds, `step` says on what public grid values lie: noise on no grid would show in its "
+            "last digits.",
+            finding=f"Found {format_argument(asked.step)} for column {format_argument(column)}.",
+            remedy="For example step=1, or step=0.01 for cents; any fineness costs nothing.",
+            shell="For example --step 1.",
+        )
+    return stride
+
+
+def _check_missing(kind: str, grid: Grid | None, policy: Missing) -> None:
+    if policy is Missing.DROP and kind not in ("sum", "proportion"):
+        raise _without(
+            f"A {kind} of the rows with a value was asked for, whose number is not public.",
+            'Declare missing="error-if-declared-complete" where every row has one, or with bounds missing="midpoint".',
+        )
+    if policy is Missing.MIDPOINT and grid is None:
+        raise _without("A midpoint was asked for without bounds.", "Declare bounds, or leave `missing` out.")
+
+
+def _without(finding: str, remedy: str) -> UncertifiedError:
+    return UncertifiedError(
+        "HG413",
+        rule="bootstrap-dp releases totals, means, shares, variances, quantiles, extremes and functions of one's own, "
+        "of all n rows.",
+        finding=finding,
+        remedy=f"{remedy} Nothing was read or spent.",
+    )
+
+
+def with_step(statistics: Sequence[Any], step: float | None) -> list[Any]:
+    """Return what is asked for, with a step where it has neither bounds nor a step of its own."""
+
+    def stepped(one: Any) -> Any:
+        if isinstance(one, (list, tuple)):
+            return [stepped(each) for each in one]
+        waits = isinstance(one, (NeedsBounds, OfRows)) and one.step is None
+        return replace(one, step=step) if waits else one
+
+    return [stepped(one) for one in statistics]
+
+
+def _questions_about(number: Number) -> list[Query | ColumnQuery]:
+    """Return what a source must be able to answer: the column is there, and numeric, and its values are counted."""
+    if number.indicator is not None:
+        return [Query(number.indicator.counted)]
+    numeric = Query(ValueOnGrid(number.column, _WHOLE if number.grid is None else number.grid))
+    return [numeric, ColumnQuery(number.column), Query(None)]

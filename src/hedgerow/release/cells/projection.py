@@ -124,11 +124,11 @@ def project(axes: Sequence[AxisMap], released: Sequence[LevelRelease]) -> Projec
         HG162 where none is the table itself, known totals contradict each other, or atoms are too many.
     """
     if math.prod(len(axis.sizes) for axis in axes) > _MOST_ATOMS:
-        raise _refused(
+        raise _unfit(
             f"Hierarchies may cut a table into {_MOST_ATOMS:,} groups at their finest.", "These make more.", "Drop one."
         )
     if not any(all(_leaves(axes, release)) for release in released):
-        raise _refused(
+        raise _unfit(
             "Consistent margins start from the table itself.",
             "Only margins were given.",
             "Give the table of all cells.",
@@ -226,7 +226,7 @@ def _check_known(axes: Sequence[AxisMap], released: Sequence[LevelRelease], tabl
                 sums = axis.added(sums, place, level)
             given = np.asarray(release.values, dtype=np.float64).reshape(sums.shape)
             if np.abs(sums - given).max() > _AGREE * (1.0 + np.abs(given).max()):
-                raise _refused(
+                raise _unfit(
                     "Totals that are known exactly agree with each other.",
                     "Two of them add up to different numbers.",
                     "Check whether they are of the same records.",
@@ -264,5 +264,5 @@ def _kron(factors: Sequence[Floats]) -> Floats:
     return whole
 
 
-def _refused(rule: str, finding: str, remedy: str) -> ParameterError:
+def _unfit(rule: str, finding: str, remedy: str) -> ParameterError:
     return ParameterError("HG162", rule=rule, finding=finding, remedy=remedy)

@@ -1,4 +1,4 @@
-"""How wide the noise of a bootstrap-dp table is, cell by cell, and the drawing of it: integers on a public grid.
+"""How wide the noise of a bootstrap-dp table is, cell by cell: integers on a public grid.
 
 Rows are counted on the public grid of the declared bounds and step, so totals are integers y of one public unit, and
 noise is two-sided geometric of scale b_i = w_i/ε in that unit: P(Z = z) ∝ e^(−|z|/b_i). For neighbours in Dⁿ the
@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.ledger.bootstrap_statement import Option
-from hedgerow.noise.source import NoiseSource
-from hedgerow.release.bootstrap_dp.number import least_scale
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.tables.bootstrap_dp.table_sensitivity import (
     CellExtremes,
@@ -30,8 +28,6 @@ from hedgerow.tables.bootstrap_dp.table_sensitivity import (
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _FEWEST = 4
-_MANY = 4096
-_RUNGS = 128  # to a doubling
 
 
 def choose_option(cells: int) -> tuple[Option, str]:
@@ -86,27 +82,3 @@ def total_widths(extremes: CellExtremes, option: Option, *, step: int) -> Floats
 def count_widths(cells: int) -> Floats:
     """Return w_i of each count: 2, or 1 where there is one cell, whatever the data are."""
     return np.full(cells, 2.0 if cells > 1 else 1.0)
-
-
-def _on_ladder(widths: Floats) -> Floats:
-    """Return widths rounded up by 0.6 % at most, so that a large table needs thousands of samplers, not one per cell.
-
-    >>> wider = _on_ladder(np.array([1.0, 1000.0, 1001.0])) / np.array([1.0, 1000.0, 1001.0])
-    >>> bool((wider >= 1.0).all() and (wider < 1.006).all())
-    True
-    """
-    rungs = np.ceil(_RUNGS * np.log2(widths))
-    return np.asarray(np.exp2(rungs / _RUNGS) * (1.0 + 1e-12))
-
-
-def draw(sums: Integers, widths: Floats, epsilon: float, noise: NoiseSource) -> tuple[NDArray[np.object_], Floats]:
-    """Return each cell's integer plus its noise, exactly, and the scales b_i it was drawn from: w_i/ε or above."""
-    kinds, places = np.unique(widths, return_inverse=True)
-    if len(kinds) > _MANY:
-        kinds, places = np.unique(_on_ladder(widths), return_inverse=True)
-    scales = np.array([least_scale(float(width), epsilon) for width in kinds])
-    drawn = np.zeros(len(widths), dtype=np.int64)
-    for kind, scale in enumerate(scales):
-        chosen = places == kind
-        drawn[chosen] = noise.two_sided_geometric(float(scale), int(chosen.sum()))
-    return sums.astype(object) + drawn.astype(object), scales[places]

@@ -1,64 +1,54 @@
 """A table under bootstrap differential privacy: requested by name; the scale of its noise depends on the data.
 
-What goes out are noisy numbers on a public grid and a statement in public words; see `BootstrapStatement`. No standard
-error, interval or letter goes out with them, since each would tell the scale of the noise, and the scale tells about
-the extremes of D. The custodian has them in memory: `BootstrapTable.for_the_custodian`.
+What goes out are noisy numbers on a public grid and a statement in public words; see `BootstrapStatement`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.clock import today
-from hedgerow.engines.query import Query
+from hedgerow.engines.query import ColumnQuery, Query
 from hedgerow.engines.source import ColumnSource
-from hedgerow.errors import VerificationError
+from hedgerow.errors import ParameterError, UncertifiedError
+from hedgerow.facts.columns import Category, Grid, Missing
 from hedgerow.inference.cells import Subject
-from hedgerow.ledger.bootstrap_statement import BootstrapStatement
-from hedgerow.noise.source import NoiseSource
-from hedgerow.release.bootstrap_dp.custodian import CustodianFigures, Token, figures_of, keep
-from hedgerow.release.bootstrap_dp.release import METHOD
+from hedgerow.ledger.bootstrap_statement import GUARANTEE, BootstrapNoise, Option
+from hedgerow.release.bootstrap_dp.custodian import OfTheCustodian, Token
+from hedgerow.release.bootstrap_dp.plan import METHOD, BootstrapPlan, ExactNumbers, release_planned
+from hedgerow.release.bootstrap_dp.reach import check_reach
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable
 from hedgerow.release.cells.shape import TableShape
-from hedgerow.release.designs.design import apply_policy
+from hedgerow.release.designs.design import LEFT_OUT, apply_policy, declared_complete
 from hedgerow.release.execute import changed
 from hedgerow.release.opened import OpenedSource
-from hedgerow.release.spend import spend
-from hedgerow.statistics.statistic import Asked
-from hedgerow.tables.bootstrap_dp.noise import count_widths, draw, extremes_of, total_widths
-from hedgerow.tables.bootstrap_dp.plan import BootstrapPlan, bootstrap_plan
+from hedgerow.release.request import Context, parse_request
+from hedgerow.statistics.statistic import Asked, Statistic
+from hedgerow.tables.bootstrap_dp.noise import choose_option, count_widths, extremes_of, total_widths
+from hedgerow.tables.dp.choice import MOST_CELLS, check_names
 from hedgerow.tables.protected import ProtectedTable
 
-Floats = NDArray[np.float64]
+_GRID = "values are clamped to the declared bounds and counted on the declared grid, both public"
+_MEMBERSHIP = "the category of every row in {} is public, as declared: a row may claim to be another of its own cell"
+_PART = "D is the part of a larger table whose {} is {!r}, and everybody's part is public, as declared"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BootstrapTable(ProtectedTable):
+class BootstrapTable(OfTheCustodian, ProtectedTable):
     """A table under ε-bootstrap differential privacy for D, which is NOT differential privacy.
 
-    As `ProtectedTable`, with ``certificate`` a `BootstrapStatement`, and no errors.
+    As `ProtectedTable`, with ``certificate`` a `BootstrapStatement`, and no errors: each would tell the scale of the
+    noise, and the scale tells about the extremes of D. The custodian has them in memory: `for_the_custodian`.
     """
 
     token: Token | None = field(default=None, repr=False)
-
-    def for_the_custodian(self) -> CustodianFigures:
-        """Return sensitivities, noise and intervals, for the eyes of D's custodian: confidential, in memory alone.
-
-        Raises
-        ------
-        ParameterError
-            HG159: the table was read back, sent or written.
-        """
-        return figures_of(self.token)
 
 
 def bootstrap_table(
@@ -105,109 +95,236 @@ def bootstrap_table(
     `hedgerow.tables.bootstrap_dp.table_sensitivity` in place of the published ones.
     """
     plan = bootstrap_plan(asked, opened, guarantee=guarantee, **options)
-    table = spend(_TableProduct(plan, opened, plan.statement()), opened.account(request_id))
+    table = release_planned(plan, opened, request_id=request_id)
     with_margins: Callable[[], Any] = table.with_margins
     return with_margins() if margins else table
 
 
 @dataclass(frozen=True, slots=True)
-class _TableProduct:
-    """A table under bootstrap-dp as what spends."""
+class BootstrapTablePlan(BootstrapPlan[BootstrapTable]):
+    """A table as planned from public facts: what is counted, by which groups, and which option."""
 
-    plan: BootstrapPlan
-    opened: OpenedSource
-    price: BootstrapStatement
+    statistic: Statistic
+    by: tuple[Category, ...]
+    missing: Missing
+    option: Option
+    reason: str
+    part: tuple[str, str] | None
 
     @property
-    def request(self) -> dict[str, Any]:
-        return self.plan.public_record()
+    def query(self) -> Query:
+        """The one question to the engine."""
+        return Query(self.statistic.counted, self.by)
 
-    def reading(self) -> AbstractContextManager[ColumnSource]:
-        return self.opened.source.reading([self.plan.query])
+    @property
+    def unit(self) -> Fraction:
+        """What one of the integers that are added up is worth in the column's unit."""
+        return Fraction(1) if self.statistic.is_count else self.statistic.grid.about_zero()[2]
 
-    def draw(self, source: ColumnSource, noise: NoiseSource) -> BootstrapTable:
-        return _drawn(self.plan, replace(self.opened, source=source), self.price, noise)
+    def everywhere(self) -> float:
+        """Return the sensitivity within the declared bounds, which does not depend on the data."""
+        cells = self.query.cells
+        if self.statistic.is_count:
+            return 2.0 if cells > 1 else 1.0
+        low, high = self.statistic.grid.as_bounds()
+        if self.option == "public-membership":
+            return high - low
+        most = max(abs(low), abs(high))
+        return 2.0 * most if cells > 1 else max(high - low, most)
 
-    def read(self, noisy: BootstrapTable) -> BootstrapTable:
-        return noisy
+    @property
+    def covers(self) -> str:
+        """What a number is, as a clause."""
+        if self.statistic.is_count:
+            return "a number of records, with noise"
+        low, high = self.statistic.grid.as_bounds()
+        return (
+            f"a total of {self.statistic.column} clamped to [{low:.15g}, {high:.15g}], with noise of undisclosed width"
+        )
 
-    def write(self, result: BootstrapTable) -> str:
-        return _as_text(result)
+    def noise(self) -> BootstrapNoise:
+        """Return what runs, with the columns of which everybody's category is public."""
+        columns = self._public_columns
+        if self.part is not None:
+            columns = tuple(dict.fromkeys((*columns, self.part[0])))
+        return BootstrapNoise(
+            self.epsilon, self.statistic.name, self.option, self.query.cells, str(self.unit), columns, self.part
+        )
 
-    def from_record(self, text: str) -> BootstrapTable:
-        return _table(self.plan, self.opened, self.price, *_values_of(text, self.plan))
+    @property
+    def _public_columns(self) -> tuple[str, ...]:
+        return tuple(category.column for category in self.by) if self.option == "public-membership" else ()
+
+    def values_read(self) -> tuple[str, ...]:
+        """Return that values are clamped."""
+        return (_GRID,)
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what is public of rows, and which column has no missing values."""
+        columns = self._public_columns
+        assumed = [_MEMBERSHIP.format(", ".join(columns))] if columns else []
+        assumed += [] if self.part is None else [_PART.format(*self.part)]
+        if self.missing is Missing.DECLARED_COMPLETE and self.statistic.column:
+            assumed.append(declared_complete(self.statistic.column))
+        return tuple(assumed)
+
+    def asked(self) -> dict[str, Any]:
+        """Return the table as plain JSON data."""
+        asked: list[Any] = [self.statistic.name]
+        if not self.statistic.is_count:
+            grid = self.statistic.grid
+            asked += [self.statistic.column, str(grid.lower), str(grid.upper), grid.steps]
+        return {
+            "statistics": [asked],
+            "by": [category.public_record() for category in self.by],
+            "missing": str(self.missing),
+            "option": self.option,
+            "part": None if self.part is None else list(self.part),
+        }
+
+    def questions(self) -> list[Query | ColumnQuery]:
+        """Return the one question."""
+        return [self.query]
+
+    def exact(self, source: ColumnSource) -> Iterator[ExactNumbers]:
+        """Yield the totals, or counts, of the cells with their widths: one vector."""
+        histogram = source.histogram(self.query)
+        if histogram.total() != self.n:
+            raise changed()
+        if self.statistic.is_count:
+            # A count counts rows, with or without values.
+            sums, widths = histogram.cell_sums(), count_widths(histogram.cells)
+        else:
+            grid = self.statistic.grid
+            histogram = apply_policy(histogram, self.missing, grid.steps)
+            start, stride, _ = grid.about_zero()
+            y = start + stride * histogram.index
+            sums, widths = histogram.cell_sums(y), total_widths(extremes_of(histogram, y), self.option, step=stride)
+        yield ExactNumbers(sums, widths, self.epsilon, self.unit, Fraction(0), self.everywhere())
+
+    def result(self, values: NDArray[np.float64], **about: Any) -> BootstrapTable:
+        """Return the table, without errors."""
+        subject = Subject(self.statistic.name, self.statistic.column, METHOD, self.covers)
+        counted, shape = self.statistic.is_count, TableShape.of(self.by)
+        left_out = () if all(category.other for category in self.by) else (LEFT_OUT,)
+        return BootstrapTable(
+            table=ConsistentTable(TableCells.without_errors(shape, values, counted=counted, subject=subject)),
+            guarantee="bootstrap-dp",
+            option=self.option,
+            reason=self.reason,
+            missing=str(self.missing),
+            remarks=(*left_out, *about["certificate"].unprotected),
+            unit_value=float(self.unit),
+            **about,
+        )
+
+    def written(self, result: BootstrapTable) -> str:
+        """Return the noisy numbers, and what was stated of them."""
+        price = result.certificate
+        record = {
+            "release": {name: getattr(result, name) for name in ("source", "relation", "unit", "n", "date")},
+            "noisy": result.cells.values.tolist(),
+            "certificate": None if price is None else price.to_dict(),
+        }
+        return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
 
-def _drawn(
-    plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatement, noise: NoiseSource
-) -> BootstrapTable:
-    histogram = opened.source.histogram(plan.query)
-    if histogram.total() != plan.n:
-        raise changed()
-    if not plan.statistic.is_count:
-        grid = plan.statistic.grid
-        histogram = apply_policy(histogram, plan.missing, grid.steps)
-        start, stride, unit = grid.about_zero()
-        y = start + stride * histogram.index
-        sums, widths = histogram.cell_sums(y), total_widths(extremes_of(histogram, y), plan.option, step=stride)
-    else:
-        # A count counts rows, with or without values.
-        sums, widths, unit = histogram.cell_sums(), count_widths(histogram.cells), Fraction(1)
-    noisy, scales = draw(sums, widths, statement.epsilon, noise)
-    step = float(unit)
-    # Divided once, so that a tenth is printed as .1; reading integers as doubles is post-processing.
-    values = np.array([float(number * unit) for number in noisy], dtype=np.float64)
-    token = keep(CustodianFigures(values, widths * step, scales, step, plan.everywhere()))
-    return replace(_table(plan, opened, statement, values, today()), token=token)
+def bootstrap_plan(
+    asked: Asked,
+    opened: OpenedSource,
+    *,
+    guarantee: object,
+    sensitivity: object = "auto",
+    noise: object = "auto",
+    delta: object = None,
+    part: tuple[str, str] | None = None,
+    **options: Any,
+) -> BootstrapTablePlan:
+    """Return the plan of a bootstrap-dp table.
+
+    Parameters
+    ----------
+    asked, opened
+        What, of which source.
+    guarantee : "bootstrap-dp"
+        To be named.
+    sensitivity : {"auto", "whole-table", "per-cell", "public-membership"}
+        O'Keefe & Charest's options (i), (ii) and third, with correct sensitivities; ``"auto"`` decides between the
+        first two from the number of cells. One cell's total is a table of one cell.
+    noise, delta
+        ``"auto"`` or ``"laplace"``, and 0 or left out: there are no others.
+    part : (column, category), optional
+        This source is one part of a larger table by a public column; parts share a ledger at the price of the dearest.
+    **options
+        ``by``, ``other``, ``epsilon``, ``missing``, as in a release.
+
+    Raises
+    ------
+    UncertifiedError
+        HG413 what bootstrap-dp does not have, counts of public cells among them; HG414 the guarantee was not named.
+    ParameterError
+        As `parse_request`; HG107 grid values beyond 31 bits, HG150 no groups, HG151 no such option.
+    """
+    if guarantee != GUARANTEE:
+        raise UncertifiedError(
+            "HG414",
+            rule="Bootstrap differential privacy is released only where it is asked for by name.",
+            finding="It was not.",
+            remedy='guarantee="bootstrap-dp" asks for it; it is not differential privacy, and says whom it leaves out.',
+        )
+    law = check_names(sensitivity, noise, options.get("by"))
+    check_reach(opened, law, delta, where=options.get("where"))
+    _check_part(part)
+    request = parse_request(asked, context=Context(opened.facts, most_cells=MOST_CELLS), delta=0.0, **options)
+    (statistic,) = request.statistics
+    if not statistic.is_total:
+        raise TypeError(f"a table holds counts or totals, not {statistic.name}")
+    if not statistic.is_count:
+        _check_whole_numbers(statistic.grid)
+    cells = Query(None, request.by).cells
+    option, reason = _option(sensitivity, statistic, cells)
+    about = request.budget.epsilon, opened.n or 0, request.notes
+    return BootstrapTablePlan(*about, statistic, request.by, request.policies[0], option, reason, part)
 
 
-def _table(
-    plan: BootstrapPlan, opened: OpenedSource, statement: BootstrapStatement, values: Floats, date: str | None
-) -> BootstrapTable:
-    subject = Subject(plan.statistic.name, plan.statistic.column, METHOD, plan.covers)
-    counted = subject.statistic == "count"
-    cells = TableCells.without_errors(TableShape.of(plan.by), values, counted=counted, subject=subject)
-    return BootstrapTable(
-        table=ConsistentTable(cells),
-        guarantee="bootstrap-dp",
-        option=plan.option,
-        reason=plan.reason,
-        certificate=statement,
-        source=opened.source.name,
-        relation=statement.relation,
-        unit=statement.unit,
-        target=str(opened.protection.target),
-        n=plan.n,
-        missing=str(plan.missing),
-        date=date,
-        remarks=(*plan.remarks, *statement.unprotected),
-        unit_value=float(plan.statistic.grid.about_zero()[2]) if not plan.statistic.is_count else 1.0,
-        backend=opened.backend,
-    )
+def _check_part(part: object) -> None:
+    texts = isinstance(part, tuple) and len(part) == 2 and all(isinstance(text, str) and text for text in part)
+    if part is not None and not texts:
+        raise ParameterError(
+            "HG111",
+            rule="`part` of a larger table is a public column and its category, both texts.",
+            finding="This one is not.",
+            remedy='For example part=("region", "north").',
+        )
 
 
-def _as_text(table: BootstrapTable) -> str:
-    """Return what the ledger keeps: the noisy numbers, and what was stated of them."""
-    price = table.certificate
-    record = {
-        "release": {name: getattr(table, name) for name in ("source", "relation", "unit", "n", "date")},
-        "noisy": table.cells.values.tolist(),
-        "certificate": None if price is None else price.to_dict(),
-    }
-    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+def _check_whole_numbers(grid: Grid) -> None:
+    """Refuse grid values of 2³¹ units or more, before anything is read.
+
+    The noise is as wide as 2·2³¹/ε; beyond 64 bits the sampler cuts it off, and what is left of the sum is exact. And
+    extremes are compared as doubles, in which neighbouring integers beyond 2⁵³ are one.
+    """
+    start, stride, _ = grid.about_zero()
+    if max(abs(start), abs(start + stride * grid.steps)) >= 2**31:
+        raise ParameterError(
+            "HG107",
+            rule="Grid values must fit 31 bits as whole multiples of one unit.",
+            finding="These bounds and this step share none that is coarse enough.",
+            remedy="Choose a step of which the lower bound is a multiple, or a coarser one.",
+        )
 
 
-def _values_of(text: str, plan: BootstrapPlan) -> tuple[Floats, str | None]:
-    try:
-        record = json.loads(text)
-        values = np.array(record["noisy"], dtype=np.float64)
-        if values.shape != (Query(None, plan.by).cells,):
-            raise ValueError
-        return values, record["release"].get("date")
-    except (KeyError, TypeError, ValueError):
-        raise VerificationError(
-            "HG502",
-            rule="A table is read back from the record that it left in the ledger.",
-            finding="This is no such record.",
-            remedy="Give the request another id, at its price.",
-        ) from None
+def _option(sensitivity: object, statistic: Statistic, cells: int) -> tuple[Option, str]:
+    if statistic.is_count and sensitivity == "public-membership":
+        raise UncertifiedError(
+            "HG413",
+            rule="Where everybody's cell is public, the counts of the cells are public too.",
+            finding="A table of counts was asked for with public membership.",
+            remedy="Count the rows, or keep membership confidential with another option.",
+        )
+    match sensitivity:
+        case "whole-table" | "per-cell" | "public-membership":
+            return sensitivity, "asked for by name"
+    if statistic.is_count:
+        return "whole-table", "counts have the same noise in every cell, whatever the data"
+    return choose_option(cells)
