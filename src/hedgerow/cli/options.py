@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -120,18 +120,6 @@ RequestName = Annotated[
     str | None, typer.Option(metavar="NAME", help="Use only the [[release]] of the facts with this name.")
 ]
 
-# The size of the noise of a mechanism, or the budget that it must meet: for `price` and `audit`.
-OfRelation = Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")]
-Rho = Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")]
-Mu = Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")]
-NoiseSd = Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")]
-EpsilonToMeet = Annotated[float | None, typer.Option(metavar="E", help="Use the least noise that meets this ε.")]
-DeltaOfPrice = Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")]
-Rate = Annotated[float | None, typer.Option(metavar="L", help="Mean resampling weight, for the bootstrap.")]
-DrawsOfMechanism = Annotated[
-    int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace.")
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -146,51 +134,108 @@ class Asked:
     words: tuple[str, ...] = ()
 
 
-_OPTIONS: dict[str, Any] = {
-    "by": By,
-    "labels": Labels,
-    "other": Other,
-    "where": Where,
-    "weights": Weighting,
-    "epsilon": Epsilon,
-    "rho": RhoBudget,
-    "mu": MuBudget,
-    "delta": Delta,
-    "share": Shares,
-    "estimator": Estimator,
-    "noise": Noise,
-    "n_draws": Draws,
-    "n_resamples": Replicates,
-    "interval": IntervalKind,
-    "method": Method,
-    "missing": Policy,
+def _parameter(name: str, annotation: Any, several: bool = True) -> Parameter:
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if several else False, annotation=annotation)
+
+
+# The options of a release, by the names of its keywords.
+OF_RELEASES = {
+    name: _parameter(name, kind)
+    for name, kind in {
+        "by": By,
+        "labels": Labels,
+        "other": Other,
+        "where": Where,
+        "weights": Weighting,
+        "epsilon": Epsilon,
+        "rho": RhoBudget,
+        "mu": MuBudget,
+        "delta": Delta,
+        "share": Shares,
+        "estimator": Estimator,
+        "noise": Noise,
+        "n_draws": Draws,
+        "n_resamples": Replicates,
+        "interval": IntervalKind,
+        "method": Method,
+        "missing": Policy,
+    }.items()
 }
+
+
+def in_place_of(
+    parameter: str,
+    listed: Mapping[str, Parameter],
+    make: Callable[[dict[str, Any]], Any],
+    order: str = "",
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb further options in place of one of its parameters.
+
+    Parameters
+    ----------
+    parameter : str
+        The one that is replaced.
+    listed : mapping
+        The options by their names; the verb's own ones go before them.
+    make : callable
+        Makes the parameter's value of what was given for the options.
+    order : str
+        The names of options in the order of the help, the verb's own ones among them. The first … stands for those that
+        the verb has in front of the parameter, the second for those behind it. Without an order all of `listed` stand
+        where the parameter does.
+    """
+
+    def give(verb: Callable[..., None]) -> Callable[..., None]:
+        own = dict(signature(verb, eval_str=True).parameters)
+        places, names = order.split() or ["…", *listed, "…"], list(own)
+        front, behind = names[: names.index(parameter)], names[names.index(parameter) + 1 :]
+        rests = iter([[name for name in part if name not in places] for part in (front, behind)])
+        shown = [name for place in places for name in (next(rests) if place == "…" else [place])]
+        further = [name for name in shown if name not in own]
+
+        @wraps(verb)
+        def run(**values: Any) -> None:
+            made = make({name: values.pop(name) for name in further})
+            verb(**{parameter: made}, **values)
+
+        parameters = [(own.get(name) or listed[name]).replace(kind=Parameter.KEYWORD_ONLY) for name in shown]
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+        run.__annotations__ = {}
+        return run
+
+    return give
 
 
 def asking(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb an option for each statistic and for each option of a release, in place of its `asked`."""
-    own = signature(verb, eval_str=True)
     listed = {entry.kind: entry for entry in entries().values() if entry.in_files}
-    parameters: list[Parameter] = []
-    for one in own.parameters.values():
-        if one.name != "asked":
-            parameters.append(one)
-            continue
-        parameters += [_parameter(kind, _option_of(entry), entry.parse is not None) for kind, entry in listed.items()]
-        parameters += [_parameter(name, kind) for name, kind in _OPTIONS.items()]
 
-    @wraps(verb)
-    def run(**values: Any) -> None:
-        given = {name: values.pop(name) for name in _OPTIONS}
-        texts = {kind: values.pop(kind) for kind in listed}
+    def make(given: dict[str, Any]) -> Asked:
+        texts = {kind: given.pop(kind) for kind in listed}
         words = (*_words(texts), *_words(given))
         with noting_calls() as calls:
             statistics = _statistics(texts)
-        verb(asked=Asked(statistics, _given(given), tuple(calls), words), **values)
+        return Asked(statistics, chosen(given), tuple(calls), words)
 
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {}
-    return run
+    statistics = {kind: _parameter(kind, _option_of(entry), entry.parse is not None) for kind, entry in listed.items()}
+    return in_place_of("asked", statistics | OF_RELEASES, make)(verb)
+
+
+# The size of the noise of a mechanism, or the budget that it must meet: for `price` and `audit`.
+_SIZES = {
+    "relation": Annotated[str | None, typer.Option(metavar="R", help="replace-one or add-remove: who is protected.")],
+    "rho": Annotated[float | None, typer.Option(metavar="R", help="ρ: μ = √(2ρ).")],
+    "mu": Annotated[float | None, typer.Option(metavar="M", help="μ: the noise's sd is √k/μ, k replicates or 1.")],
+    "noise_sd": Annotated[float | None, typer.Option(metavar="S", help="Standard deviation of the noise.")],
+    "epsilon": Annotated[float | None, typer.Option(metavar="E", help="Use the least noise that meets this ε.")],
+    "delta": Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 1e-6]")],
+    "n_resamples": Replicates,
+    "rate": Annotated[float | None, typer.Option(metavar="L", help="Mean resampling weight, for the bootstrap.")],
+    "n_draws": Annotated[
+        int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace.")
+    ],
+}
+sized = in_place_of("size", {name: _parameter(name, kind) for name, kind in _SIZES.items()}, dict)
 
 
 def _words(given: dict[str, Any]) -> Iterator[str]:
@@ -199,10 +244,6 @@ def _words(given: dict[str, Any]) -> Iterator[str]:
         option = "--" + name.replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else () if value in (None, False) else (value,):
             yield from (option,) if one is True else (option, str(one))
-
-
-def _parameter(name: str, annotation: Any, several: bool = True) -> Parameter:
-    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if several else False, annotation=annotation)
 
 
 def _option_of(entry: Entry) -> Any:
@@ -224,12 +265,12 @@ def _statistics(texts: dict[str, Any]) -> list[AskedFor]:
     return asked
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def chosen(values: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a release that were given; what was not is left to the facts and the defaults."""
-    if values["method"] is not None:
+    if values.get("method") is not None:
         old_name("--method", "--estimator and --noise")
-    groups = with_labels(parse_by(values["by"] or (), banded=True), values.pop("labels") or ())
-    values |= {"by": groups, "share": parse_share(values["share"]), "weights": parse_weights(values["weights"])}
+    values["by"] = with_labels(parse_by(values.get("by") or (), banded=True), values.pop("labels", None) or ())
+    values |= {"share": parse_share(values.get("share")), "weights": parse_weights(values.get("weights"))}
     return with_estimator({name: value for name, value in values.items() if value is not None})
 
 

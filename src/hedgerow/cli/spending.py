@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from inspect import Parameter, signature
+from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_args
 
 from hedgerow.cli import options
@@ -41,9 +41,10 @@ ReceivedT = TypeVar("ReceivedT", bound=Received)
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a verb that spends or plans: the options that several verbs have in common."""
+    """A call of a verb that spends or plans: the options that several verbs have, `chosen` those of releases."""
 
     verb: str
+    chosen: dict[str, Any]
     source: options.Source = None
     relation: options.Relation = None
     level: options.Level = 0.95
@@ -141,48 +142,30 @@ class Call:
         spend(release, show, write)
 
 
-_COMMON = {name: one for name, one in signature(Call, eval_str=True).parameters.items() if name != "verb"}
-
-
 def spends(order: str, **described: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb options of a `Call` in place of its parameter `call`.
+    """Give a verb options of a `Call` and of releases in place of its parameter `call`.
 
     Parameters
     ----------
     order : str
-        The names of options in the order of the help, those of a `Call` among them. The first … stands for the verb's
-        other parameters in front of `call`, the second for those behind it.
+        As of `in_place_of`.
     **described
         What describes an option of a `Call` in this verb's help.
     """
+    common = dict(signature(Call, eval_str=True).parameters)
+    for name, info in described.items():
+        common[name] = common[name].replace(annotation=Annotated[get_args(common[name].annotation)[0], info])
 
     def give(verb: Callable[..., None]) -> Callable[..., None]:
-        own = dict(signature(verb, eval_str=True).parameters)
-        places = order.split()
-        names, pool = list(own), [name for name in own if name not in places]
-        front = [name for name in pool if names.index(name) < names.index("call")]
-        behind = [name for name in pool if names.index(name) > names.index("call")]
-        rests = iter((front, behind))
-        listed = [name for place in places for name in (next(rests) if place == "…" else [place])]
-        known = {**_COMMON, **own}
-        for name, info in described.items():
-            kind = get_args(_COMMON[name].annotation)[0]
-            known[name] = _COMMON[name].replace(annotation=Annotated[kind, info])
-        given = [name for name in listed if name not in own]
-
-        @wraps(verb)
-        def run(**values: Any) -> None:
+        def make(given: dict[str, Any]) -> Call:
             from hedgerow.inference.interval import parse_level
 
-            common = {name: values.pop(name) for name in given}
-            if "level" in common:
-                common["level"] = parse_level(common["level"])
-            verb(call=Call(verb.__name__, **common), **values)
+            own = {name: given.pop(name) for name in common if name in given}
+            if "level" in own:
+                own["level"] = parse_level(own["level"])
+            return Call(verb.__name__, options.chosen(given), **own)
 
-        parameters = [known[name].replace(kind=Parameter.KEYWORD_ONLY) for name in listed]
-        run.__signature__ = signature(verb).replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
-        run.__annotations__ = {}
-        return run
+        return options.in_place_of("call", options.OF_RELEASES | common, make, order)(verb)
 
     return give
 

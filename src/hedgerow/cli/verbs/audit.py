@@ -19,20 +19,14 @@ if TYPE_CHECKING:
 _RUNS, _CAMPAIGN_RUNS = 1_000_000, 50_000
 
 
+@options.sized
 def audit(
     mechanism: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="bootstrap, moments, gaussian, laplace or geometric. [default: everything]"),
     ] = None,
-    relation: options.OfRelation = None,
-    rho: options.Rho = None,
-    mu: options.Mu = None,
-    noise_sd: options.NoiseSd = None,
-    epsilon: options.EpsilonToMeet = None,
-    delta: options.DeltaOfPrice = None,
-    n_resamples: options.Replicates = None,
-    rate: options.Rate = None,
-    n_draws: options.DrawsOfMechanism = None,
+    *,
+    size: dict[str, Any],
     runs: Annotated[
         int | None, typer.Option(metavar="N", help="Outputs on each neighbour. [default: 1000000; 50000 for all]")
     ] = None,
@@ -47,29 +41,18 @@ def audit(
     """
     if report is not None:
         _check_report(report)
-    options = {
-        "relation": relation,
-        "rho": rho,
-        "mu": mu,
-        "noise_sd": noise_sd,
-        "epsilon": epsilon,
-        "delta": delta,
-        "n_resamples": n_resamples,
-        "rate": rate,
-        "n_draws": n_draws,
-    }
     if mechanism is None:
-        _everything(options, runs, as_json=as_json, report=report)
+        _everything(size, runs, as_json=as_json, report=report)
     else:
-        _one(mechanism, options, runs, as_json=as_json, report=report)
+        _one(mechanism, size, runs, as_json=as_json, report=report)
 
 
-def _one(name: str, options: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
+def _one(name: str, size: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
     from hedgerow.audit.verdict import audit_mechanism, checked_runs
     from hedgerow.release.forecast.price import price_of
 
     wanted = checked_runs(_RUNS if runs is None else runs)
-    priced = price_of(name, **options)
+    priced = price_of(name, **size)
     with working("audit") as work:
         drawn = 0
 
@@ -91,10 +74,10 @@ def _one(name: str, options: dict[str, Any], runs: int | None, *, as_json: bool,
     _settle(found.passes)
 
 
-def _everything(options: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
+def _everything(size: dict[str, Any], runs: int | None, *, as_json: bool, report: str | None) -> None:
     from hedgerow.audit.campaign import run_campaign
 
-    given = [name for name, value in options.items() if value is not None]
+    given = [name for name, value in size.items() if value is not None]
     if given:
         raise ParameterError(
             "HG124",

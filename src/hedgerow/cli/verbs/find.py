@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli import options
 from hedgerow.cli.spending import Call, spends
 from hedgerow.disk import move_into_place
 from hedgerow.errors import ParameterError
@@ -24,7 +23,7 @@ find = typer.Typer(
 )
 
 _FILES = ("found.json", "certificate.json", "report.html")
-_COMMON = "names relation … table facts ledger request_id write out force as_json"
+_PLACES = "where table facts ledger request_id write out force as_json"
 Names = Annotated[
     list[str], typer.Argument(metavar="[SOURCE] COLUMN", help="The data file, unless the facts name it; the column.")
 ]
@@ -34,15 +33,13 @@ Write = Annotated[
 
 
 @find.command()
-@spends(_COMMON)
+@spends(f"names relation epsilon … {_PLACES}")
 def bounds(
     names: Names,
-    epsilon: options.Epsilon = None,
     share: Annotated[float, typer.Option(metavar="S", help="Share of the values that the bounds are to hold.")] = 0.99,
     around: Annotated[
         float, typer.Option(metavar="X", help="A number near which the values may lie, e.g. 1900 for years.")
     ] = 0.0,
-    where: options.Where = None,
     write: Write = None,
     *,
     call: Call,
@@ -51,17 +48,14 @@ def bounds(
 
     Spends epsilon. Bounds from a codebook cost nothing.
     """
-    given: dict[str, Any] = {"epsilon": epsilon, "share": share, "around": around, "where": where}
-    _find(call, names, "find_bounds", given, write, {"bounds": [0, 1]})
+    _find(call, names, "find_bounds", {"share": share, "around": around}, write, {"bounds": [0, 1]})
 
 
 @find.command()
-@spends(_COMMON)
+@spends(f"names relation epsilon … {_PLACES}")
 def categories(
     names: Names,
-    epsilon: options.Epsilon = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ, which must be positive. [default: 1e-6]")] = None,
-    where: options.Where = None,
     write: Write = None,
     *,
     call: Call,
@@ -70,8 +64,7 @@ def categories(
 
     Spends epsilon and delta. Declared categories cost nothing.
     """
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "where": where}
-    _find(call, names, "find_categories", given, write, {"categories": ["a"], "other": True})
+    _find(call, names, "find_categories", {"delta": delta}, write, {"categories": ["a"], "other": True})
 
 
 def _find(
@@ -108,7 +101,7 @@ def _find(
             return tuple(written)
 
         call.spend(
-            lambda: getattr(survey, search)(column, request_id=call.request_id, **given),
+            lambda: getattr(survey, search)(column, request_id=call.request_id, **call.chosen, **given),
             _page,
             None if folder is None and facts is None else write_files,
             record=lambda found: found.to_dict(),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_by
 from hedgerow.cli.spending import Call, no_source, replayed_field, spend, spends, write_if_replayed
 from hedgerow.cli.terminal import write_json, write_stdout
@@ -38,7 +37,6 @@ def multicalibrate(
     group: Annotated[
         list[str] | None, typer.Option(metavar="COL=v1,v2", help="A group column with its declared values.")
     ] = None,
-    epsilon: options.Epsilon = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 0; for rounds 1e-6]")] = None,
     mechanism: Annotated[
         str, typer.Option(metavar="NAME", help="table, rounds, numeric_sparse or input_perturbation.")
@@ -60,7 +58,7 @@ def multicalibrate(
     from hedgerow.multicalibration.mechanisms.mechanism import mechanism_named
     from hedgerow.multicalibration.model.model_file import check_destination, is_model, write_model
 
-    out, declared = call.out, call.declared
+    out, declared, epsilon = call.out, call.declared, call.chosen.get("epsilon")
     if label is None or score is None or out is None or epsilon is None:
         raise ParameterError(
             "HG116",

@@ -13,6 +13,7 @@ import typer
 
 from hedgerow.cli import options
 from hedgerow.cli.grammar import parse_guess, parse_target
+from hedgerow.cli.spending import Call, spends
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import FactsError, ParameterError
 from hedgerow.statistics.entry import written_column
@@ -34,19 +35,17 @@ _WIDTH = 100
 _WASTED = "would say next to nothing: its interval is as wide as what is possible, or its cells drown in noise"
 
 
+@spends(
+    "source relation … level target table facts request n guess target_se target_rse find_bounds find_categories "
+    "ledger … as_json",
+    source=typer.Argument(metavar="SOURCE", help="A data file, to check column names and count records."),
+    ledger=typer.Option(metavar="FILE", help="Ledger that says what was spent before. [default: the facts' ledger]"),
+)
 @options.asking
 def plan(
-    source: Annotated[
-        str | None, typer.Argument(metavar="SOURCE", help="A data file, to check column names and count records.")
-    ] = None,
-    relation: options.Relation = None,
     *,
     asked: options.Asked,
-    level: options.Level = 0.95,
-    target: options.Target = None,
-    table: options.Table = None,
-    facts: options.FactsPath = None,
-    request: options.RequestName = None,
+    call: Call,
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="Number of records, if there is no file.")] = None,
     guess: Annotated[
         list[str] | None,
@@ -73,34 +72,27 @@ def plan(
             metavar="COL:E", help="Count in the price of finding a column's categories, at this ε and --delta."
         ),
     ] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Ledger that says what was spent before. [default: the facts' ledger]"),
-    ] = None,
     show_query: Annotated[
         bool, typer.Option("--show-query", help="Show the SQL that the release will send too, without sending it.")
     ] = False,
     as_python: Annotated[bool, typer.Option("--as-python", help="Print the Python program of the release.")] = False,
     as_shell: Annotated[bool, typer.Option("--as-shell", help="Print the command of the release.")] = False,
-    as_json: options.AsJson = False,
 ) -> None:
     """Print the price and the expected errors of a release. Reads no value and spends nothing.
 
     Plans the statistics that the options ask for; without any, every [[release]] of the facts.
     """
-    from hedgerow.facts.declared import Facts, protection_of
+    from hedgerow.facts.declared import protection_of
     from hedgerow.facts.facts_nearby import naming_facts_nearby
-    from hedgerow.inference.interval import parse_level
     from hedgerow.release.plan import planned
 
-    level, guesses = parse_level(level), parse_guess(guess or ())
-    declared = None if facts is None else Facts.read(facts)
+    guesses, declared = parse_guess(guess or ()), call.declared
     made: list[tuple[Requested, Plan, Forecast]] = []
-    with naming_facts_nearby(facts, source):
-        protection = protection_of(declared, relation=relation, target=target)
+    with naming_facts_nearby(call.facts, call.source):
+        protection = protection_of(declared, relation=call.relation, target=call.target)
         steps = _steps(find_bounds or [], find_categories or [], protection, declared, asked.options.get("delta"))
-        wanted = options.requests_of(asked, declared, request) or (() if steps else _nothing())
-        survey = _opened(source, declared, protection, n, table)
+        wanted = options.requests_of(asked, declared, call.request) or (() if steps else _nothing())
+        survey = _opened(call, protection, n)
         if survey is not None:
             for step in steps:
                 step.search.check(survey.source)
@@ -110,22 +102,20 @@ def plan(
             given = dict(one.options)
             if targets:
                 given["epsilon"] = _needed(planner, one, given, targets, guesses, n)
-            found = planner(one.statistics, **given)
-            made.append((replace(one, options=given), found, found.forecast(guesses, n=n, level=level)))
+            release = planner(one.statistics, **given)
+            made.append((replace(one, options=given), release, release.forecast(guesses, n=n, level=call.level)))
     if as_python or as_shell:
-        opened = {"source": source, "facts": facts, "relation": relation, "target": target, "table": table}
-        _show(made, asked, opened, aimed=bool(targets), python=as_python, shell=as_shell)
+        _show(call, made, asked, aimed=bool(targets), python=as_python, shell=as_shell)
         return
-    kept = ledger if ledger is not None or declared is None else declared.ledger_path
-    balance = _balance(made, steps, declared.budget if declared is not None else None, kept)
-    queries = [found.query() for _, found, _ in made] if show_query else None
-    _tell(made, steps, balance, queries, aimed=bool(targets), as_json=as_json)
+    balance = _balance(call, made, steps)
+    queries = [release.query() for _, release, _ in made] if show_query else None
+    _tell(made, steps, balance, queries, aimed=bool(targets), as_json=call.as_json)
 
 
 def _show(
+    call: Call,
     made: list[tuple[Requested, Plan, Forecast]],
     asked: options.Asked,
-    opened: dict[str, Any],
     *,
     aimed: bool,
     python: bool,
@@ -135,11 +125,12 @@ def _show(
     from hedgerow.cli.snippets import python_snippet, shell_snippet
     from hedgerow.formats import holds_password, is_url, public_name
 
+    opened = {name: getattr(call, name) for name in ("source", "facts", "relation", "target", "table")}
     if opened["source"] is opened["facts"] is None:
-        opened = {**opened, "source": "survey.csv"}
+        opened["source"] = "survey.csv"
     parts = []
     if is_url(opened["source"]) and holds_password(opened["source"]):
-        opened = {**opened, "source": public_name(opened["source"])}
+        opened["source"] = public_name(opened["source"])
         parts = ["# User, password and parameters of the URL are left out: PGUSER and PGPASSWORD can give them."]
     for one, _, _ in made:
         parts += [python_snippet(opened, one.calls, one.options)] if python else []
@@ -195,16 +186,15 @@ def _steps(
     return [_Step(one, certificate_of_search(one, public)) for one in searches]
 
 
-def _opened(
-    source: str | None, facts: Facts | None, protection: Protection, n: int | None, table: str | None
-) -> Survey | None:
+def _opened(call: Call, protection: Protection, n: int | None) -> Survey | None:
     """Return the file, by which names are checked and records counted; None where there is none, or n is given."""
     from hedgerow.survey import open as open_survey
 
-    if n is not None or (source is None and (facts is None or facts.data is None)):
+    if n is not None or (call.source is None and (call.declared is None or call.declared.data is None)):
         return None
     # The relation and the target in force may be arguments of this call.
-    survey: Survey = open_survey(source, facts, relation=protection.relation, target=protection.target, table=table)
+    in_force: Any = {"relation": protection.relation, "target": protection.target}
+    survey: Survey = open_survey(call.source, call.declared, table=call.table, **in_force)
     return survey
 
 
@@ -286,15 +276,16 @@ class _Balance:
         return stated | {"spent": self.spent, "enough": self.after <= self.total.epsilon}
 
 
-def _balance(
-    made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step], total: Budget | None, kept: str | None
-) -> _Balance | None:
+def _balance(call: Call, made: list[tuple[Requested, Plan, Forecast]], steps: list[_Step]) -> _Balance | None:
     """Return the balance by the ledger where there is one, else by the facts' budget alone; None without either."""
     from hedgerow.ledger.store import Ledger
     from hedgerow.release.combine import composed_certificate
     from hedgerow.release.execute import certificate_of
     from hedgerow.release.spend import price_together
 
+    declared, kept = call.declared, call.ledger
+    kept = kept if kept is not None or declared is None else declared.ledger_path
+    total = None if declared is None else declared.budget
     plans, found = [one for _, one, _ in made], [one.certificate for one in steps]
     if kept is not None and (Path(kept).exists() or total is None):
         paid = [*found, *(certificate_of(one) for one in plans if one.calibrated is not None)]

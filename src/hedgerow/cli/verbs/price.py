@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hedgerow.release.forecast.price import Price, PriceOfErrors
 
 
+@options.sized
 def price(
     mechanism: Annotated[
         str | None,
@@ -25,15 +26,8 @@ def price(
             "geometric or tree-counts.",
         ),
     ] = None,
-    relation: options.OfRelation = None,
-    rho: options.Rho = None,
-    mu: options.Mu = None,
-    noise_sd: options.NoiseSd = None,
-    epsilon: options.EpsilonToMeet = None,
-    delta: options.DeltaOfPrice = None,
-    n_resamples: options.Replicates = None,
-    rate: options.Rate = None,
-    n_draws: options.DrawsOfMechanism = None,
+    *,
+    size: dict[str, Any],
     table: Annotated[bool, typer.Option("--table", help="The price of standard errors against k.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -52,19 +46,8 @@ def price(
             finding="It was not given.",
             remedy="For example --mechanism gaussian.",
         )
-    found = price_of(
-        mechanism,
-        relation=relation,
-        rho=rho,
-        mu=mu,
-        noise_sd=noise_sd,
-        epsilon=epsilon,
-        delta=delta,
-        n_resamples=n_resamples,
-        rate=rate,
-        n_draws=n_draws,
-    )
-    rows = _table(found, rho, mu, rate) if table else None
+    found = price_of(mechanism, **size)
+    rows = _table(found, size["rho"], size["mu"], size["rate"]) if table else None
     if as_json:
         write_json(found.to_dict() | ({"table": [row.to_dict() for row in rows]} if rows is not None else {}))
         return

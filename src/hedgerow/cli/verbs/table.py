@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by, parse_cell_bounds, with_labels
+from hedgerow.cli.grammar import parse_cell_bounds
 from hedgerow.cli.spending import Call, check_for_bootstrap, replayed_field, spends, tell_the_custodian
 from hedgerow.cli.terminal import write_note, write_stdout
 from hedgerow.errors import ParameterError
@@ -22,7 +22,8 @@ _LARGE = 20_000
 
 
 @spends(
-    "source relation … level target table unit facts ledger request_id … out force as_json",
+    "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity method noise n_draws "
+    "margins non_negative integer missing level target table unit facts ledger request_id … out force as_json",
     out=typer.Option(metavar="DIR", help="Write CSV, JSON, HTML, XLSX and the certificate there."),
 )
 def table(
@@ -38,14 +39,6 @@ def table(
             metavar="[COL=]CAT[,CAT…]:LO:HI", help="Narrower bounds for a cell or a category, within those of --total."
         ),
     ] = None,
-    by: options.By = None,
-    labels: options.Labels = None,
-    other: options.Other = None,
-    where: options.Where = None,
-    epsilon: options.Epsilon = None,
-    rho: options.RhoBudget = None,
-    mu: options.MuBudget = None,
-    delta: options.Delta = None,
     guarantee: options.Guarantee = "dp",
     custodian: options.ForTheCustodian = False,
     sensitivity: Annotated[
@@ -53,14 +46,11 @@ def table(
         typer.Option(metavar="S", help="How sensitivity is computed: auto, whole-table, per-cell, public-membership."),
     ] = None,
     method: Annotated[str | None, typer.Option(metavar="S", hidden=True, help="Old name of --sensitivity.")] = None,
-    noise: options.Noise = None,
-    n_draws: options.Draws = None,
     margins: Annotated[
         bool, typer.Option("--margins", help="Add totals over rows, columns and all cells, which add up.")
     ] = False,
     non_negative: Annotated[bool, typer.Option("--non-negative", help="Show no number below zero.")] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Show whole numbers.")] = False,
-    missing: options.Policy = None,
     call: Call,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Caption of the table.")] = None,
 ) -> None:
@@ -73,17 +63,12 @@ def table(
 
     _check_asked(total, count)
     check_for_bootstrap(guarantee == "bootstrap-dp", step=False, for_the_custodian=custodian)
-    given = {
-        "by": with_labels(parse_by(by or (), banded=True), labels or ()),
-        "cell_bounds": parse_cell_bounds(cell_bounds or ()),
-        **{"other": other, "where": where, "epsilon": epsilon, "rho": rho, "mu": mu, "delta": delta},
-        **{"missing": missing, "sensitivity": sensitivity, "noise": noise, "n_draws": n_draws},
-        "request_id": call.request_id,
-    }
+    bounds = parse_cell_bounds(cell_bounds or ())
+    given = {"cell_bounds": bounds, "sensitivity": sensitivity, "request_id": call.request_id}
     if method is not None:
         options.old_name("--method", "--sensitivity")
         given = with_sensitivity(given | {"method": method})
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = call.chosen | {name: value for name, value in given.items() if value is not None}
     chosen |= {"guarantee": guarantee, "margins": margins}
     drawn: list[Any] = []
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli import options
-from hedgerow.cli.grammar import parse_by, parse_guess, parse_target, parse_weights, with_labels
+from hedgerow.cli.grammar import parse_by, parse_guess, parse_target
 from hedgerow.cli.spending import Call, spends
 from hedgerow.cli.terminal import write_json, write_stdout
 from hedgerow.errors import ParameterError
@@ -35,10 +34,10 @@ Categories = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Only print the price and the errors to expect; reads and spends nothing.")
 ]
-_SHARED = "formula source relation … level target table facts ledger request_id out force as_json"
+_FRONT, _BACK = "formula source relation …", "… level target table facts ledger request_id out force as_json"
 
 
-@spends(_SHARED)
+@spends(f"{_FRONT} weights by labels other where epsilon rho mu delta noise missing {_BACK}")
 def ols(
     formula: Formula,
     bounds: Bounds = None,
@@ -51,17 +50,8 @@ def ols(
         bool,
         typer.Option("--robust", help="Errors that hold where variances differ (HC1), for a share of the price."),
     ] = False,
-    weights: options.Weighting = None,
-    by: options.By = None,
-    labels: options.Labels = None,
-    other: options.Other = None,
-    where: options.Where = None,
-    epsilon: options.Epsilon = None,
-    rho: options.RhoBudget = None,
-    mu: options.MuBudget = None,
-    delta: options.Delta = None,
-    noise: options.Noise = None,
-    missing: options.Policy = None,
+    *,
+    call: Call,
     guess: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,8 +63,6 @@ def ols(
         str | None,
         typer.Option(metavar="TERM:VALUE", help="With --plan: find the ε that gives this error, without --epsilon."),
     ] = None,
-    *,
-    call: Call,
 ) -> None:
     """Release a linear regression: coefficients, standard errors, intervals and one certificate.
 
@@ -83,11 +71,9 @@ def ols(
     asked = {
         "bounds": _bounds(bounds or ()),
         "categories": parse_by(categories or ()),
-        "by": with_labels(parse_by(by or (), banded=True), labels or ()),
         "guess": parse_guess(guess) if guess else None,
-        **{"other": other, "where": where, "epsilon": epsilon, "rho": rho, "mu": mu, "delta": delta},
-        **{"noise": noise, "missing": missing, "clip_norm": clip_norm, "robust": robust or None},
-        "weights": parse_weights(weights),
+        "clip_norm": clip_norm,
+        "robust": robust or None,
     }
 
     def show_plan(survey: Survey, chosen: dict[str, Any]) -> None:
@@ -101,7 +87,7 @@ def ols(
     _fit(call, formula, asked, show_plan if plan or target_se is not None else None)
 
 
-@spends(_SHARED)
+@spends(f"{_FRONT} where epsilon rho mu delta {_BACK}")
 def logit(
     formula: Formula,
     value: Annotated[
@@ -112,27 +98,21 @@ def logit(
     ] = None,
     bounds: Bounds = None,
     categories: Categories = None,
-    where: options.Where = None,
-    epsilon: options.Epsilon = None,
-    rho: options.RhoBudget = None,
-    mu: options.MuBudget = None,
-    delta: options.Delta = None,
+    *,
+    call: Call,
     guess: Annotated[
         list[str] | None,
         typer.Option(metavar="COL:sd=S,mean=M", help="With --plan: a guess made without the data; see plan."),
     ] = None,
     plan: PlanOnly = False,
-    *,
-    call: Call,
 ) -> None:
     """Release a logistic regression: coefficients, standard errors, intervals and one certificate.
 
     All options are checked before the data are read. Once they are read, the price is spent, even if the command fails.
     """
     asked = {
-        **{"value": parse_value(value), "steps": steps, "where": where},
+        **{"value": parse_value(value), "steps": steps},
         **{"bounds": _bounds(bounds or ()), "categories": parse_by(categories or ())},
-        **{"epsilon": epsilon, "rho": rho, "mu": mu, "delta": delta},
     }
 
     def show_plan(survey: Survey, chosen: dict[str, Any]) -> None:
@@ -151,7 +131,7 @@ def _fit(
     call: Call, formula: str, asked: dict[str, Any], show_plan: Callable[[Survey, dict[str, Any]], None] | None
 ) -> None:
     """Show the plan, where a function that does is given; else fit, write and print."""
-    chosen = {name: value for name, value in asked.items() if value is not None}
+    chosen = call.chosen | {name: value for name, value in asked.items() if value is not None}
     with call.opened(None if show_plan else FILES) as (survey, folder):
         if show_plan is not None:
             show_plan(survey, chosen)
