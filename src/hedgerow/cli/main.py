@@ -56,11 +56,25 @@ def _taken(one: Any, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any
     return taken
 
 
+def _help_of(one: Any, otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what a help says of a parameter, with the names that are registered."""
+
+    def help_of(ctx: Any) -> Any:
+        from hedgerow.cli.options import filled
+
+        one.help = filled(one.help or "")
+        return otherwise(ctx)
+
+    return help_of
+
+
 def _take_plainly(parameters: list[Any]) -> list[Any]:
     """Let a command take texts and plain numbers as they are: typer asks pydantic, whose import takes .06 s."""
     for one in parameters:
         if not one.required and "process_value" not in vars(one):
             one.process_value = _taken(one, one.process_value)
+        if "get_help_record" not in vars(one):
+            one.get_help_record = _help_of(one, one.get_help_record)
     return parameters
 
 
@@ -135,6 +149,8 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     for name in names:
         verb = getattr(import_module(_VERBS[name]), name)
         if isinstance(verb, typer.Typer):
+            for command in verb.registered_commands:
+                command.cls = _Verb
             made.add_typer(verb, name=name)
         else:
             made.command(cls=_Verb)(verb)

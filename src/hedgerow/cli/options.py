@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +27,33 @@ if TYPE_CHECKING:
     from hedgerow.release.request import Requested
 
 _Texts = list[str] | None
+# What a help lists, by the word in braces that stands for it there: a module, and its registry by name.
+_REGISTRIES = {
+    "mechanisms": ("hedgerow.mechanisms.mechanism", "priced"),
+    "laws": ("hedgerow.release.options", "NOISES"),
+    "estimators": ("hedgerow.release.options", "ESTIMATORS"),
+    "intervals": ("hedgerow.inference.bootstrap.intervals", "INTERVALS"),
+    "calibrations": ("hedgerow.multicalibration.mechanisms.mechanism", "MECHANISMS"),
+    "looks": ("hedgerow.testset.mechanisms.choose", "MECHANISMS"),
+    "formats": ("hedgerow.release.publication.formats", "suffixes"),
+}
+
+
+def filled(text: str) -> str:
+    """Return a help in which names of registries stand in braces, with what is registered: no module is loaded before.
+
+    >>> filled("For errors: {estimators}.")
+    'For errors: auto, moments, bootstrap or bounded-bootstrap.'
+    """
+
+    def registered(found: re.Match[str]) -> str:
+        module, name = _REGISTRIES[found[1]]
+        registry, kind = getattr(import_module(module), name), found[2].split()
+        *names, last = registry(*kind) if callable(registry) else registry
+        return ", ".join([*names, last]) if kind else f"{', '.join(names)} or {last}"
+
+    return re.sub(r"{(\w+)((?: \w+)?)}", registered, text)
+
 
 Source = Annotated[
     str | None,
@@ -66,17 +95,15 @@ Shares = Annotated[
 ]
 Estimator = Annotated[
     str | None,
-    typer.Option(metavar="M", help="For errors: auto, moments, bootstrap or bounded-bootstrap."),
+    typer.Option(metavar="M", help="For errors: {estimators}."),
 ]
 Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
 Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Number of bootstrap replicates.")]
 IntervalKind = Annotated[
     str | None,
-    typer.Option(metavar="I", help="For a bootstrap: calibrated, conservative, unbiased, most-conservative."),
+    typer.Option(metavar="I", help="For a bootstrap: {intervals}."),
 ]
-Noise = Annotated[
-    str | None, typer.Option(metavar="LAW", help="Noise law: auto, laplace, gaussian or averaged-laplace.")
-]
+Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: {laws}.")]
 Draws = Annotated[
     int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace. [default: 10]")
 ]

@@ -123,6 +123,7 @@ class GeometricCounts(Counts):
     cells: int
     type: Literal["geometric"] = "geometric"
     price_name: ClassVar[str | None] = "geometric"
+    price_unit: ClassVar[str] = "counts"
     methods: ClassVar[tuple[str, ...]] = ("geometric",)
 
     def __post_init__(self) -> None:

@@ -175,6 +175,8 @@ class Single(Mechanism):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     price_name: ClassVar[str | None] = None
     """The name by which ``hedgerow price`` and ``audit`` ask for it, with noise in units of the range; None: not so."""
+    price_unit: ClassVar[str] = "the range U − L"
+    """In what the noise that it is priced with is measured."""
     sized_by_mu: ClassVar[bool] = False
     """Whether ρ and μ are sizes of its noise, which then needs δ > 0."""
 

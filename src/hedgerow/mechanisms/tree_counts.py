@@ -78,6 +78,7 @@ class TreeCounts(Additive):
     cells: int
     type: Literal["tree-counts"] = "tree-counts"
     price_name: ClassVar[str | None] = "tree-counts"
+    price_unit: ClassVar[str] = "counts"
     sized_by_mu: ClassVar[bool] = True
     methods: ClassVar[tuple[str, ...]] = ("distribution",)
     whole: ClassVar[bool] = True

@@ -22,8 +22,7 @@ def price(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="bootstrap, bounded-bootstrap, moments, joint-moments, gaussian, laplace, averaged-laplace, "
-            "geometric or tree-counts.",
+            help="{mechanisms}.",
         ),
     ] = None,
     *,
@@ -55,8 +54,7 @@ def price(
     write_stdout(f"  ε ≤ {round_up(found.epsilon_upper):.10g} at δ = {found.delta:.3g}")
     for line in bounds_in_words(found.further_bounds()):
         write_stdout(f"  {line}")
-    unit = "counts" if mechanism in ("geometric", "tree-counts") else "the range U − L"
-    write_stdout(f"  noise sd {found.noise_sd:.6g}, in units of {unit}")
+    write_stdout(f"  noise sd {found.noise_sd:.6g}, in units of {priced()[mechanism].price_unit}")
     if rows is not None:
         write_stdout("")
         write_stdout(_shown(rows))

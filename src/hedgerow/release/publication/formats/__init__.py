@@ -60,6 +60,15 @@ def formats(kind: Kind) -> dict[str, ModuleType]:
     return dict(sorted(found.items(), key=lambda item: (item[0] not in _FIRST, item[0])))
 
 
+def suffixes(kind: Kind) -> list[str]:
+    """Return the formats of a release or a table in capitals, as a help lists them.
+
+    >>> suffixes("table")
+    ['CSV', 'JSON', 'HTML', 'XLSX']
+    """
+    return [suffix.removeprefix(".").upper() for suffix in formats(kind)]
+
+
 def write(publication: Published, path: str | Path) -> None:
     """Write a publication in the format that the path ends with.
 
