@@ -40,6 +40,8 @@ class Found(Receivable):
     """
 
     kind: ClassVar[str]
+    how: ClassVar[str]
+    """How the answer was found, in a sentence."""
     certificate: Certificate
     about: dict[str, Any]
     found: dict[str, Any]
@@ -79,6 +81,16 @@ class Found(Receivable):
     def summary(self) -> str:
         """Return the answer in a sentence."""
         raise NotImplementedError
+
+    @property
+    def summary_fields(self) -> tuple[str, ...]:
+        """Where the numbers of the summary stand on record."""
+        return ()
+
+    @property
+    def counted(self) -> tuple[tuple[Scalar, int], ...]:
+        """The values that were found, each with its noisy count."""
+        return ()
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader must know about the answer, in sentences."""
@@ -123,6 +135,10 @@ class Bounds(Found):
     """Bounds between which most values of a column lie; ``.bounds`` goes wherever bounds are declared."""
 
     kind: ClassVar[str] = "bounds"
+    how: ClassVar[str] = (
+        "How many values lie in each cell of a public grid was counted, noise was added to every count, and "
+        "the bounds were read off the noisy counts."
+    )
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -134,6 +150,11 @@ class Bounds(Found):
     def share(self) -> float:
         """The share of the values that the bounds are to hold."""
         return float(self.found["share"])
+
+    @property
+    def summary_fields(self) -> tuple[str, ...]:
+        """Where the ends stand on record."""
+        return () if self.bounds is None else ("found.bounds.0", "found.bounds.1")
 
     def answer(self) -> dict[str, Any]:
         """Return the bounds, where there are some."""
@@ -165,6 +186,10 @@ class Categories(Found):
     """Values of a column that many records have; ``.values`` goes wherever categories are declared."""
 
     kind: ClassVar[str] = "categories"
+    how: ClassVar[str] = (
+        "How often each value occurs was counted, noise was added to every count, and the values whose "
+        "noisy counts reach a public threshold were kept."
+    )
 
     @property
     def values(self) -> tuple[Scalar, ...]:
@@ -175,6 +200,11 @@ class Categories(Found):
     def counts(self) -> tuple[int, ...]:
         """The noisy count of each value; too high on average where it is near the threshold, since it was selected."""
         return tuple(self.found["noisy_counts"])
+
+    @property
+    def counted(self) -> tuple[tuple[Scalar, int], ...]:
+        """The values, each with its noisy count."""
+        return tuple(zip(self.values, self.counts, strict=True))
 
     def answer(self) -> dict[str, Any]:
         """Return the categories, where there are some; a cell for the rest goes with them, if its name is free."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,8 @@ class About(Generic[ModelT, MechanismT]):
 class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     """The coefficients of one fit, of whatever family, read from released numbers."""
 
+    how: ClassVar[str]
+    """How the coefficients were released, in sentences."""
     about: About[ModelT, MechanismT]
     released: Floats
     regressors: tuple[Regressor, ...]
@@ -121,6 +123,16 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     @property
     def fit(self) -> Fitted:
         """The algebra behind it."""
+        raise NotImplementedError
+
+    @property
+    def fits(self) -> tuple[Self, ...]:
+        """The fit of each cell: this one alone."""
+        return (self,)
+
+    @property
+    def size(self) -> str:
+        """Of how much it is, in words."""
         raise NotImplementedError
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import format_argument
-from hedgerow.facts.printed import Lines
+from hedgerow.facts.printed import Lines, number
 from hedgerow.inference.cells import HIDDEN
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.mechanisms.joint.numbers import JointReading
@@ -53,6 +53,13 @@ _HIDDEN = (
 _NEAR = "The noise is not small beside the moments of the regressors: standard errors are approximate."
 
 
+_HOW = (
+    "Sums of the columns and of their products were computed exactly, noise was added once, and the coefficients were "
+    "read from the noisy sums by least squares. Standard errors count the sampling of records and the noise; an "
+    "interval counts that the moments of the regressors are noisy too, and has no end where the noise hides it."
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Coefficients[Model, JointMoments]):
     """The least-squares fit of one cell, read from noisy moments; submodels and contrasts come at no further price.
@@ -75,6 +82,8 @@ class Regression(Coefficients[Model, JointMoments]):
     second : SecondNumbers or None
         What the second step released, of a fit with robust errors.
     """
+
+    how: ClassVar[str] = _HOW
 
     second: SecondNumbers | None = None
 
@@ -166,6 +175,14 @@ class Regression(Coefficients[Model, JointMoments]):
         if self.second is not None and isinstance(self.fit, RobustFit):
             told += self.second.notes(self.fit)
         return (*hidden, *near, *told, *self.about.remarks)
+
+    @property
+    def size(self) -> str:
+        """The number of records or the sum of weights, and R²."""
+        determined = "hidden by the noise" if math.isnan(self.rsquared) else number(self.rsquared, 4)
+        weighed = self.about.facts.get("weights") is not None
+        size = f"sum of weights {number(round(self.weight))}" if weighed else f"{number(round(self.nobs))} records"
+        return f"{size}, R² {determined}"
 
     def missing_in_words(self) -> tuple[str, ...]:
         """Return what becomes of a record that misses a value."""

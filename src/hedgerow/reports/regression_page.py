@@ -8,38 +8,12 @@ from collections.abc import Iterator, Sequence
 from hedgerow.facts.printed import decimals, number, percent, plural
 from hedgerow.inference.interval import Interval
 from hedgerow.regression.coefficients import AnyFit
-from hedgerow.regression.logit.logit_regression import LogitRegression
-from hedgerow.regression.regression import Regression, RegressionByCell
-from hedgerow.reports.document import (
-    Answers,
-    Block,
-    Document,
-    Figure,
-    Items,
-    Paragraph,
-    RowGroup,
-    Section,
-    Shown,
-    Table,
-)
-from hedgerow.reports.html import render
-from hedgerow.reports.protection import protection_of
-from hedgerow.reports.release_page import ends_shown, estimate_head, price_line, protected_section, record_section
-
-_HOW = (
-    "Sums of the columns and of their products were computed exactly, noise was added once, and the coefficients were "
-    "read from the noisy sums by least squares. Standard errors count the sampling of records and the noise; an "
-    "interval counts that the moments of the regressors are noisy too, and has no end where the noise hides it."
-)
-_STEPS = (
-    "A few Newton steps were taken. Of each, gradient and curvature were added up exactly and released with noise, and "
-    "the coefficients moved by what was released. Standard errors count the sampling of records, where the logistic "
-    "model holds, and the noise of the last step. Where the steps did not converge, or noise hides the curvature, none "
-    "is stated."
-)
+from hedgerow.regression.regression import RegressionByCell
+from hedgerow.reports.document import Block, Figure, Items, Paragraph, RowGroup, Section, Shown, Table
+from hedgerow.reports.release_page import certified_page, ends_shown, estimate_head
 
 
-def regression_html(fit: AnyFit | RegressionByCell, *, level: float = 0.95) -> str:
+def regression_html(regression: AnyFit | RegressionByCell, *, level: float = 0.95) -> str:
     """Return the page of a certified regression.
 
     >>> import hedgerow as hg, pyarrow
@@ -49,41 +23,26 @@ def regression_html(fit: AnyFit | RegressionByCell, *, level: float = 0.95) -> s
     >>> "<h1>Regression of y" in regression_html(fit)
     True
     """
-    fits: Sequence[AnyFit] = fit.fits if isinstance(fit, RegressionByCell) else (fit,)
-    certificate = fits[0].certificate
-    if certificate is None:
+    fits = regression.fits
+    if regression.certificate is None:
         raise TypeError("a simulated regression has no page: nothing of it is certified")
-    curve = certificate.reprice()
-    told = protection_of(certificate, curve)
-    blocks: list[Block] = [Paragraph(_STEPS if isinstance(fit, LogitRegression) else _HOW)]
-    for at, one in enumerate(fits):
-        blocks += [_table(one, level, f"fits.{at}"), Items(one.notes)]
+    blocks: list[Block] = [Paragraph(fits[0].how)]
+    for at, fit in enumerate(fits):
+        blocks += [_table(fit, level, f"fits.{at}"), Items(fit.notes)]
     blocks += _figure(fits, level)
-    return render(
-        Document(
-            title=f"Regression of {fits[0].about.model.response}",
-            lead=fits[0].about.formula,
-            opening=(Answers((("What was protected?", (told.who, told.attack, price_line(told))),)),),
-            sections=(
-                Section("coefficients", "The coefficients", tuple(blocks)),
-                protected_section(certificate, curve, told),
-                record_section({}, certificate, fits[0].ledger_head),
-            ),
-            record=fit.to_dict(level),
-        )
+    return certified_page(
+        f"Regression of {fits[0].about.model.response}",
+        fits[0].about.formula,
+        Section("coefficients", "The coefficients", tuple(blocks)),
+        regression.certificate,
+        fits[0].ledger_head,
+        regression.to_dict(level),
     )
 
 
 def _table(fit: AnyFit, level: float, place: str) -> Table:
     cell = "".join(f", {column} = {value}" for column, value in fit.cell.items())
-    if isinstance(fit, Regression):
-        told = "hidden by the noise" if math.isnan(fit.rsquared) else number(fit.rsquared, 4)
-        weighed = fit.about.facts.get("weights") is not None
-        size = f"sum of weights {number(round(fit.weight))}" if weighed else f"{number(round(fit.nobs))} records"
-        about = f"{size}, R² {told}"
-    else:
-        about = f"{fit.about.model.response} = {fit.about.model.value}, {len(fit.released)} Newton steps"
-    caption = f"{fit.about.formula}{cell}: {about}; {percent(level)} intervals."
+    caption = f"{fit.about.formula}{cell}: {fit.size}; {percent(level)} intervals."
     head = ("coefficient", *estimate_head(level, resampled=False)[1:])
     return Table(caption, head, (RowGroup(tuple(_rows(fit, level, place))),), numeric=True, stacked=True)
 

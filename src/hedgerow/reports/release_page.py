@@ -57,11 +57,9 @@ _MISSING = {
 
 
 class _Folder(Protocol):
-    """A folder with one beside it where files are made whole before they are moved to their names."""
+    """A folder whose files are made whole before they get their names."""
 
-    @property
-    def staging(self) -> Path: ...
-    def move(self, names: Sequence[str]) -> None: ...
+    def put(self, texts: Mapping[str, str]) -> tuple[str, ...]: ...
 
 
 def write_report(
@@ -113,9 +111,7 @@ def add_report(
     ledger_head: str | None = None,
 ) -> tuple[str, ...]:
     """Write ``report.html`` into a release's folder, made apart and then moved; return its name."""
-    write_report(release, folder.staging / REPORT, level=level, facts=facts, ledger_head=ledger_head)
-    folder.move([REPORT])
-    return (REPORT,)
+    return folder.put({REPORT: report_html(release, level=level, facts=facts, ledger_head=ledger_head)})
 
 
 def report_html(
@@ -264,6 +260,24 @@ def _asked(release: Release, level: float) -> tuple[Section, ...]:
     remarks = (Items(notes),) if notes else ()
     about = Items(covered(answers), title="What these intervals are about")
     return (Section("asked", "Computed from the estimates", (table, *remarks, about)),)
+
+
+def certified_page(
+    title: str,
+    lead: str,
+    answer: Section,
+    certificate: Certificate,
+    ledger_head: str | None,
+    record: Mapping[str, Any],
+) -> str:
+    """Return the page of a product that has one answer: the answer, who was protected, and the record."""
+    from hedgerow.reports.html import render
+
+    curve = certificate.reprice()
+    told = protection_of(certificate, curve)
+    opening = Answers((("What was protected?", (told.who, told.attack, price_line(told))),))
+    protected, checked = protected_section(certificate, curve, told), record_section({}, certificate, ledger_head)
+    return render(Document(title, lead, (opening,), (answer, protected, checked), record=record))
 
 
 def protected_section(certificate: Certificate | None, curve: Profile | None, told: Protection | None) -> Section:

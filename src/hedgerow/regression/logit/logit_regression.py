@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,14 @@ class LogitFit:
         return middle - reach, middle + reach
 
 
+_HOW = (
+    "A few Newton steps were taken. Of each, gradient and curvature were added up exactly and released with noise, and "
+    "the coefficients moved by what was released. Standard errors count the sampling of records, where the logistic "
+    "model holds, and the noise of the last step. Where the steps did not converge, or noise hides the curvature, none "
+    "is stated."
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
     """A logistic regression, read from noisy Newton steps; contrasts and predictions come at no further price.
@@ -103,6 +111,8 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
     released : float array, (steps, numbers)
         The noisy numbers of each step, in units of 2⁻³⁰: gradient, then curvature.
     """
+
+    how: ClassVar[str] = _HOW
 
     @cached_property
     def fit(self) -> LogitFit:
@@ -129,6 +139,11 @@ class LogitRegression(Coefficients[LogitModel, NewtonSteps]):
     def df_resid(self) -> float:
         """Infinite: intervals are normal."""
         return math.inf
+
+    @property
+    def size(self) -> str:
+        """Which response is an outcome of 1, and how many steps were taken."""
+        return f"{self.about.model.response} = {self.about.model.value}, {len(self.released)} Newton steps"
 
     @property
     def notes(self) -> tuple[str, ...]:
