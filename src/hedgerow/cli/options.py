@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hedgerow.release.request import Requested
 
 _Texts = list[str] | None
-# What a help lists, by the word in braces that stands for it there: a module, and its registry by name.
+# What a help lists, by the word in angle brackets that stands for it there: a module, and its registry by name.
 _REGISTRIES = {
     "mechanisms": ("hedgerow.mechanisms.mechanism", "priced"),
     "laws": ("hedgerow.release.options", "NOISES"),
@@ -40,9 +40,9 @@ _REGISTRIES = {
 
 
 def filled(text: str) -> str:
-    """Return a help in which names of registries stand in braces, with what is registered: no module is loaded before.
+    """Return a help in which names of registries stand in angle brackets, with what is registered: no module is loaded before.
 
-    >>> filled("For errors: {estimators}.")
+    >>> filled("For errors: <estimators>.")
     'For errors: auto, moments, bootstrap or bounded-bootstrap.'
     """
 
@@ -52,7 +52,7 @@ def filled(text: str) -> str:
         *names, last = registry(*kind) if callable(registry) else registry
         return ", ".join([*names, last]) if kind else f"{', '.join(names)} or {last}"
 
-    return re.sub(r"{(\w+)((?: \w+)?)}", registered, text)
+    return re.sub(r"<(\w+)((?: \w+)?)>", registered, text)
 
 
 Source = Annotated[
@@ -95,15 +95,15 @@ Shares = Annotated[
 ]
 Estimator = Annotated[
     str | None,
-    typer.Option(metavar="M", help="For errors: {estimators}."),
+    typer.Option(metavar="M", help="For errors: <estimators>."),
 ]
 Method = Annotated[str | None, typer.Option(metavar="M", hidden=True, help="Old name of --estimator and --noise.")]
 Replicates = Annotated[int | None, typer.Option("--n-resamples", metavar="K", help="Number of bootstrap replicates.")]
 IntervalKind = Annotated[
     str | None,
-    typer.Option(metavar="I", help="For a bootstrap: {intervals}."),
+    typer.Option(metavar="I", help="For a bootstrap: <intervals>."),
 ]
-Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: {laws}.")]
+Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: <laws>.")]
 Draws = Annotated[
     int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace. [default: 10]")
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, RULE, drawn_with, label_text, new_figure
+from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, drawn_with, label_text, new_figure, set_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,8 +137,5 @@ def _axes(ax: Axes | None) -> Iterator[Axes]:
 def _labelled(axes: Axes, across: str, up: str) -> None:
     axes.set_xlabel(label_text(across, longest=70), color=INK)
     axes.set_ylabel(label_text(up, longest=46), color=INK)
-    axes.set_axisbelow(True)
-    axes.grid(color=RULE, lw=0.8)
     axes.tick_params(colors=QUIET)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    set_frame(axes, "both", hidden=("top", "right"))

@@ -6,14 +6,25 @@ Numbers in, axes out; matplotlib is imported when something is drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.facts.printed import percent
-from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, drawn_with, label_text, new_figure, wrapped_label
+from hedgerow.plots.figure import (
+    BLUE,
+    INK,
+    PALE,
+    QUIET,
+    by_name,
+    drawn_with,
+    label_text,
+    new_figure,
+    set_heading,
+    set_rows,
+    wrapped_label,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +63,11 @@ class ErrorBar:
     reliable: bool
     panel: str = ""
 
+    def privacy_part(self, level: float) -> tuple[float, float]:
+        """Return the ends of the part of the interval that privacy noise alone would leave, cut at the interval."""
+        reach = NormalDist().inv_cdf(0.5 + level / 2) * (self.privacy_error or 0.0)
+        return max(self.low, self.estimate - reach), min(self.high, self.estimate + reach)
+
 
 def draw_error_bars(bars: Sequence[ErrorBar], *, level: float, ax: Axes | None = None) -> Axes:
     """Draw bars from top to bottom and return their axes: the first panel's, whose ``figure`` holds the others.
@@ -82,36 +98,14 @@ def draw_error_bars(bars: Sequence[ErrorBar], *, level: float, ax: Axes | None =
         if ax is not None:
             panels = {bar.panel for bar in bars}
             _draw_panel(ax, [(_full_label(bar, len(panels)), bar) for bar in bars], level)
-            ax.set_title(
-                label_text(panels.pop(), longest=_LONGEST) if len(panels) == 1 else "",
-                loc="left",
-                fontsize=11,
-                fontweight="bold",
-            )
+            set_heading(ax, label_text(panels.pop(), longest=_LONGEST) if len(panels) == 1 else "")
             return ax
         return _new_figure(bars, level)
 
 
-def save_pictures(bars: Sequence[ErrorBar], paths: Iterable[str | Path], *, level: float) -> None:
-    """Draw bars once and write them to each path, in the format of its ending: ``.png``, ``.svg``, ``.pdf``."""
-    import matplotlib
-
-    figure = draw_error_bars(bars, level=level).get_figure(root=True)
-    if figure is None:
-        raise TypeError("axes without a figure")
-    with matplotlib.rc_context(_STYLE):
-        for path in paths:
-            # Without a date the same numbers make the same file.
-            undated = {"Date": None} if Path(path).suffix == ".svg" else None
-            figure.savefig(str(path), dpi=200, metadata=undated)
-
-
 def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
     shown = bars[:_MOST_ROWS]
-    panels: dict[str, list[ErrorBar]] = {}
-    for bar in shown:
-        panels.setdefault(bar.panel, []).append(bar)
-    panels = panels or {"": []}
+    panels = by_name(shown, lambda bar: bar.panel) or {"": []}
     heights = [_PANEL + _ROW * len(listed) for listed in panels.values()]
     total = _HEAD + _FOOT + sum(heights)
     figure = new_figure(_WIDTH, total)
@@ -125,13 +119,7 @@ def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
     for (name, listed), height in zip(panels.items(), heights, strict=True):
         below, above = 0.38, height - 0.30
         axes = figure.add_axes((left, (top - above - 0.30 + below) / total, 0.95 - left, (above - below) / total))
-        axes.set_title(
-            label_text(name, longest=_LONGEST),
-            loc="left",
-            x=-left / (0.95 - left) + 0.1 / _WIDTH,
-            fontsize=11,
-            fontweight="bold",
-        )
+        set_heading(axes, label_text(name, longest=_LONGEST), x=-left / (0.95 - left) + 0.1 / _WIDTH)
         _draw_panel(axes, [(wrapped_label(bar.label, _LABEL, longest=_LONGEST), bar) for bar in listed], level)
         drawn.append(axes)
         top -= height
@@ -142,7 +130,6 @@ def _new_figure(bars: Sequence[ErrorBar], level: float) -> Axes:
 
 
 def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) -> None:
-    z = NormalDist().inv_cdf(0.5 + level / 2)
     edges = _edges([bar for _, bar in rows])
     for place, (_, bar) in enumerate(rows):
         low, high = max(bar.low, edges[0]), min(bar.high, edges[1])
@@ -152,8 +139,8 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
         elif high > low:
             axes.barh(place, high - low, left=low, height=0.42, color=PALE, lw=0)
             if bar.privacy_error:
-                start = max(low, bar.estimate - z * bar.privacy_error)
-                end = min(high, bar.estimate + z * bar.privacy_error)
+                start, end = bar.privacy_part(level)
+                start, end = max(low, start), min(high, end)
                 axes.barh(place, end - start, left=start, height=0.18, color=BLUE, lw=0)
         # A thin stroke hides nothing of a narrow privacy part.
         shape, size, width = ("|", 15.0, 2.0) if bar.reliable else ("o", 6.0, 1.2)
@@ -161,7 +148,7 @@ def _draw_panel(axes: Axes, rows: Sequence[tuple[str, ErrorBar]], level: float) 
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.set_ylim(len(rows) - 0.45, -0.55)
     axes.set_xlim(edges)
-    _style_axes(axes)
+    _set_ticks(axes)
 
 
 def _edges(bars: Sequence[ErrorBar]) -> tuple[float, float]:
@@ -176,16 +163,10 @@ def _edges(bars: Sequence[ErrorBar]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _style_axes(axes: Axes) -> None:
+def _set_ticks(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axes.set_axisbelow(True)
-    axes.grid(axis="x", color="#e4e4e4", lw=0.8)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color("#b8b8b8")
-    axes.tick_params(axis="y", length=0, pad=6, colors=INK)
-    axes.tick_params(axis="x", length=3, color="#b8b8b8", labelcolor=QUIET, labelsize=9)
+    set_rows(axes)
     figure = axes.get_figure(root=True)
     inches = axes.get_position().width * (figure.get_figwidth() if figure is not None else _WIDTH)
     longest = max(len(_tick(end, [])) for end in axes.get_xlim())

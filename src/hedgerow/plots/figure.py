@@ -5,19 +5,23 @@ A notebook shows a new figure below the cell that asks for one; elsewhere only t
 
 from __future__ import annotations
 
+import io
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hedgerow.facts.printed import printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
+T = TypeVar("T")
+Grid = Literal["x", "y", "both"]
 _SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
 _FOR_A_PAGE: ContextVar[bool] = ContextVar("for_a_page", default=False)
 
@@ -96,7 +100,7 @@ def _in_notebook() -> bool:
 
 # Okabe and Ito's blue, pale and full: told apart by lightness alone, so in grey and by every kind of eye.
 PALE, BLUE = "#9ecae1", "#0072b2"
-INK, QUIET, RULE = "#1a1a1a", "#6b6b6b", "#e4e4e4"
+INK, QUIET, RULE, AXIS, GREY = "#1a1a1a", "#6b6b6b", "#e4e4e4", "#b8b8b8", "#8c8c8c"
 
 
 def drawn_with(*, size: int = 10) -> dict[str, Any]:
@@ -134,3 +138,70 @@ def label_text(text: str, *, longest: int | None = None) -> str:
 def wrapped_label(text: str, width: int, *, longest: int | None = None) -> str:
     """Return a label in at most two lines of `width` characters, cut where that is too little."""
     return "\n".join(textwrap.wrap(label_text(text, longest=longest), width, max_lines=2, placeholder="…"))
+
+
+def set_frame(axes: Axes, grid: Grid, *, hidden: Sequence[str] = ("top", "right", "left")) -> None:
+    """Hide these lines of the frame, and draw a grid behind everything else."""
+    axes.set_axisbelow(True)
+    axes.grid(axis=grid, color=RULE, lw=0.8)
+    for side in hidden:
+        axes.spines[side].set_visible(False)
+
+
+def set_rows(axes: Axes) -> None:
+    """Style axes whose rows have labels: numbers go across, over a line."""
+    set_frame(axes, "x")
+    axes.spines["bottom"].set_color(AXIS)
+    axes.tick_params(axis="y", length=0, pad=6, colors=INK)
+    axes.tick_params(axis="x", length=3, color=AXIS, labelcolor=QUIET, labelsize=9)
+
+
+def set_heading(axes: Axes, text: str, **more: Any) -> None:
+    """Write a heading above axes, bold and at the left; the text is drawn as it is given."""
+    axes.set_title(text, loc="left", fontsize=11, fontweight="bold", **more)
+
+
+def by_name(drawn: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
+    """Return what is drawn by names, in their first order.
+
+    >>> by_name(["ab", "c", "ad"], lambda text: text[0])
+    {'a': ['ab', 'ad'], 'c': ['c']}
+    """
+    named: dict[str, list[T]] = {}
+    for one in drawn:
+        named.setdefault(name(one), []).append(one)
+    return named
+
+
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure that axes stand in."""
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        raise TypeError("axes without a figure")
+    return figure
+
+
+def as_svg(axes: Axes) -> str:
+    """Return the figure as one ``<svg>`` element to be put into a page: no prolog, no date, nothing fetched.
+
+    >>> as_svg(new_figure(4.0, 3.0).add_subplot()).startswith("<svg")
+    True
+    """
+    import matplotlib
+
+    written = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with matplotlib.rc_context(drawn_with(size=9)):
+        figure_of(axes).savefig(written, format="svg", metadata=nothing)
+    text = written.getvalue()
+    return text[text.index("<svg") :].strip()
+
+
+def save_figure(axes: Axes, path: str | Path) -> None:
+    """Write the figure in the format of the path's ending: ``.png``, ``.svg``, ``.pdf``."""
+    import matplotlib
+
+    with matplotlib.rc_context(drawn_with()):
+        # Without a date the same numbers make the same file.
+        undated = {"Date": None} if Path(path).suffix == ".svg" else None
+        figure_of(axes).savefig(str(path), dpi=200, metadata=undated)

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import percent
 from hedgerow.plots.error_bars import ErrorBar
-from hedgerow.plots.figure import INK, QUIET, RULE, drawn_with, label_text, new_figure, wrapped_label
+from hedgerow.plots.figure import (
+    GREY,
+    INK,
+    QUIET,
+    by_name,
+    drawn_with,
+    label_text,
+    new_figure,
+    set_heading,
+    set_rows,
+    wrapped_label,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,17 +76,15 @@ def draw_grouped_bars(
             remedy="Draw a margin of it, or a heat map.",
         )
     with matplotlib.rc_context(_STYLE):
-        groups: dict[str, list[ErrorBar]] = {}
-        for bar in bars:
-            groups.setdefault(bar.panel, []).append(bar)
+        groups = by_name(bars, lambda bar: bar.panel)
         series = list(dict.fromkeys(bar.label for bar in bars))
         places = _places(groups)
         axes = ax if ax is not None else _new_axes(groups, places, few=len(series) <= len(_SERIES))
-        _draw_bars(axes, bars, series, places, level)
+        _draw_bars(axes, groups, series, places, level)
         _label(axes, groups, series, places)
-        _style_axes(axes, bars, places)
+        _set_scale(axes, bars, places)
         axes.set_xlabel(label_text(unit), color=QUIET, fontsize=9)
-        axes.set_title(wrapped_label(title, 60), loc="left", fontsize=11, fontweight="bold", pad=10)
+        set_heading(axes, wrapped_label(title, 60), pad=10)
         _legend(axes, bars, series, level)
         return axes
 
@@ -90,9 +98,10 @@ def _places(groups: dict[str, list[ErrorBar]]) -> list[float]:
     return places
 
 
-def _draw_bars(axes: Axes, bars: Sequence[ErrorBar], series: list[str], places: list[float], level: float) -> None:
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    ordered = [bar for panel in dict.fromkeys(bar.panel for bar in bars) for bar in bars if bar.panel == panel]
+def _draw_bars(
+    axes: Axes, groups: dict[str, list[ErrorBar]], series: list[str], places: list[float], level: float
+) -> None:
+    ordered = [bar for listed in groups.values() for bar in listed]
     for bar, place in zip(ordered, places, strict=True):
         colour = _SERIES[series.index(bar.label)] if len(series) <= len(_SERIES) else _SERIES[0]
         drawn = axes.barh(place, bar.estimate, height=0.86, color=colour if bar.reliable else "white", lw=0)
@@ -102,11 +111,7 @@ def _draw_bars(axes: Axes, bars: Sequence[ErrorBar], series: list[str], places: 
         if math.isfinite(low) and math.isfinite(high) and high > low:
             axes.plot([low, high], [place, place], color=INK, lw=1.0, solid_capstyle="butt", zorder=3)
             if bar.privacy_error:
-                start, end = (
-                    max(low, bar.estimate - z * bar.privacy_error),
-                    min(high, bar.estimate + z * bar.privacy_error),
-                )
-                axes.plot([start, end], [place, place], color=INK, lw=3.0, solid_capstyle="butt", zorder=3)
+                axes.plot(bar.privacy_part(level), [place, place], color=INK, lw=3.0, solid_capstyle="butt", zorder=3)
 
 
 def _label(axes: Axes, groups: dict[str, list[ErrorBar]], series: list[str], places: list[float]) -> None:
@@ -123,7 +128,7 @@ def _label(axes: Axes, groups: dict[str, list[ErrorBar]], series: list[str], pla
     axes.set_yticks(middles, [wrapped_label(group, 22) for group in groups])
 
 
-def _style_axes(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> None:
+def _set_scale(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ends = [end for bar in bars for end in (bar.low, bar.estimate, bar.high) if math.isfinite(end)]
@@ -131,14 +136,8 @@ def _style_axes(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> No
     room = 0.04 * (high - low) or 1.0
     axes.set_xlim(low - room if low < 0 else 0.0, high + room if high > 0 else 0.0)
     axes.set_ylim(max(places, default=0.0) + 0.9, -0.9)
-    axes.axvline(0.0, color="#8c8c8c", lw=1.0)
-    axes.set_axisbelow(True)
-    axes.grid(axis="x", color=RULE, lw=0.8)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color("#b8b8b8")
-    axes.tick_params(axis="y", length=0, pad=6, colors=INK)
-    axes.tick_params(axis="x", length=3, color="#b8b8b8", labelcolor=QUIET, labelsize=9)
+    axes.axvline(0.0, color=GREY, lw=1.0)
+    set_rows(axes)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value + 0.0:,.6g}".replace("-", "−")))
 
@@ -158,7 +157,7 @@ def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: floa
     if any(bar.privacy_error for bar in bars):
         keys.append(Line2D([], [], color=INK, lw=3.0, label="its privacy part"))
     if not all(bar.reliable for bar in bars):
-        keys.append(Patch(facecolor="white", edgecolor="#8c8c8c", hatch="////", label="not reliable"))
+        keys.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="not reliable"))
     if keys:
         axes.legend(
             handles=keys,

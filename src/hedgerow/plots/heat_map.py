@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.plots.figure import INK, QUIET, drawn_with, label_text, new_figure, wrapped_label
+from hedgerow.plots.figure import AXIS, GREY, INK, QUIET, drawn_with, label_text, new_figure, set_heading, wrapped_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-_RULE, _BELOW = "#b8b8b8", "#ffffff"
+_BELOW = "#ffffff"
 _MOST, _MOST_TEXTS, _LABEL = 10_000, 600, 22
 # Inches.
 _CELL, _HEIGHT, _LETTER, _WIDEST, _TALLEST = 0.82, 0.46, 0.082, 14.0, 60.0
@@ -112,7 +112,7 @@ def _draw(heat: HeatMap, axes: Axes, *, own: bool) -> Axes:
         title = wrapped_label(heat.title, _title_width(float(size[0])))
         figure.text(0.15 / size[0], 1 - 0.12 / size[1], title, va="top", fontsize=11, fontweight="bold")
     else:
-        axes.set_title(wrapped_label(heat.title, 60), loc="left", fontsize=11, fontweight="bold", pad=12)
+        set_heading(axes, wrapped_label(heat.title, 60), pad=12)
     # White lines between cells: two shades that touch look more different than they are.
     axes.set_xticks(np.arange(1, len(heat.columns)) - 0.5, minor=True)
     axes.set_yticks(np.arange(1, len(heat.rows)) - 0.5, minor=True)
@@ -163,16 +163,16 @@ def _scale(heat: HeatMap, axes: Axes, picture: Any, *, own: bool) -> None:
     place = figure.add_axes((left, (foot - 0.33) / inches, 2.4 / figure.get_figwidth(), 0.12 / inches))
     below = _has_below(heat)
     bar = figure.colorbar(picture, cax=place, orientation="horizontal", extend="min" if below else "neither")
-    bar.outline.set_edgecolor(_RULE)
+    bar.outline.set_edgecolor(AXIS)
     bar.ax.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
     bar.ax.xaxis.set_major_formatter(FuncFormatter(_tick))
-    bar.ax.tick_params(length=2, color=_RULE, labelcolor=QUIET, labelsize=8)
+    bar.ax.tick_params(length=2, color=AXIS, labelcolor=QUIET, labelsize=8)
     bar.ax.set_xlabel(label_text(heat.unit), color=QUIET, fontsize=8, loc="left")
     keys = []
     if below:
-        keys.append(Patch(facecolor=_BELOW, edgecolor=_RULE, label="below zero: noise"))
+        keys.append(Patch(facecolor=_BELOW, edgecolor=AXIS, label="below zero: noise"))
     if heat.unreliable is not None and heat.unreliable.any():
-        keys.append(Patch(facecolor="white", edgecolor="#8c8c8c", hatch="////", lw=0.5, label="not reliable"))
+        keys.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", lw=0.5, label="not reliable"))
     if keys:
         start = (left - 0.1 / figure.get_figwidth(), 0.0)
         figure.legend(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hedgerow.errors import HedgerowError
 from hedgerow.facts.printed import decimals, number, page_templates, percent
-from hedgerow.plots.figure import drawn_for_a_page
+from hedgerow.plots.figure import drawn_for_a_page, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,11 +114,9 @@ class Card:
             return None
         try:
             with drawn_for_a_page():
-                figure = self.picture().get_figure(root=True)
+                figure = figure_of(self.picture())
         except HedgerowError:
             return None
-        if figure is None:
-            raise TypeError("axes without a figure")
         written = io.BytesIO()
         # Without the program's name and the like, equal numbers give equal text in a saved notebook.
         figure.savefig(written, format="png", dpi=_DENSITY, facecolor="white", metadata={"Software": None})

@@ -5,13 +5,12 @@ Matplotlib is imported when something is drawn.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, RULE, drawn_with, label_text, new_figure
+from hedgerow.plots.figure import AXIS, BLUE, INK, PALE, QUIET, drawn_with, label_text, new_figure, set_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,37 +106,15 @@ def draw_privacy_curve(
         return axes
 
 
-def as_svg(axes: Axes) -> str:
-    """Return the figure as one ``<svg>`` element to be put into a page: no prolog, no date, nothing fetched.
-
-    >>> as_svg(draw_privacy_curve([0.0, 1.0], [0.4, 0.1], [0.3, 0.05])).startswith("<svg")
-    True
-    """
-    import matplotlib
-
-    figure = axes.get_figure(root=True)
-    if figure is None:
-        raise TypeError("axes without a figure")
-    written = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with matplotlib.rc_context(_STYLE):
-        figure.savefig(written, format="svg", metadata=nothing)
-    text = written.getvalue()
-    return text[text.index("<svg") :].strip()
-
-
 def _new_axes(height: float) -> Axes:
     return new_figure(_WIDTH, height, layout="constrained").add_subplot()
 
 
 def _style_bounds(axes: Axes, title: str) -> None:
     axes.set_title(label_text(title), loc="left", fontsize=10, fontweight="bold")
-    axes.set_axisbelow(True)
-    axes.grid(axis="x", color="#e4e4e4", lw=0.8)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    set_frame(axes, "x")
     axes.tick_params(axis="y", length=0, colors=INK)
-    axes.tick_params(axis="x", color="#b8b8b8", labelcolor=QUIET)
+    axes.tick_params(axis="x", color=AXIS, labelcolor=QUIET)
 
 
 def draw_epsilon_of_delta(
@@ -204,11 +181,8 @@ def _mark(axes: Axes, epsilon: float, delta: float) -> None:
 def _style_curve(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    axes.set_axisbelow(True)
-    axes.grid(axis="y", color=RULE, lw=0.8)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color("#b8b8b8")
+    set_frame(axes, "y")
+    axes.spines["bottom"].set_color(AXIS)
     axes.xaxis.set_major_locator(LogLocator(numticks=6))
     axes.xaxis.set_minor_locator(NullLocator())
     # Powers as plain text: mathematics would be drawn as paths, which no screen reader can read.

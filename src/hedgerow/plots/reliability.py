@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.plots.figure import BLUE, INK, PALE, QUIET, RULE, drawn_with, label_text, new_figure
+from hedgerow.plots.figure import BLUE, GREY, INK, PALE, QUIET, RULE, by_name, drawn_with, label_text, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What was, in grey; what is, in blue.
-_BEFORE = "#8c8c8c"
 _PANEL, _ACROSS = 2.5, 3
 _LETTERS = 42  # of a note, to a panel's width
 _STYLE: Any = drawn_with(size=9)
@@ -63,9 +61,7 @@ def draw_reliability(curves: Sequence[ReliabilityCurve], *, ax: Axes | None = No
     """
     import matplotlib
 
-    panels: dict[str, list[ReliabilityCurve]] = {}
-    for curve in curves:
-        panels.setdefault(curve.group, []).append(curve)
+    panels = by_name(curves, lambda curve: curve.group)
     with matplotlib.rc_context(_STYLE):
         every = [ax] * len(panels) if ax is not None else _new_panels(len(panels))
         for axes, (group, drawn) in zip(every, panels.items(), strict=True):
@@ -89,10 +85,10 @@ def _draw_panel(axes: Axes, group: str, curves: Sequence[ReliabilityCurve]) -> N
     axes.plot([0.0, 1.0], [0.0, 1.0], color=RULE, lw=1.2, zorder=1)
     for curve in curves:
         after = curve.when == "after"
-        colour = BLUE if after else _BEFORE
+        colour = BLUE if after else GREY  # what was, in grey
         if curve.score:
             # The band before is fainter, and lies below: what matters is where scores are now.
-            band, alpha, order = (PALE, 0.6, 2.0) if after else (_BEFORE, 0.18, 1.5)
+            band, alpha, order = (PALE, 0.6, 2.0) if after else (GREY, 0.18, 1.5)
             axes.fill_between(curve.score, curve.low, curve.high, color=band, alpha=alpha, lw=0, zorder=order)
         # The line before is dashed, so that it can be told apart without colour.
         style = "-" if after else "--"

@@ -33,7 +33,8 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
     >>> "<svg" in verdict_page(verdict, ()), "http:" in verdict_page(verdict, ())
     (True, False)
     """
-    from hedgerow.plots.privacy import as_svg, draw_privacy_curve
+    from hedgerow.plots.figure import as_svg
+    from hedgerow.plots.privacy import draw_privacy_curve
 
     widest = max(1e-3, 1.3 * min(verdict.epsilon_upper, 100.0))
     epsilons = np.linspace(0.0, widest, _POINTS).tolist()
@@ -58,7 +59,8 @@ def verdict_page(verdict: Verdict, caught: Sequence[Caught]) -> str:
 
 def campaign_page(campaign: Campaign) -> str:
     """Return the page of a whole campaign."""
-    from hedgerow.plots.privacy import PrivacyBound, as_svg, draw_privacy_bounds
+    from hedgerow.plots.figure import as_svg
+    from hedgerow.plots.privacy import PrivacyBound, draw_privacy_bounds
 
     audited = [*campaign.audits, *campaign.released]
     bounds = [
@@ -119,7 +121,8 @@ def _mutants(caught: Sequence[Caught]) -> tuple[Section, ...]:
 
 
 def _mutant_picture(caught: Sequence[Caught]) -> tuple[Figure, ...]:
-    from hedgerow.plots.privacy import PrivacyBound, as_svg, draw_privacy_bounds
+    from hedgerow.plots.figure import as_svg
+    from hedgerow.plots.privacy import PrivacyBound, draw_privacy_bounds
 
     bounds = [
         PrivacyBound(one.mutant.name, one.found.epsilon_lower, one.found.epsilon_upper)

@@ -69,7 +69,7 @@ def _rows(fit: AnyFit, level: float, place: str) -> Iterator[tuple[str, ...]]:
 
 def _figure(fits: Sequence[AnyFit], level: float) -> Iterator[Figure]:
     from hedgerow.plots.error_bars import draw_error_bars
-    from hedgerow.plots.privacy import as_svg
+    from hedgerow.plots.figure import as_svg
 
     # Without noise to go by there is nothing to draw.
     bars = [bar for fit in fits for bar in fit.error_bars(level) if math.isfinite(bar.low) and math.isfinite(bar.high)]

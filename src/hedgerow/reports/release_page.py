@@ -212,7 +212,7 @@ def _distributions(release: Release, level: float) -> tuple[Section, ...]:
 
 def _pictures(release: Release, whole: ColumnDistribution, level: float) -> Iterator[Figure]:
     """Yield the distribution function, and of what was asked for the histogram and the Lorenz curve."""
-    from hedgerow.plots.privacy import as_svg
+    from hedgerow.plots.figure import as_svg
 
     name = f"{whole.column}{whole.cell_in_words}"
     grid = whole.reading.leaves.grid
@@ -316,7 +316,8 @@ def protected_section(certificate: Certificate | None, curve: Profile | None, to
 
 
 def _curve_figure(certificate: Certificate, curve: Profile) -> tuple[Figure, ...]:
-    from hedgerow.plots.privacy import as_svg, draw_epsilon_of_delta
+    from hedgerow.plots.figure import as_svg
+    from hedgerow.plots.privacy import draw_epsilon_of_delta
 
     least = max(1e-12, certificate.delta / 1e4)
     widest = min(curve.epsilon_upper(least), 4.0 * certificate.epsilon + 1.0)
@@ -448,7 +449,7 @@ def estimates_figures(release: Release, level: float) -> tuple[Figure, ...]:
     Each has a scale of its own, and each fits a printed page by itself.
     """
     from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
-    from hedgerow.plots.privacy import as_svg
+    from hedgerow.plots.figure import as_svg
 
     panels: dict[str, list[ErrorBar]] = {}
     for bar, estimate in zip(release.error_bars(level), release, strict=True):

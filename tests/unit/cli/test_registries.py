@@ -50,18 +50,18 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_help_lists_what_is_registered(verb: str) -> None:
     # A name may be broken across two lines.
     shown = "".join(run(*verb.split(), "--help").stdout.split())
-    assert [name for name in LISTED[verb] if name not in shown] == [] and not re.search("{[a-z]", shown)
+    assert [name for name in LISTED[verb] if name not in shown] == [] and not re.search("<[a-z]", shown)
 
 
 def test_a_law_that_is_registered_later_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.release.options.NOISES", (*NOISES, "another-law"))
-    assert filled("Noise law: {laws}.").endswith(" or another-law.")
+    assert filled("Noise law: <laws>.").endswith(" or another-law.")
 
 
 @pytest.mark.parametrize("name", options._REGISTRIES)
 def test_every_registry_of_a_help_is_there(name: str) -> None:
-    shown = filled(f"{{{name}{' table' * (name == 'formats')}}}")
-    assert "{" not in shown and "," in shown
+    shown = filled(f"<{name}{' table' * (name == 'formats')}>")
+    assert "<" not in shown and "," in shown
 
 
 @pytest.mark.parametrize("name", priced())

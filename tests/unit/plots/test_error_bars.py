@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import hedgerow as hg
-from hedgerow.plots.error_bars import ErrorBar, draw_error_bars, save_pictures
+from hedgerow.plots.error_bars import ErrorBar, draw_error_bars
+from hedgerow.plots.figure import save_figure
 
 AGE = ErrorBar("sex=0", 41.9, 41.5, 42.3, 0.1, True, "mean of age")
 INCOME = ErrorBar("sex=0", 34_000.0, 33_000.0, 35_000.0, 400.0, True, "mean of income")
@@ -84,7 +85,8 @@ def test_given_axes_are_drawn_on_and_given_back() -> None:
 )
 def test_any_number_and_any_name_can_be_drawn(bar: ErrorBar, tmp_path: Path) -> None:
     paths = [tmp_path / "bars.png", tmp_path / "bars.svg"]
-    save_pictures([bar, AGE], paths, level=0.9)
+    for path in paths:
+        save_figure(draw_error_bars([bar, AGE], level=0.9), path)
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     svg = paths[1].read_text(encoding="utf-8")
     xml.etree.ElementTree.fromstring(svg)
@@ -93,7 +95,7 @@ def test_any_number_and_any_name_can_be_drawn(bar: ErrorBar, tmp_path: Path) -> 
 
 def test_the_same_numbers_make_the_same_picture_but_others_do_not(tmp_path: Path) -> None:
     def saved(name: str, *bars: ErrorBar) -> bytes:
-        save_pictures(bars, [tmp_path / name], level=0.95)
+        save_figure(draw_error_bars(bars, level=0.95), tmp_path / name)
         return (tmp_path / name).read_bytes()
 
     assert saved("a.svg", AGE) == saved("b.svg", AGE) != saved("c.svg", INCOME)

@@ -13,9 +13,9 @@ from matplotlib.patches import Rectangle
 
 from hedgerow.errors import ParameterError
 from hedgerow.plots.error_bars import ErrorBar
+from hedgerow.plots.figure import as_svg
 from hedgerow.plots.grouped_bars import draw_grouped_bars
 from hedgerow.plots.heat_map import HeatMap, _luminance, _shades, draw_heat_map
-from hedgerow.plots.privacy import as_svg
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.margins import ConsistentTable, consistent_table
 from hedgerow.release.cells.shape import Axis, TableShape

@@ -10,7 +10,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from hedgerow.plots.privacy import PrivacyBound, as_svg, draw_privacy_bounds, draw_privacy_curve
+from hedgerow.plots.figure import as_svg
+from hedgerow.plots.privacy import PrivacyBound, draw_privacy_bounds, draw_privacy_curve
 
 KEPT, BROKEN = PrivacyBound("count", 0.9, 1.0), PrivacyBound("half $noise$", 5.0, 3.0)
 

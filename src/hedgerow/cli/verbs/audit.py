@@ -23,7 +23,7 @@ _RUNS, _CAMPAIGN_RUNS = 1_000_000, 50_000
 def audit(
     mechanism: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="{mechanisms}. [default: everything]"),
+        typer.Option(metavar="NAME", help="<mechanisms>. [default: everything]"),
     ] = None,
     *,
     size: dict[str, Any],

@@ -38,7 +38,7 @@ def multicalibrate(
         list[str] | None, typer.Option(metavar="COL=v1,v2", help="A group column with its declared values.")
     ] = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="δ. [default: 0; for rounds 1e-6]")] = None,
-    mechanism: Annotated[str, typer.Option(metavar="NAME", help="{calibrations}.")] = "table",
+    mechanism: Annotated[str, typer.Option(metavar="NAME", help="<calibrations>.")] = "table",
     classes: Annotated[str, typer.Option(metavar="NO,YES", help="The two labels; the score is of the second.")] = "0,1",
     n_buckets: Annotated[int, typer.Option(metavar="K", help="Buckets of the score.")] = 10,
     depth: Annotated[int, typer.Option(metavar="D", help="Columns that a group joins at most.")] = 2,

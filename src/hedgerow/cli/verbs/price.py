@@ -22,7 +22,7 @@ def price(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="{mechanisms}.",
+            help="<mechanisms>.",
         ),
     ] = None,
     *,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @spends(
     "source relation … level target table unit facts request ledger request_id … out force as_json",
-    out=typer.Option(metavar="DIR", help="Write a report, {formats release} and the certificate there."),
+    out=typer.Option(metavar="DIR", help="Write a report, <formats release> and the certificate there."),
 )
 @options.asking
 def release(

@@ -24,7 +24,7 @@ _LARGE = 20_000
 @spends(
     "source relation … by labels other where epsilon rho mu delta guarantee custodian sensitivity method noise n_draws "
     "margins non_negative integer missing level target table unit facts ledger request_id … out force as_json",
-    out=typer.Option(metavar="DIR", help="Write {formats table} and the certificate there."),
+    out=typer.Option(metavar="DIR", help="Write <formats table> and the certificate there."),
 )
 def table(
     *,

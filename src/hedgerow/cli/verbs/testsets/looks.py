@@ -53,7 +53,7 @@ def attack(
     looks: Looks = 200,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="auto, {looks}.")] = "auto",
+    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="auto, <looks>.")] = "auto",
     runs: Annotated[int, typer.Option("--runs", metavar="R", min=1, max=1000, help="Runs of each attack.")] = 20,
     as_json: options.AsJson = False,
 ) -> None:
@@ -75,7 +75,7 @@ def attack(
         raise ParameterError(
             "HG173",
             rule="An attack takes two looks or more: the last one shows what was fitted to the others.",
-            finding=f"Found {looks}.",
+            finding=f"Found <looks>.",
             remedy="For example --looks 200.",
         )
     look = choose(mechanism, conditions, Options())

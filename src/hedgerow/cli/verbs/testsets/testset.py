@@ -45,7 +45,7 @@ def create(
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of all looks together.")] = None,
     delta: Annotated[float, typer.Option(metavar="D", help="δ of all looks together.")] = 1e-6,
     looks: Annotated[int | None, typer.Option(metavar="N", help="How many looks there may be in all.")] = None,
-    mechanism: Annotated[str, typer.Option(metavar="NAME", help="auto, {looks}.")] = "auto",
+    mechanism: Annotated[str, typer.Option(metavar="NAME", help="auto, <looks>.")] = "auto",
     thinning: Annotated[float, typer.Option(metavar="Z", help="For resamples: n/Z records are drawn.")] = 10.0,
     threshold: Annotated[
         float,

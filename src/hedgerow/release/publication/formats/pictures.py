@@ -27,9 +27,10 @@ class Drawn(Protocol):
 
 def write(publication: Drawn, path: str | Path) -> None:
     """Draw each estimate with its interval and the privacy part of it."""
-    from hedgerow.plots.error_bars import save_pictures
+    from hedgerow.plots.error_bars import draw_error_bars
+    from hedgerow.plots.figure import save_figure
 
-    save_pictures(publication.error_bars(), [path], level=publication.level)
+    save_figure(draw_error_bars(publication.error_bars(), level=publication.level), path)
 
 
 def why_not(publication: Drawn) -> str | None:
