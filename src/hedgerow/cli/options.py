@@ -40,7 +40,7 @@ _REGISTRIES = {
 
 
 def filled(text: str) -> str:
-    """Return a help in which names of registries stand in angle brackets, with what is registered: no module is loaded before.
+    """Return a help with what is registered, where it names a registry in angle brackets: none is loaded before.
 
     >>> filled("For errors: <estimators>.")
     'For errors: auto, moments, bootstrap or bounded-bootstrap.'

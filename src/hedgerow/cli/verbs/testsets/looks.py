@@ -75,7 +75,7 @@ def attack(
         raise ParameterError(
             "HG173",
             rule="An attack takes two looks or more: the last one shows what was fitted to the others.",
-            finding=f"Found <looks>.",
+            finding=f"Found {looks}.",
             remedy="For example --looks 200.",
         )
     look = choose(mechanism, conditions, Options())
