@@ -364,7 +364,7 @@ class ProtectedTable(Result):
         notes = (*self.remarks, *disclosures_of(self), *cut, *covers, *options.pop("notes", ()))
         caption = self.subject()[:1].upper() + self.subject()[1:] if title is None else title
         known: dict[str, Any] = {"measure": "count" if self.statistic == "count" else "total"}
-        known |= {"guarantee_name": named_guarantee(self), "level": level, "record": lambda: self.json_parts(level)}
+        known |= {"guarantee_name": named_guarantee(self), "level": level, "recorded": self}
         return Publication(caption, self.table, f"Guarantee: {self.price()}.", notes=notes, **(known | options))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,18 @@ _RAW_TOTALS = (
     "since cut numbers would no longer add up without bias."
 )
 _BELOW = "A number below zero comes from the noise that protects the people in it."
+
+
+class Recorded(Protocol):
+    """What has a record: as plain JSON data, and as its text in parts."""
+
+    def to_dict(self, level: float) -> dict[str, Any]:
+        """Return plain JSON data, with intervals at `level`."""
+        ...
+
+    def json_parts(self, level: float) -> Iterator[str]:
+        """Yield the parts of the JSON text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +82,8 @@ class Publication:
         What stands above a single column of numbers without a unit: ``"count"`` or ``"total"``.
     guarantee_name : str
         The guarantee in a word, for a column of a data file and below a picture.
-    record : callable or None
-        Yields the parts of the table's JSON text, where it has one.
+    recorded : Recorded or None
+        What the table's record is read from, where it has one.
     """
 
     title: str
@@ -87,7 +99,7 @@ class Publication:
     notes: tuple[str, ...] = ()
     measure: str = ""
     guarantee_name: str = ""
-    record: Callable[[], Iterator[str]] | None = None
+    recorded: Recorded | None = None
 
     def __post_init__(self) -> None:
         parse_level(self.level)
@@ -99,9 +111,9 @@ class Publication:
 
     def json_parts(self) -> Iterator[str]:
         """Yield the parts of the table's JSON text."""
-        if self.record is None:
+        if self.recorded is None:
             raise TypeError("this publication has no record")
-        return self.record()
+        return self.recorded.json_parts(self.level)
 
     def lines(self) -> Iterator[Sequence[Any]]:
         """Yield the names of the columns, then one line per cell or total with its errors, interval and letter.

@@ -7,7 +7,6 @@ while its row headings stay.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -195,8 +194,8 @@ def html_page(publication: Publication) -> str:
     page = _page(publication, "table")
     numbers = sum(len(row.cells) for group in page.groups for row in group.rows)
     # A page of many numbers stands beside its table.json.
-    known = publication.record is not None and numbers <= _MOST_WITH_RECORD
-    record = json_for_script(json.loads("".join(publication.json_parts()))) if known else ""
+    recorded = publication.recorded if numbers <= _MOST_WITH_RECORD else None
+    record = "" if recorded is None else json_for_script(recorded.to_dict(publication.level))
     template = page_templates("hedgerow.release.publication").get_template("page.html")
     return str(template.render(page=page, record=record)) + "\n"
 
