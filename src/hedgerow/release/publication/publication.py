@@ -38,7 +38,7 @@ _RAW_TOTALS = (
 _BELOW = "A number below zero comes from the noise that protects the people in it."
 
 
-class Recorded(Protocol):
+class HasRecord(Protocol):
     """What has a record: as plain JSON data, and as its text in parts."""
 
     def to_dict(self, level: float) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Publication:
         What stands above a single column of numbers without a unit: ``"count"`` or ``"total"``.
     guarantee_name : str
         The guarantee in a word, for a column of a data file and below a picture.
-    recorded : Recorded or None
+    recorded : HasRecord or None
         What the table's record is read from, where it has one.
     """
 
@@ -99,7 +99,7 @@ class Publication:
     notes: tuple[str, ...] = ()
     measure: str = ""
     guarantee_name: str = ""
-    recorded: Recorded | None = None
+    recorded: HasRecord | None = None
 
     def __post_init__(self) -> None:
         parse_level(self.level)
