@@ -30,7 +30,7 @@ _Texts = list[str] | None
 # What a help lists, by the word in angle brackets that stands for it there: a module, and its registry by name.
 _REGISTRIES = {
     "mechanisms": ("hedgerow.mechanisms.mechanism", "priced"),
-    "laws": ("hedgerow.release.options", "NOISES"),
+    "laws": ("hedgerow.mechanisms.laws", "LAWS"),
     "estimators": ("hedgerow.release.options", "ESTIMATORS"),
     "intervals": ("hedgerow.inference.bootstrap.intervals", "INTERVALS"),
     "calibrations": ("hedgerow.multicalibration.mechanisms.mechanism", "MECHANISMS"),
@@ -103,7 +103,7 @@ IntervalKind = Annotated[
     str | None,
     typer.Option(metavar="I", help="For a bootstrap: <intervals>."),
 ]
-Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: <laws>.")]
+Noise = Annotated[str | None, typer.Option(metavar="LAW", help="Noise law: auto, <laws>.")]
 Draws = Annotated[
     int | None, typer.Option("--n-draws", metavar="K", help="Draws per number, for averaged-laplace. [default: 10]")
 ]

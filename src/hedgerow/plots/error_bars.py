@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.facts.printed import percent
 from hedgerow.plots.figure import (
@@ -34,7 +34,7 @@ _MOST_ROWS = 300
 _LABEL, _LONGEST = 24, 48
 # Inches. A phone shows 5.4 inches of picture at a third of its size, where 10 points can still be read.
 _WIDTH, _ROW, _PANEL, _HEAD, _FOOT = 5.4, 0.34, 0.78, 0.12, 0.48
-_STYLE: Any = drawn_with()
+_STYLE = drawn_with()
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ PALE, BLUE = "#9ecae1", "#0072b2"
 INK, QUIET, RULE, AXIS, GREY = "#1a1a1a", "#6b6b6b", "#e4e4e4", "#b8b8b8", "#8c8c8c"
 
 
-def drawn_with(*, size: int = 10) -> dict[str, Any]:
+def drawn_with(*, size: int = 10) -> Any:
     """Return matplotlib's settings for a picture with letters of `size` points.
 
     Text stays text in SVG, and the same numbers give the same file.

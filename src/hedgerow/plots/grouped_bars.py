@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.printed import percent
@@ -34,7 +34,7 @@ _SERIES = ("#9ecae1", "#e69f00", "#0072b2", "#f0e442", "#009e73", "#cc79a7", "#d
 _MOST = 300
 # Inches.
 _WIDTH, _BAR, _GAP, _HEAD, _FOOT = 6.4, 0.2, 0.16, 0.42, 0.5
-_STYLE: Any = drawn_with()
+_STYLE = drawn_with()
 
 
 def draw_grouped_bars(

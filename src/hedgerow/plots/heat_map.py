@@ -26,7 +26,7 @@ _BELOW = "#ffffff"
 _MOST, _MOST_TEXTS, _LABEL = 10_000, 600, 22
 # Inches.
 _CELL, _HEIGHT, _LETTER, _WIDEST, _TALLEST = 0.82, 0.46, 0.082, 14.0, 60.0
-_STYLE: Any = {**drawn_with(), "hatch.color": "#b0b0b0"}
+_STYLE = {**drawn_with(), "hatch.color": "#b0b0b0"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.plots.figure import AXIS, BLUE, INK, PALE, QUIET, drawn_with, label_text, new_figure, set_frame
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 # A red that differs from the two blues in lightness too.
 _CROSSED = "#b2182b"
 _WIDTH, _ROW, _HEAD, _FOOT = 7.0, 0.30, 0.35, 0.75
-_STYLE: Any = drawn_with(size=9)
+_STYLE = drawn_with(size=9)
 _CURVE_SIZE = 5.4, 2.9
-_CURVE_STYLE: Any = drawn_with()
+_CURVE_STYLE = drawn_with()
 _LEAST_DELTA = 1e-12
 
 

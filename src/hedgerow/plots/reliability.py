@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.plots.figure import BLUE, GREY, INK, PALE, QUIET, RULE, by_name, drawn_with, label_text, new_figure
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PANEL, _ACROSS = 2.5, 3
 _LETTERS = 42  # of a note, to a panel's width
-_STYLE: Any = drawn_with(size=9)
+_STYLE = drawn_with(size=9)
 
 
 @dataclass(frozen=True, slots=True)

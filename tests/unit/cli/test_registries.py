@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from hedgerow.cli import options
 from hedgerow.cli.main import app
 from hedgerow.cli.options import filled
+from hedgerow.mechanisms.laws import LAWS
 from hedgerow.mechanisms.mechanism import priced
 from hedgerow.multicalibration.mechanisms.mechanism import MECHANISMS as CALIBRATIONS
-from hedgerow.release.options import NOISES
 from hedgerow.release.publication.formats import Kind, formats, suffixes
 from hedgerow.statistics.registry import entries
 from hedgerow.testset.mechanisms.choose import MECHANISMS as LOOKS
@@ -25,10 +25,10 @@ from hedgerow.testset.mechanisms.choose import MECHANISMS as LOOKS
 LISTED: dict[str, Iterable[str]] = {
     "price": priced(),
     "audit": priced(),
-    "release": [*NOISES, *(entry.option for entry in entries().values() if entry.in_files), *suffixes("release")],
-    "plan": NOISES,
-    "table": [*NOISES, *suffixes("table")],
-    "ols": NOISES,
+    "release": [*LAWS, *(entry.option for entry in entries().values() if entry.in_files), *suffixes("release")],
+    "plan": LAWS,
+    "table": [*LAWS, *suffixes("table")],
+    "ols": LAWS,
     "multicalibrate": CALIBRATIONS,
     "testset create": LOOKS,
     "testset attack": LOOKS,
@@ -54,8 +54,8 @@ def test_a_help_lists_what_is_registered(verb: str) -> None:
 
 
 def test_a_law_that_is_registered_later_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.release.options.NOISES", (*NOISES, "another-law"))
-    assert filled("Noise law: <laws>.").endswith(" or another-law.")
+    monkeypatch.setitem(LAWS, "another-law", next(iter(LAWS.values())))
+    assert filled("Noise law: auto, <laws>.").endswith(" or another-law.")
 
 
 @pytest.mark.parametrize("name", options._REGISTRIES)
@@ -84,7 +84,7 @@ def test_a_mechanism_is_audited_by_its_name(name: str) -> None:
     assert found["passes"] and found["epsilon_lower"] <= found["epsilon_upper"]
 
 
-@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize("name", ["auto", *LAWS])
 @pytest.mark.parametrize("verb", ["release", "table"])
 def test_a_law_of_noise_is_taken_by_its_name(name: str, verb: str) -> None:
     shown = run(verb, *RELEASE, "--noise", name, "--json")
@@ -106,4 +106,4 @@ def test_a_name_that_is_not_registered_is_refused_with_those_that_are() -> None:
         refused = run(*verb, "--mechanism", "another", "--relation", "add-remove", "--epsilon", "1")
         assert refused.exit_code == 2 and all(name in refused.stderr for name in priced())
     refused = run("release", *RELEASE, "--noise", "another")
-    assert refused.exit_code == 2 and all(name in refused.stderr for name in NOISES)
+    assert refused.exit_code == 2 and all(name in refused.stderr for name in LAWS)
