@@ -30,9 +30,13 @@ from reproduction.pums import pums
 
 import hedgerow as hg
 from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.regression.design import RegressionPlan
 from hedgerow.regression.regression import Regression
-from hedgerow.regression.release_regression import drawn_regression, read_regression, with_robust_errors
+from hedgerow.regression.release_regression import (
+    PlannedRegression,
+    drawn_regression,
+    read_regression,
+    with_robust_errors,
+)
 from hedgerow.release.execute import read_histograms
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -49,15 +53,15 @@ PUMS_GUESS = {
 DP_STATSMODELS = {10_000: 0.323, 100_000: 0.031}
 
 
-def simulated(plan: RegressionPlan, data: Data, noise: SimulatedNoise) -> Regression:
+def simulated(plan: PlannedRegression, data: Data, noise: SimulatedNoise) -> Regression:
     """Return one simulated release of a plan that was made for data of this size."""
     survey = hg.open(pa.table(data), relation=str(plan.facts.relation))
-    drawn = drawn_regression(plan, read_histograms(plan, survey.source), noise)
+    drawn = drawn_regression(plan, read_histograms(plan.plan, survey.source), noise)
     made = read_regression(plan, drawn, None, "simulated", None)
     return with_robust_errors(plan, made, survey.source, noise)[0]
 
 
-def planned(data: Data, formula: str, relation: str, **options: Any) -> RegressionPlan:
+def planned(data: Data, formula: str, relation: str, **options: Any) -> PlannedRegression:
     """Return the plan of a regression on data like these."""
     return hg.open(pa.table(data), relation=relation).plan_ols(formula, **options)
 
@@ -65,7 +69,7 @@ def planned(data: Data, formula: str, relation: str, **options: Any) -> Regressi
 def study(
     draw: Callable[[np.random.Generator], Data],
     truth: np.ndarray,
-    plan: RegressionPlan,
+    plan: PlannedRegression,
     *,
     runs: int,
     seed: int = 1,
@@ -99,7 +103,7 @@ def study(
     }
 
 
-def ordinary(plan: RegressionPlan, data: Data) -> np.ndarray:
+def ordinary(plan: PlannedRegression, data: Data) -> np.ndarray:
     """Return the standard errors of least squares without privacy."""
     model = plan.design.model
     columns = {column: (data[column] - c) / h for column, (c, h) in model.axes.items()}
@@ -167,7 +171,7 @@ def pums_fits(runs: int) -> Iterator[dict[str, Any]]:
             yield {"part": "pums", **told, **study(partial(draw, n), truth, plan, runs=runs)}
 
 
-def alone(x: np.ndarray, y: np.ndarray, bounds: dict[str, tuple[int, int]], plan: RegressionPlan) -> list[float]:
+def alone(x: np.ndarray, y: np.ndarray, bounds: dict[str, tuple[int, int]], plan: PlannedRegression) -> list[float]:
     """Return at least what error over non-private one Gaussian number costs that is a coefficient and nothing else.
 
     The number is the mean influence e'A⁻¹x(y − x'β), all else known; its range is at least that over the box's corners.
@@ -177,7 +181,7 @@ def alone(x: np.ndarray, y: np.ndarray, bounds: dict[str, tuple[int, int]], plan
     corners = np.array(list(product(*bounds.values())), dtype=np.float64)
     ends = np.column_stack([np.ones(len(corners)), corners[:, :-1]])
     influence = (ends @ inverse) * (corners[:, -1] - ends @ beta)[:, None]
-    n, mu = plan.facts.n or 0, gaussian_mu(plan.request.budget)
+    n, mu = plan.facts.n or 0, gaussian_mu(plan.plan.request.budget)
     noise = (influence.max(axis=0) - influence.min(axis=0)) / (n * mu)
     sampling = np.sqrt(np.mean((y - x @ beta) ** 2) * np.diag(inverse) / n)
     return np.sqrt(1.0 + (noise / sampling) ** 2).round(3).tolist()

@@ -40,7 +40,7 @@ from hedgerow.mechanisms.adaptive.logistic import logistic
 from hedgerow.regression.logit.logit_regression import LogitRegression
 from hedgerow.regression.logit.model import LogitRecords
 from hedgerow.regression.logit.newton import precisions
-from hedgerow.regression.logit.release_logit import LogitPlan, drawn_logit, read_logit
+from hedgerow.regression.logit.release_logit import PlannedLogit, drawn_logit, read_logit
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -71,13 +71,13 @@ def adult() -> pa.Table:
     return pa.table(columns | {"sex": [row[9] for row in rows], "income": [row[14] for row in rows]})
 
 
-def without_noise(plan: LogitPlan, data: Histogram) -> LogitRegression:
+def without_noise(plan: PlannedLogit, data: Histogram) -> LogitRegression:
     """Return the fit that is not private."""
     exact = replace(plan, mechanism=replace(plan.mechanism, precisions=precisions(1e5, 12)))
     return read_logit(exact, drawn_logit(exact, data, NoNoise()), None, "Adult", None)
 
 
-def study(plan: LogitPlan, data: Histogram, runs: int) -> str:
+def study(plan: PlannedLogit, data: Histogram, runs: int) -> str:
     """Return coverage and errors of simulated refits, in a line."""
     plain = without_noise(plan, data)
     truth, alone = (np.array(list(one.values())) for one in (plain.params, plain.bse))
@@ -124,7 +124,7 @@ def main() -> None:
         start = time.process_time()
         survey.logit(FORMULA, **ASKED)
         took = time.process_time() - start
-        data = survey.source.histogram(plan.model.query((plan.chosen,)))
+        data = survey.source.histogram(plan.query)
         print(f"{relation}: {study(plan, data, runs)}; one release {took:.2f} s of CPU", flush=True)
 
 

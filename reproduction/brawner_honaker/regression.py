@@ -74,7 +74,7 @@ def simulated(runs: int) -> dict[str, Floats]:
         rows = rng.integers(0, len(educ), N)
         survey = hg.open(pa.table({"educ": educ[rows], "income": income[rows]}), relation="replace-one")
         plan = survey.plan_ols("income", ["educ"], bounds={"educ": EDUC, "income": INCOME}, epsilon=EPSILON)
-        drawn = drawn_regression(plan, read_histograms(plan, survey.source), noise)
+        drawn = drawn_regression(plan, read_histograms(plan.plan, survey.source), noise)
         fit = read_regression(plan, drawn, None, "simulated", None)[0]
         found["regression"][run] = fit.params["educ"], fit.bse["educ"], *fit.conf_int(LEVEL)["educ"]
         one = Study.of(survey, by_bootstrap(), epsilon=EPSILON).draw(noise)[0]

@@ -102,8 +102,8 @@ def _described(plan: Any, n: int | None) -> dict[str, Any]:
     return {
         "mechanism": _rounded(as_record(plan.mechanism)),
         "plan": repr(plan),
-        "request": json.loads(json.dumps(_rounded(plan.public_record()))),
-        "words": [plan.reasons(), plan.narrowed(), plan.notes()] if hasattr(plan, "reasons") else [],
+        "request": json.loads(json.dumps(_rounded(plan.request))),
+        "words": [plan.plan.reasons(), plan.narrowed(), plan.notes()] if hasattr(plan, "plan") else [],
         "terms": [[one.term, one.reliable] for one in expected],
         "numbers": [[None, *_rounded([one.sampling_error, 0.0, one.privacy_error])] for one in expected],
     }

@@ -14,10 +14,10 @@ from hedgerow.release.opened import OpenedSource
 from hedgerow.release.options import LogitOptions, RegressionOptions
 
 if TYPE_CHECKING:
-    from hedgerow.regression.design import RegressionPlan
     from hedgerow.regression.logit.logit_regression import LogitRegression
-    from hedgerow.regression.logit.release_logit import LogitPlan
+    from hedgerow.regression.logit.release_logit import PlannedLogit
     from hedgerow.regression.regression import Regression, RegressionByCell
+    from hedgerow.regression.release_regression import PlannedRegression
 
 
 class AsksRegressions:
@@ -95,7 +95,7 @@ class AsksRegressions:
     @working("Planning")
     def plan_ols(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[RegressionOptions]
-    ) -> RegressionPlan:
+    ) -> PlannedRegression:
         """Return the plan and the price of `ols` with the same arguments, without reading any value."""
         from hedgerow.regression.release_regression import planned_regression
 
@@ -158,7 +158,7 @@ class AsksRegressions:
     @working("Planning")
     def plan_logit(
         self, formula: str, regressors: Sequence[str] | None = None, **options: Unpack[LogitOptions]
-    ) -> LogitPlan:
+    ) -> PlannedLogit:
         """Return the plan and the price of `logit` with the same arguments, without reading any value."""
         from hedgerow.regression.logit.release_logit import planned_logit
 

@@ -8,40 +8,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
-from hedgerow.accounting.calibrate import least_noise
 from hedgerow.engines.query import SumsQuery, WeightOnGrid
+from hedgerow.engines.source import ColumnSource
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Scalar
-from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.declared import Protection
 from hedgerow.facts.given import as_float, format_argument
-from hedgerow.facts.relation import Target, UnitLimit
+from hedgerow.facts.relation import UnitLimit
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
 from hedgerow.mechanisms.mechanism import Composition, Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, Weighing, guessed_records, noise_parts, reason_of
+from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, Weighing, reason_of
 from hedgerow.regression.features import Model
-from hedgerow.regression.moments import UNRELIABLE, Fit, Moments
-from hedgerow.regression.robust.second_step import SecondStep, choose_second, parse_robust
-from hedgerow.regression.shares import BITS_IN_ALL, WEIGHTS, shares_exact, shares_query, weight_on_grid
+from hedgerow.regression.moments import UNRELIABLE
+from hedgerow.regression.robust.second_step import SecondStep, parse_robust
+from hedgerow.regression.shares import WEIGHTS, shares_exact, shares_query, weight_on_grid
 from hedgerow.regression.terms import Terms
-from hedgerow.release.designs.chooser import Choice, choose
-from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint, complete
-from hedgerow.release.plan import Plan
-from hedgerow.release.request import Context, parse_request
+from hedgerow.release.designs.chooser import Choice
+from hedgerow.release.designs.design import PublicFacts, complete
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Family, NamedGrid, Powers, Statistic
-
-_LAWS: dict[str, tuple[Law, ...]] = {"auto": (), "laplace": (LAPLACE,), "gaussian": (GAUSSIAN,)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,12 +156,17 @@ class RegressionDesign:
         weights = self.chosen.mechanism.weights()
         return joint_moments(self.chosen.law, self.layout, weights, mu, self.facts.relation)
 
-    def steps(self, precision: float) -> JointMoments | Composition:
+    def steps(self, precision: float) -> tuple[JointMoments, ...]:
         """Return everything that is drawn at a precision: with a second step, which follows from the first, both."""
         if self.second is None:
-            return self.mechanism(precision)
+            return (self.mechanism(precision),)
         first, second = self.second.precisions(precision)
-        return Composition((self.mechanism(first), self.second.mechanism(second, self.weighing())))
+        return self.mechanism(first), self.second.mechanism(second, self.weighing())
+
+    def whole(self, precision: float) -> JointMoments | Composition:
+        """Return the steps as the one mechanism that is priced."""
+        steps = self.steps(precision)
+        return steps[0] if len(steps) == 1 else Composition(steps)
 
     def added_up(self, mechanism: Single) -> tuple[str, ...]:
         """Return what is added up in each cell."""
@@ -224,167 +221,11 @@ def card_of_coefficients(title: str, expected: Sequence[ExpectedCoefficient], no
     return card_of_expected(title, lines, level=0.95, notes=notes)
 
 
-class RegressionPlan(Plan):
-    """What runs if a regression is released, and its price."""
-
-    __slots__ = ()
-
-    @property
-    def design(self) -> RegressionDesign:
-        """The one design."""
-        (item,) = self.items
-        if not isinstance(item.design, RegressionDesign):
-            raise TypeError("a regression has one design")
-        return item.design
-
-    @property
-    def first(self) -> JointMoments:
-        """What the coefficients are read from."""
-        mechanism = self.items[0].mechanism
-        if not isinstance(mechanism, JointMoments):
-            raise TypeError("a regression is one release of joint moments")
-        return mechanism
-
-    @property
-    def second(self) -> JointMoments | None:
-        """What robust errors are read from."""
-        mechanism = self.mechanism
-        found = mechanism.parts[1] if isinstance(mechanism, Composition) else None
-        return found if isinstance(found, JointMoments) else None
-
-    def expected(
-        self, guess: Mapping[str, Any] | None = None, *, n: int | None = None
-    ) -> tuple[ExpectedCoefficient, ...]:
-        """Return the errors that the coefficients of a cell may be expected to have, by a guess made without the data.
-
-        Parameters
-        ----------
-        guess : {column: {"mean": …, "sd": …, "correlation": {other: …}}}, optional
-            By default that of the call, else middling columns of little correlation.
-        n : int, optional
-            A guess of the number of records, where it is private; by default 10,000.
-
-        Raises
-        ------
-        ParameterError
-            HG707: a guess that cannot be.
-        """
-        design = self.design
-        records = guessed_records(design.model, (design.guess or {}) if guess is None else guess)
-        size = (float(n) if n is not None else TYPICAL) if self.facts.n is None else self.facts.n / design.layout.cells
-        mechanism = self.first
-        model, public = design.model, design.layout.presence == "public"
-        heavy = size * (1.0 if design.weight is None else TYPICAL_WEIGHT)  # of weights the sum over the largest
-        mixing = mechanism.reading(model.moments(), n=size if public else None).mixing
-        second = records.T @ records / len(records)
-        noise = noise_parts(model, mixing, heavy)
-        moments = Moments(size, second, noise, mechanism.noise_law.name, self.facts.census)
-        fit = Fit(moments, model.rows(model.regressors), model.target)
-        # The guessed moments are the truth: nothing of σ̂² is the noise's.
-        plain = Fit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
-        errors = np.sqrt(np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
-        return tuple(
-            ExpectedCoefficient(one.name, float(sampling), float(noise), fit.noise_ratio)
-            for one, sampling, noise in zip(model.regressors, *errors, strict=True)
-        )
-
-    def _expected_card(self, title: str, notes: Sequence[str]) -> str:
-        return card_of_coefficients(title, self.expected(), notes)
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know about the release as a whole, from public facts."""
-        weights = self.facts.weights
-        return (*super().notes(), *(() if weights is None else (f"Records count {weights.in_words}.",)))
-
-    def narrowed(self) -> str:
-        """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
-        model = self.design.model
-        if self.second is not None:
-            return "The second step is taken at coefficients that follow from noise: how far a record moves it varies."
-        if model.ball is not None:
-            return "Columns are shrunk together: the worst records may not be among those that are known."
-        if any(one.degree + len(one.levels) > 1 for one in model.features):
-            return "A product of columns is released too: it does not vary freely."
-        if any(len(values) > 2 for values in model.categories.values()):
-            return "The levels of a category exclude each other: they do not vary freely."
-        return super().narrowed()
-
-
-def plan_regression(
-    formula: object,
-    regressors: object,
-    protection: Protection,
-    facts: Facts | None,
-    *,
-    n: int | None,
-    **options: Any,
-) -> RegressionPlan:
-    """Return the plan of a regression: from public facts alone.
-
-    Parameters
-    ----------
-    formula, regressors
-        As `Terms.parsed`.
-    protection, facts, n
-        Whom the guarantee protects, what is declared, and the public number of records.
-    **options
-        ``bounds``, ``categories``, ``intercept``, ``guess``; the others as in `Survey.release`.
-
-    Raises
-    ------
-    HedgerowError
-        HG190 to HG192 for the formula, HG197 for robust errors; HG402 units of several rows; else as
-        `release.plan.planned`.
-    """
-    require_rows(protection)
-    terms = Terms.parsed(formula, regressors, intercept=options.pop("intercept", True))
-    guess = options.pop("guess", None)
-    declared = facts or Facts()
-    asked = _resolved(terms, str(formula), Resolver(declared), options)
-    if options.get("weights") is not None:
-        # Errors of equal variances are wrong with weights.
-        model = replace(asked.model, bits=BITS_IN_ALL)
-        asked = replace(asked, model=model, robust=asked.robust or parse_robust(True, terms))
-    if protection.target is Target.FILE:
-        asked = replace(asked, robust=None)  # of a census no error is one of sampling
-    options["where"] = _of_declared(options.get("where"), asked.model.categories)
-    request = parse_request(asked, context=Context(facts=facts), **options)
-    (policy,) = request.policies
-    check_midpoint(asked, policy)
-    (statistic,) = request.statistics
-    if not isinstance(statistic, LinearModel) or request.noise not in _LAWS:
-        raise _unserved(request.noise)
-    if statistic.model.ball is not None and request.noise == "laplace":
-        raise ParameterError(
-            "HG188",
-            rule="The noise of a regression in a ball is Gaussian.",
-            finding="Laplace noise was asked for.",
-            remedy="Leave `noise` out.",
-        )
-    request = replace(request, notes=(*protection.notes, *request.notes))
-    public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
-    design = RegressionDesign(statistic, request.by, public, policy, guess)
-    laws = _LAWS[request.noise] or ((GAUSSIAN,) if request.budget.mu is not None else ())
-    design = _chosen(design, statistic.robust, request.budget, laws)
-    calibrated = least_noise(design.steps, public.relation, request.budget)
-    first = calibrated.mechanism
-    item = PlannedStatistic(statistic, design, first if isinstance(first, JointMoments) else first.parts[0])
-    return RegressionPlan(request, public, (item,), calibrated)
-
-
-def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: tuple[Law, ...]) -> RegressionDesign:
-    """Return the design with its law and weights; with a second step those of least forecast length in both steps.
-
-    What a share of the price costs depends on the law, so that the best one for the first step alone may not be.
-    """
-    asked = design.weighing()
-    best = choose(asked, budget, asked.relation, laws=laws if asked.layout.ball is None else (GAUSSIAN,))
-    if robust is None:
-        return replace(design, chosen=best)
-    choices = [best, *([] if best.runner_up is None else [best.runner_up])]
-    steps = [(choose_second(robust, asked, chosen), chosen) for chosen in choices]
-    second, chosen = min(steps, key=lambda one: one[0].length)
-    return replace(design, chosen=chosen, second=second)
+def planned_source(source: ColumnSource | None) -> ColumnSource:
+    """Return what a regression was planned for."""
+    if source is None:
+        raise TypeError("this regression was planned without a source")
+    return source
 
 
 def require_rows(protection: Protection) -> None:
@@ -396,15 +237,6 @@ def require_rows(protection: Protection) -> None:
             finding=f"Found the unit {protection.unit}.",
             remedy="Bring the data to one row per unit first.",
         )
-
-
-def _unserved(noise: str) -> ParameterError:
-    return ParameterError(
-        "HG188",
-        rule="A regression has Laplace or Gaussian noise.",
-        finding=f"Found {noise}.",
-        remedy="Leave `noise` out.",
-    )
 
 
 def _ball(given: object, terms: Terms) -> float | None:
@@ -424,7 +256,7 @@ def _ball(given: object, terms: Terms) -> float | None:
     return number
 
 
-def _resolved(terms: Terms, formula: str, resolver: Resolver, options: dict[str, Any]) -> LinearModel:
+def resolved_model(terms: Terms, formula: str, resolver: Resolver, options: dict[str, Any]) -> LinearModel:
     """Return the model, with bounds and categories of the call, else of the facts; they are taken out of the options.
 
     Raises
@@ -485,7 +317,7 @@ def named_columns(given: object, name: str) -> Mapping[str, Any]:
     )
 
 
-def _of_declared(where: object, categories: Mapping[str, Sequence[Scalar]]) -> object:
+def among_declared(where: object, categories: Mapping[str, Sequence[Scalar]]) -> object:
     """Return the condition with one more for each category: a record with another value is left out."""
     conditions = [f"`{column}` in [{', '.join(map(constant, values))}]" for column, values in categories.items()]
     if where is None or not conditions:

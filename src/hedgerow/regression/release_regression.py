@@ -2,38 +2,281 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from hedgerow.accounting.calibrate import least_noise
 from hedgerow.clock import today
 from hedgerow.engines.source import ColumnSource, Source
 from hedgerow.engines.together import sums_together
-from hedgerow.facts.budget import warn_about_delta
+from hedgerow.errors import ParameterError
+from hedgerow.facts.budget import Budget, warn_about_delta
 from hedgerow.facts.columns import CellLabels
+from hedgerow.facts.declared import Facts, Protection
+from hedgerow.facts.relation import Target
 from hedgerow.mechanisms.certificate import Certificate
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law
+from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
+from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, guessed_records, noise_parts
 from hedgerow.regression.coefficients import About
-from hedgerow.regression.design import RegressionPlan, plan_regression
+from hedgerow.regression.design import (
+    ExpectedCoefficient,
+    LinearModel,
+    RegressionDesign,
+    among_declared,
+    card_of_coefficients,
+    planned_source,
+    require_rows,
+    resolved_model,
+)
+from hedgerow.regression.moments import Fit, Moments
 from hedgerow.regression.record import request_record, written
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
 from hedgerow.regression.robust.numbers import SecondNumbers, ask_again
-from hedgerow.regression.shares import shares_exact, shares_query
+from hedgerow.regression.robust.second_step import choose_second, parse_robust
+from hedgerow.regression.shares import BITS_IN_ALL, shares_exact, shares_query
+from hedgerow.regression.terms import Terms
+from hedgerow.release.designs.chooser import choose
+from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
 from hedgerow.release.opened import OpenedSource
+from hedgerow.release.plan import Plan
+from hedgerow.release.request import Context, parse_request
+from hedgerow.release.resolve import Resolver
 from hedgerow.release.spend import spend
 
+_LAWS: dict[str, tuple[Law, ...]] = {"auto": (), "laplace": (LAPLACE,), "gaussian": (GAUSSIAN,)}
 Made = tuple[Regression, ...]
 
 
-def planned_regression(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> RegressionPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlannedRegression:
+    """What runs if a regression is released: a plan of one design, whose second step follows from the first.
+
+    Attributes
+    ----------
+    plan : Plan
+        The request, the public facts, and the price.
+    design : RegressionDesign
+    first : JointMoments
+        What the coefficients are read from.
+    second : JointMoments or None
+        What robust errors are read from.
+    source : ColumnSource or None
+        What it is planned for.
+    """
+
+    plan: Plan
+    design: RegressionDesign
+    first: JointMoments
+    second: JointMoments | None = None
+    source: ColumnSource | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return repr(self.plan)
+
+    def __str__(self) -> str:
+        return str(self.plan)
+
+    def _repr_html_(self) -> str:
+        title, notes = self.plan.headline()
+        return card_of_coefficients(title, self.expected(), notes)
+
+    @property
+    def facts(self) -> PublicFacts:
+        """Whom the guarantee protects, and n where it is public."""
+        return self.plan.facts
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What runs as a whole."""
+        return self.plan.mechanism
+
+    @property
+    def price(self) -> Certificate:
+        """The certificate; it depends on public facts alone."""
+        return certificate_of(self.plan, narrowed=self.narrowed())
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is asked for as plain JSON data, by which a repeated request is recognised."""
+        return self.plan.public_record()
+
+    def expected(
+        self, guess: Mapping[str, Any] | None = None, *, n: int | None = None
+    ) -> tuple[ExpectedCoefficient, ...]:
+        """Return the errors that the coefficients of a cell may be expected to have, by a guess made without the data.
+
+        Parameters
+        ----------
+        guess : {column: {"mean": …, "sd": …, "correlation": {other: …}}}, optional
+            By default that of the call, else middling columns of little correlation.
+        n : int, optional
+            A guess of the number of records, where it is private; by default 10,000.
+
+        Raises
+        ------
+        ParameterError
+            HG707: a guess that cannot be.
+        """
+        design = self.design
+        records = guessed_records(design.model, (design.guess or {}) if guess is None else guess)
+        size = (float(n) if n is not None else TYPICAL) if self.facts.n is None else self.facts.n / design.layout.cells
+        mechanism = self.first
+        model, public = design.model, design.layout.presence == "public"
+        heavy = size * (1.0 if design.weight is None else TYPICAL_WEIGHT)  # of weights the sum over the largest
+        mixing = mechanism.reading(model.moments(), n=size if public else None).mixing
+        second = records.T @ records / len(records)
+        noise = noise_parts(model, mixing, heavy)
+        moments = Moments(size, second, noise, mechanism.noise_law.name, self.facts.census)
+        fit = Fit(moments, model.rows(model.regressors), model.target)
+        # The guessed moments are the truth: nothing of σ̂² is the noise's.
+        plain = Fit(replace(moments, noise=np.zeros((1, *second.shape))), fit.rows, fit.response)
+        errors = np.sqrt(np.diag(plain.sampling_covariance)), np.sqrt(np.diag(fit.noise_covariance))
+        return tuple(
+            ExpectedCoefficient(one.name, float(sampling), float(noise), fit.noise_ratio)
+            for one, sampling, noise in zip(model.regressors, *errors, strict=True)
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know about the release as a whole, from public facts."""
+        weights = self.facts.weights
+        return (*self.plan.notes(), *(() if weights is None else (f"Records count {weights.in_words}.",)))
+
+    def narrowed(self) -> str:
+        """Return why records may not differ as much as the mechanism allows; empty where columns vary freely."""
+        model = self.design.model
+        if self.second is not None:
+            return "The second step is taken at coefficients that follow from noise: how far a record moves it varies."
+        if model.ball is not None:
+            return "Columns are shrunk together: the worst records may not be among those that are known."
+        if any(one.degree + len(one.levels) > 1 for one in model.features):
+            return "A product of columns is released too: it does not vary freely."
+        if any(len(values) > 2 for values in model.categories.values()):
+            return "The levels of a category exclude each other: they do not vary freely."
+        return self.plan.narrowed()
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        """Enter what is read, before the price is reserved."""
+        return planned_source(self.source).reading(self.plan.sent())
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> Made:
+        """Return the fit of each cell: the only touch of data."""
+        drawn = drawn_regression(self, read_histograms(self.plan, source), noise)
+        made = read_regression(self, drawn, self.price, planned_source(self.source).name, today())
+        return with_robust_errors(self, made, source, noise)
+
+    def read(self, noisy: Made) -> Regression | RegressionByCell:
+        """Return the fit, or those of the cells."""
+        return noisy[0] if self.plan.request.groups == () else RegressionByCell(noisy)
+
+    def write(self, result: Regression | RegressionByCell) -> str:
+        """Return the text that a ledger keeps."""
+        return written(result.to_dict())
+
+    def from_record(self, text: str) -> Regression | RegressionByCell:
+        """Return what wrote a text."""
+        return self.read(regressions_from_record(text))
+
+
+def plan_regression(
+    formula: object,
+    regressors: object,
+    protection: Protection,
+    facts: Facts | None,
+    *,
+    n: int | None,
+    **options: Any,
+) -> PlannedRegression:
+    """Return the plan of a regression: from public facts alone.
+
+    Parameters
+    ----------
+    formula, regressors
+        As `Terms.parsed`.
+    protection, facts, n
+        Whom the guarantee protects, what is declared, and the public number of records.
+    **options
+        ``bounds``, ``categories``, ``intercept``, ``guess``; the others as in `Survey.release`.
+
+    Raises
+    ------
+    HedgerowError
+        HG190 to HG192 for the formula, HG197 for robust errors; HG402 units of several rows; else as
+        `release.plan.planned`.
+    """
+    require_rows(protection)
+    terms = Terms.parsed(formula, regressors, intercept=options.pop("intercept", True))
+    guess = options.pop("guess", None)
+    declared = facts or Facts()
+    asked = resolved_model(terms, str(formula), Resolver(declared), options)
+    if options.get("weights") is not None:
+        # Errors of equal variances are wrong with weights.
+        model = replace(asked.model, bits=BITS_IN_ALL)
+        asked = replace(asked, model=model, robust=asked.robust or parse_robust(True, terms))
+    if protection.target is Target.FILE:
+        asked = replace(asked, robust=None)  # of a census no error is one of sampling
+    options["where"] = among_declared(options.get("where"), asked.model.categories)
+    request = parse_request(asked, context=Context(facts=facts), **options)
+    (policy,) = request.policies
+    check_midpoint(asked, policy)
+    (statistic,) = request.statistics
+    if not isinstance(statistic, LinearModel) or request.noise not in _LAWS:
+        raise _unserved(request.noise)
+    if statistic.model.ball is not None and request.noise == "laplace":
+        raise ParameterError(
+            "HG188",
+            rule="The noise of a regression in a ball is Gaussian.",
+            finding="Laplace noise was asked for.",
+            remedy="Leave `noise` out.",
+        )
+    request = replace(request, notes=(*protection.notes, *request.notes))
+    public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
+    design = RegressionDesign(statistic, request.by, public, policy, guess)
+    laws = _LAWS[request.noise] or ((GAUSSIAN,) if request.budget.mu is not None else ())
+    design = _chosen(design, statistic.robust, request.budget, laws)
+    calibrated = least_noise(design.whole, public.relation, request.budget)
+    first, *further = design.steps(calibrated.precision)
+    plan = Plan(request, public, (PlannedStatistic(statistic, design, first),), calibrated)
+    return PlannedRegression(plan, design, first, further[0] if further else None)
+
+
+def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: tuple[Law, ...]) -> RegressionDesign:
+    """Return the design with its law and weights; with a second step those of least forecast length in both steps.
+
+    What a share of the price costs depends on the law, so that the best one for the first step alone may not be.
+    """
+    asked = design.weighing()
+    best = choose(asked, budget, asked.relation, laws=laws if asked.layout.ball is None else (GAUSSIAN,))
+    if robust is None:
+        return replace(design, chosen=best)
+    choices = [best, *([] if best.runner_up is None else [best.runner_up])]
+    steps = [(choose_second(robust, asked, chosen), chosen) for chosen in choices]
+    second, chosen = min(steps, key=lambda one: one[0].length)
+    return replace(design, chosen=chosen, second=second)
+
+
+def _unserved(noise: str) -> ParameterError:
+    return ParameterError(
+        "HG188",
+        rule="A regression has Laplace or Gaussian noise.",
+        finding=f"Found {noise}.",
+        remedy="Leave `noise` out.",
+    )
+
+
+def planned_regression(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> PlannedRegression:
     """Return the plan of a regression on an opened source, its columns checked; no value is read."""
     plan = plan_regression(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
     opened.source.check(plan.design.query)
-    return plan
+    return replace(plan, source=opened.source)
 
 
 def release_regression(
@@ -56,53 +299,23 @@ def release_regression(
         Before the data are read nothing is spent; after, `SpentError` says that the price counts as spent.
     """
     plan = planned_regression(formula, regressors, opened, **options)
-    warn_about_delta(plan.request.budget.delta, opened.n, frames=4)
-    return spend(_RegressionProduct(plan, certificate_of(plan), opened.source), opened.account(request_id))
+    warn_about_delta(plan.plan.request.budget.delta, opened.n, frames=4)
+    return spend(plan, opened.account(request_id))
 
 
-@dataclass(frozen=True, slots=True)
-class _RegressionProduct:
-    """A regression as what spends: the noise of the second step is drawn at the coefficients of the first."""
-
-    plan: RegressionPlan
-    price: Certificate
-    source: ColumnSource
-
-    @property
-    def request(self) -> dict[str, Any]:
-        return self.plan.public_record()
-
-    def reading(self) -> AbstractContextManager[ColumnSource]:
-        return self.source.reading(self.plan.sent())
-
-    def draw(self, source: ColumnSource, noise: NoiseSource) -> Made:
-        drawn = drawn_regression(self.plan, read_histograms(self.plan, source), noise)
-        made = read_regression(self.plan, drawn, self.price, self.source.name, today())
-        return with_robust_errors(self.plan, made, source, noise)
-
-    def read(self, noisy: Made) -> Regression | RegressionByCell:
-        return noisy[0] if self.plan.request.groups == () else RegressionByCell(noisy)
-
-    def write(self, result: Regression | RegressionByCell) -> str:
-        return written(result.to_dict())
-
-    def from_record(self, text: str) -> Regression | RegressionByCell:
-        return self.read(regressions_from_record(text))
-
-
-def drawn_regression(plan: RegressionPlan, answers: dict[Any, Answer], noise: NoiseSource) -> AdditiveTable:
+def drawn_regression(plan: PlannedRegression, answers: dict[Any, Answer], noise: NoiseSource) -> AdditiveTable:
     """Return the noisy numbers."""
-    (drawn,) = draw_tables(plan, answers, noise)
+    (drawn,) = draw_tables(plan.plan, answers, noise)
     if drawn is None:
         raise TypeError("something is drawn of every regression")
     return drawn
 
 
 def read_regression(
-    plan: RegressionPlan, drawn: AdditiveTable, certificate: Certificate | None, source: str, date: str | None
+    plan: PlannedRegression, drawn: AdditiveTable, certificate: Certificate | None, source: str, date: str | None
 ) -> Made:
     """Return the fit of each cell; without a certificate it is marked simulated. Post-processing."""
-    design, facts = plan.design, plan.facts
+    design, facts, asked = plan.design, plan.facts, plan.plan.request
     about = About(
         design.model,
         design.statistic.formula,
@@ -111,8 +324,8 @@ def read_regression(
         {
             "source": source,
             **facts.record(),
-            "missing": plan.request.missing,
-            **({} if plan.request.where is None else {"where": plan.request.where}),
+            "missing": asked.missing,
+            **({} if asked.where is None else {"where": asked.where}),
             **({} if facts.weights is None else {"weights": facts.weights.public_record()}),
             **({} if date is None else {"date": date}),
             "methods": {"moments": design.reason},
@@ -122,8 +335,8 @@ def read_regression(
             design.statistic.formula,
             design.statistic.terms,
             (design.model.grids, design.model.categories),
-            missing=plan.request.missing,
-            where=plan.request.where,
+            missing=asked.missing,
+            where=asked.where,
             weights=None if facts.weights is None else facts.weights.public_record(),
             by={one.column: [one.label(level) for level in range(one.levels)] for one in design.by if one.shown},
             narrowed=plan.narrowed(),
@@ -135,7 +348,7 @@ def read_regression(
     )
 
 
-def with_robust_errors(plan: RegressionPlan, made: Made, source: Source, noise: NoiseSource) -> Made:
+def with_robust_errors(plan: PlannedRegression, made: Made, source: Source, noise: NoiseSource) -> Made:
     """Take the second step of every cell at the coefficients of the first, where one was priced."""
     step, mechanism, design = plan.design.second, plan.second, plan.design
     if step is None or mechanism is None:

@@ -49,8 +49,11 @@ def public_count(facts: PublicFacts) -> Estimate:
     )
 
 
-def certificate_of(plan: Plan) -> Certificate:
-    """Return the certificate of the plan. It depends on public facts alone, so it is made before data are read."""
+def certificate_of(plan: Plan, narrowed: str | None = None) -> Certificate:
+    """Return the certificate of the plan. It depends on public facts alone, so it is made before data are read.
+
+    By `narrowed` records may not differ as much as the mechanism allows, for another reason than those of a plan.
+    """
     profile = None if plan.calibrated is None else plan.calibrated.profile
     return certify(
         plan.mechanism,
@@ -59,7 +62,7 @@ def certificate_of(plan: Plan) -> Certificate:
         delta=plan.request.budget.delta if plan.calibrated else 0.0,
         profile=profile,
         assumptions=plan.assumptions(),
-        narrowed=plan.narrowed(),
+        narrowed=plan.narrowed() if narrowed is None else narrowed,
     )
 
 

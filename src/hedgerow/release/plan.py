@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -84,13 +84,13 @@ class Plan:
         return "\n".join([repr(self), *(self._line(item) for item in self.items)])
 
     def _repr_html_(self) -> str:
-        price = f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.facts.relation}, unit {self.facts.unit}"
-        reasons = [f"{method}: {reason}" for method, reason in self.reasons().items()]
-        return self._expected_card(repr(self)[1:-1].partition(", ε")[0], (price, *reasons))
+        return self.forecast().card(*self.headline())
 
-    def _expected_card(self, title: str, notes: Sequence[str]) -> str:
-        """Return what a notebook shows, with the errors that are expected without a guess."""
-        return self.forecast().card(title, notes)
+    def headline(self) -> tuple[str, tuple[str, ...]]:
+        """Return the title of what a notebook shows, and the lines beside it: the price, and why each method."""
+        price = f"ε ≤ {self.epsilon:.6g} at δ = {self.delta:.3g}, {self.facts.relation}, unit {self.facts.unit}"
+        reasons = (f"{method}: {reason}" for method, reason in self.reasons().items())
+        return repr(self)[1:-1].partition(", ε")[0], (price, *reasons)
 
     def _line(self, item: PlannedStatistic) -> str:
         name = item.statistic.name + (f" of {item.statistic.column}" if item.statistic.column else "")

@@ -22,7 +22,7 @@ from hedgerow.noise.secure import SecureNoise
 from hedgerow.regression.logit.logit_regression import LogitRegression
 from hedgerow.regression.logit.model import LogitRecords
 from hedgerow.regression.logit.newton import NewtonPath, precisions
-from hedgerow.regression.logit.release_logit import LogitPlan, drawn_logit, read_logit
+from hedgerow.regression.logit.release_logit import PlannedLogit, drawn_logit, read_logit
 from hedgerow.reports.verify.verification import read_record, verify_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing.simulated import SimulatedNoise
@@ -58,9 +58,9 @@ def asked(formula: str = WHOLE, **more: Any) -> dict[str, Any]:
     return {"formula": formula, "value": "yes", "bounds": used, "categories": levels, "epsilon": 1.0} | more
 
 
-def without_noise(opened: hg.Survey, plan: LogitPlan) -> LogitRegression:
+def without_noise(opened: hg.Survey, plan: PlannedLogit) -> LogitRegression:
     plan = replace(plan, mechanism=replace(plan.mechanism, precisions=precisions(1e5, 12)))
-    histogram = opened.source.histogram(plan.model.query((plan.chosen,)))
+    histogram = opened.source.histogram(plan.query)
     return read_logit(plan, drawn_logit(plan, histogram, NoNoise()), None, "test", None)
 
 
@@ -94,7 +94,7 @@ def test_what_is_released_has_the_noise_of_its_price() -> None:
     opened = survey(people(2000) | {"u": [k % 15 for k in range(2000)]})
     given = asked("late ~ a + b + C(u)", categories={"u": list(range(15))})
     plan = opened.plan_logit(**given)
-    records = LogitRecords(plan.model, opened.source.histogram(plan.model.query((plan.chosen,))))
+    records = LogitRecords(plan.model, opened.source.histogram(plan.query))
     split, off = len(plan.model.ranges), []
     for _ in range(12):
         path = NewtonPath.replayed(plan.mechanism, opened.logit(**given).released)
@@ -165,7 +165,7 @@ def test_incomplete_records_and_undeclared_categories_count_nowhere() -> None:
     for columns in (whole, both):
         opened = survey(columns)
         plan = opened.plan_logit(**asked(where="a < 90"))
-        records = LogitRecords(plan.model, opened.source.histogram(plan.model.query((plan.chosen,))))
+        records = LogitRecords(plan.model, opened.source.histogram(plan.query))
         sums.append(records.sums(plan.mechanism, (0.1,) * 5))
     assert (sums[0] == sums[1]).all()
 

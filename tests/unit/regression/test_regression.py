@@ -84,7 +84,7 @@ class Silent:
 def silent(survey: hg.Survey, formula: str, regressors: list[str] | None = None, **options) -> tuple[Regression, ...]:
     """Return the fits of all cells, with the noise left out that they are priced with."""
     plan = survey.plan_ols(formula, regressors, bounds=BOUNDS, epsilon=100.0, **options)
-    drawn = drawn_regression(plan, read_histograms(plan, survey.source), Silent())
+    drawn = drawn_regression(plan, read_histograms(plan.plan, survey.source), Silent())
     return read_regression(plan, drawn, None, "test", None)
 
 

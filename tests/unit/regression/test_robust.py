@@ -64,7 +64,9 @@ def file() -> pd.DataFrame:
 
 def simulated(survey: hg.Survey, formula: str, noise, **options) -> tuple[Regression, ...]:
     plan = survey.plan_ols(formula, bounds=BOUNDS, **options)
-    made = read_regression(plan, drawn_regression(plan, read_histograms(plan, survey.source), noise), None, "t", None)
+    made = read_regression(
+        plan, drawn_regression(plan, read_histograms(plan.plan, survey.source), noise), None, "t", None
+    )
     return with_robust_errors(plan, made, survey.source, noise)
 
 
@@ -293,7 +295,7 @@ def test_a_submodel_says_that_its_errors_are_classical(file: pd.DataFrame) -> No
 def test_the_same_request_is_the_one_with_robust_errors(file: pd.DataFrame) -> None:
     survey = hg.open(file, relation="replace-one")
     plans = [survey.plan_ols("y ~ x", bounds=BOUNDS, epsilon=1.0, robust=one) for one in (False, True, "HC1", "HC0")]
-    records = [json.dumps(one.public_record(), default=str) for one in plans]
+    records = [json.dumps(one.request, default=str) for one in plans]
     assert records[1] == records[2] and len(set(records)) == 3
 
 
@@ -318,7 +320,7 @@ def test_hardly_a_record_is_no_failure(given) -> None:
 def test_where_the_noise_hides_the_variances_intervals_are_long_and_nothing_fails() -> None:
     survey = hg.open(pyarrow.Table.from_pandas(people(400, 2)), relation="add-remove")
     plan = survey.plan_ols("y ~ x + z", bounds=BOUNDS, epsilon=2.0, robust=True)
-    told, answers = 0, read_histograms(plan, survey.source)
+    told, answers = 0, read_histograms(plan.plan, survey.source)
     for seed in range(25):
         noise = SimulatedNoise(seed)
         drawn = drawn_regression(plan, answers, noise)
@@ -338,7 +340,7 @@ def coverage(n: int, runs: int, epsilon: float) -> tuple[float, float]:
     for seed in range(runs):
         file, noise = pyarrow.Table.from_pandas(people(n, seed + 1)), SimulatedNoise(seed)
         survey = hg.open(file, relation="replace-one")
-        drawn = drawn_regression(plan, read_histograms(plan, survey.source), noise)
+        drawn = drawn_regression(plan, read_histograms(plan.plan, survey.source), noise)
         (fit,) = with_robust_errors(plan, read_regression(plan, drawn, None, "t", None), survey.source, noise)
         for place, one in enumerate((fit, replace(fit, second=None))):
             low, high = one.conf_int()["x"]
@@ -362,7 +364,7 @@ def test_weighted_intervals_hold_where_the_sample_is_selected_by_the_response() 
     plan, held = hg.open(drawn(0), relation="add-remove").plan_ols("y ~ x", **given), []
     for seed in range(200):
         survey, noise = hg.open(drawn(seed + 1), relation="add-remove"), SimulatedNoise(seed)
-        made = drawn_regression(plan, read_histograms(plan, survey.source), noise)
+        made = drawn_regression(plan, read_histograms(plan.plan, survey.source), noise)
         (fit,) = with_robust_errors(plan, read_regression(plan, made, None, "t", None), survey.source, noise)
         low, high = fit.conf_int()["x"]
         held.append(low <= 2.0 <= high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from hedgerow.regression.design import (
     constant,
     declared_grids,
     named_columns,
+    planned_source,
     require_rows,
 )
 from hedgerow.regression.logit.expected import SHARE, expected_errors
@@ -55,7 +56,7 @@ _NOISY_WAY = "Later Newton steps are taken at coefficients that follow from nois
 
 
 @dataclass(frozen=True)
-class LogitPlan:
+class PlannedLogit:
     """What runs if a logistic regression is released, and its price.
 
     Attributes
@@ -71,6 +72,8 @@ class LogitPlan:
         Of the formula.
     notes : tuple of str
         What the certificate must say.
+    source : ColumnSource or None
+        What it is planned for.
     """
 
     model: LogitModel
@@ -81,9 +84,10 @@ class LogitPlan:
     chosen: Selection
     terms: Terms
     notes: tuple[str, ...] = ()
+    source: ColumnSource | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        steps, cost = len(self.mechanism.precisions), self.certificate()
+        steps, cost = len(self.mechanism.precisions), self.price
         return (
             f"<Plan of a logistic regression of {self.formula}, {steps} Newton steps, ε ≤ {cost.epsilon:.6g} at "
             f"δ = {cost.delta:.3g}, {cost.relation}>"
@@ -92,8 +96,9 @@ class LogitPlan:
     def _repr_html_(self) -> str:
         return card_of_coefficients(repr(self)[1:-1], self.expected(), ())
 
-    def certificate(self) -> Certificate:
-        """Return the certificate. It depends on public facts alone."""
+    @property
+    def price(self) -> Certificate:
+        """The certificate; it depends on public facts alone."""
         return certify(
             self.mechanism,
             self.facts.relation,
@@ -133,19 +138,47 @@ class LogitPlan:
         found = expected_errors(self.model, self.mechanism, guess or {}, effects or {}, n=float(size), share=share)
         return tuple(replace(one, sampling_error=0.0) for one in found) if self.facts.census else found
 
-    def public_record(self) -> dict[str, Any]:
-        """Return what is asked for as plain JSON data, by which a repeated request is recognised."""
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is asked for as plain JSON data, by which a repeated request is recognised."""
         return {
             "regression": self.model.asked(self.formula),
             "where": self.chosen.text,
             **self.facts.record(),
-            "certificate": self.certificate().to_dict()["mechanism"],
+            "certificate": self.price.to_dict()["mechanism"],
         }
+
+    @property
+    def query(self) -> Query:
+        """The one question to the engine."""
+        return self.model.query((self.chosen,))
+
+    def reading(self) -> AbstractContextManager[ColumnSource]:
+        """Enter what is read, before the price is reserved."""
+        return planned_source(self.source).reading([self.query])
+
+    def draw(self, source: ColumnSource, noise: NoiseSource) -> NewtonPath:
+        """Return what the steps released: the only touch of data."""
+        histogram = source.histogram(self.query)
+        check_unchanged(self.facts, histogram, source)
+        return drawn_logit(self, histogram, noise)
+
+    def read(self, noisy: NewtonPath) -> LogitRegression:
+        """Return the fit."""
+        return read_logit(self, noisy, self.price, planned_source(self.source).name, today())
+
+    def write(self, result: LogitRegression) -> str:
+        """Return the text that a ledger keeps."""
+        return result.to_json()
+
+    def from_record(self, text: str) -> LogitRegression:
+        """Return what wrote a text."""
+        return logit_from_record(text)
 
 
 def plan_logit(
     formula: object, regressors: object, protection: Protection, facts: Facts | None, *, n: int | None, **options: Any
-) -> LogitPlan:
+) -> PlannedLogit:
     """Return the plan of a logistic regression: from public facts alone.
 
     Parameters
@@ -182,7 +215,7 @@ def plan_logit(
     # Here, and not when a step meets its β: by then the price would be spent.
     require_drawable(mechanism.widest)
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, given)
-    return LogitPlan(
+    return PlannedLogit(
         model, str(formula), public, budget, mechanism, chosen, terms, (*protection.notes, *resolver.notes)
     )
 
@@ -223,11 +256,11 @@ def _model(terms: Terms, resolver: Resolver, options: Mapping[str, Any]) -> Logi
     return LogitModel(terms.response, value, named, grids, values, computed)
 
 
-def planned_logit(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> LogitPlan:
+def planned_logit(formula: object, regressors: object, opened: OpenedSource, **options: Any) -> PlannedLogit:
     """Return the plan of a logistic regression on an opened source, its columns checked; no value is read."""
     plan = plan_logit(formula, regressors, opened.protection, opened.facts, n=opened.n, **options)
-    opened.source.check(plan.model.query((plan.chosen,)))
-    return plan
+    opened.source.check(plan.query)
+    return replace(plan, source=opened.source)
 
 
 def release_logit(
@@ -251,44 +284,10 @@ def release_logit(
     """
     plan = planned_logit(formula, regressors, opened, **options)
     warn_about_delta(plan.budget.delta, opened.n, frames=4)
-    return spend(_LogitProduct(plan, plan.certificate(), opened.source), opened.account(request_id))
+    return spend(plan, opened.account(request_id))
 
 
-@dataclass(frozen=True, slots=True)
-class _LogitProduct:
-    """A logistic regression as what spends."""
-
-    plan: LogitPlan
-    price: Certificate
-    source: ColumnSource
-
-    @property
-    def request(self) -> dict[str, Any]:
-        return self.plan.public_record()
-
-    @property
-    def query(self) -> Query:
-        return self.plan.model.query((self.plan.chosen,))
-
-    def reading(self) -> AbstractContextManager[ColumnSource]:
-        return self.source.reading([self.query])
-
-    def draw(self, source: ColumnSource, noise: NoiseSource) -> NewtonPath:
-        histogram = source.histogram(self.query)
-        check_unchanged(self.plan.facts, histogram, source)
-        return drawn_logit(self.plan, histogram, noise)
-
-    def read(self, noisy: NewtonPath) -> LogitRegression:
-        return read_logit(self.plan, noisy, self.price, self.source.name, today())
-
-    def write(self, result: LogitRegression) -> str:
-        return result.to_json()
-
-    def from_record(self, text: str) -> LogitRegression:
-        return logit_from_record(text)
-
-
-def drawn_logit(plan: LogitPlan, histogram: Histogram, noise: NoiseSource) -> NewtonPath:
+def drawn_logit(plan: PlannedLogit, histogram: Histogram, noise: NoiseSource) -> NewtonPath:
     """Take the steps on these records, with noise: what each released is public."""
     records, mechanism = LogitRecords(plan.model, histogram), plan.mechanism
     return NewtonPath.run(
@@ -297,7 +296,7 @@ def drawn_logit(plan: LogitPlan, histogram: Histogram, noise: NoiseSource) -> Ne
 
 
 def read_logit(
-    plan: LogitPlan, path: NewtonPath, certificate: Certificate | None, source: str, date: str | None
+    plan: PlannedLogit, path: NewtonPath, certificate: Certificate | None, source: str, date: str | None
 ) -> LogitRegression:
     """Return the fit; without a certificate it is marked simulated. Post-processing."""
     where = plan.facts.where

@@ -15,7 +15,8 @@ from hedgerow.statistics.entry import parse_value
 
 if TYPE_CHECKING:
     from hedgerow.mechanisms.mechanism import Mechanism
-    from hedgerow.regression.design import ExpectedCoefficient, RegressionPlan
+    from hedgerow.regression.design import ExpectedCoefficient
+    from hedgerow.regression.release_regression import PlannedRegression
     from hedgerow.survey import Survey
 
 FILES = ("regression.json", "certificate.json", "report.html")
@@ -80,8 +81,9 @@ def ols(
         from hedgerow.mechanisms.certificate import round_up
 
         regression = _planned(survey, formula, chosen, target_se)
-        price = {"epsilon": regression.request.budget.epsilon, "epsilon_upper": round_up(regression.epsilon)}
-        about = {**regression.facts.record(), **price, "delta": regression.delta}
+        whole = regression.plan
+        price = {"epsilon": whole.request.budget.epsilon, "epsilon_upper": round_up(whole.epsilon)}
+        about = {**regression.facts.record(), **price, "delta": whole.delta}
         _show_plan(call, regression.expected(), about, regression.mechanism, f"{regression.design.reason}.")
 
     _fit(call, formula, asked, show_plan if plan or target_se is not None else None)
@@ -117,7 +119,7 @@ def logit(
 
     def show_plan(survey: Survey, chosen: dict[str, Any]) -> None:
         regression = survey.plan_logit(formula, **chosen)
-        cost = regression.certificate()
+        cost = regression.price
         price = {"epsilon": regression.budget.epsilon, "epsilon_upper": cost.epsilon, "delta": cost.delta}
         about, expected = {**regression.facts.record(), **price}, regression.expected(parse_guess(guess or ()))
         closing = "Expected where effects are small and every other outcome is 1."
@@ -166,7 +168,7 @@ def _bounds(texts: Sequence[str]) -> dict[str, Any] | None:
     return found or None
 
 
-def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str | None) -> RegressionPlan:
+def _planned(survey: Survey, formula: str, chosen: dict[str, Any], target: str | None) -> PlannedRegression:
     """Return the plan; with a target, at an ε within 2 % of the least that is forecast to reach it."""
     from hedgerow.release.forecast.forecast import least_epsilon
 
