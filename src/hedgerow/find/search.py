@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ from hedgerow.release.resolve import Resolver
 from hedgerow.release.spend import spend
 
 MOST_SHARE = 0.999
+_RARE = 1e-9
+_OTHER = "Its numbers are not those that the mechanism of its certificate gives."
+_WIDTH = "Its negative counts show noise of another width than that of its certificate."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ class Place:
 
 class Search(Protocol):
     """What is looked for, and the mechanism that looks: a description, made from public facts."""
+
+    @classmethod
+    def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
+        """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
+        ...
+
+    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+        """Return the answer of recorded counts, what contradicts them, and which fields were released as they are."""
+        ...
 
     @property
     def found(self) -> type[Found]:
@@ -124,9 +136,7 @@ class BoundsSearch:
     delta: float = 0.0
 
     @classmethod
-    def of(
-        cls, place: Place, relation: Relation, *, epsilon: object, share: object = 0.99, around: object = 0
-    ) -> BoundsSearch:
+    def of(cls, place: Place, relation: Relation, *, epsilon: object, share: object = 0.99, around: object = 0) -> Self:
         """Return the search of least noise at a price (HG101, HG145).
 
         >>> search = BoundsSearch.of(Place("income"), Relation.REPLACE_ONE, epsilon=0.1)
@@ -145,6 +155,23 @@ class BoundsSearch:
         budget = parse_budget({"epsilon": epsilon, "delta": 0.0}, None)
         made = least_noise(lambda precision: GeometricCounts(1.0 / precision, grid.cells), relation, budget)
         return cls(place, grid, part, made.mechanism, budget)
+
+    @classmethod
+    def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
+        """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
+        made, given = GeometricCounts.of_record(certificate.mechanism), {one: asked[one] for one in ("share", "around")}
+        search = cls.of(place, certificate.relation, epsilon=asked["epsilon"], **given)
+        if made.cells != search.grid.cells:
+            raise TypeError(made.type)
+        return replace(search, mechanism=made) if drawn else search
+
+    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+        """Return the answer of recorded counts, and what contradicts them; no more was released."""
+        counts = found["noisy_counts"]
+        answer = self.answer(np.array(counts, dtype=np.int64))
+        # Ends of cells are exact: two of them may be closer to each other than numbers that were computed.
+        other = () if found["ends"] == answer["ends"] else (_OTHER,)
+        return answer, (*other, *((_WIDTH,) if _contradicted_by_noise(counts, self.mechanism.scale) else ())), ()
 
     @property
     def query(self) -> Query:
@@ -192,7 +219,7 @@ class CategoriesSearch:
     found: type[Found] = Categories
 
     @classmethod
-    def of(cls, place: Place, relation: Relation, *, epsilon: object, delta: object) -> CategoriesSearch:
+    def of(cls, place: Place, relation: Relation, *, epsilon: object, delta: object) -> Self:
         """Return the search of least noise at a price (HG101, HG102; HG401 at δ = 0).
 
         >>> search = CategoriesSearch.of(Place("occupation"), Relation.REPLACE_ONE, epsilon=0.5, delta=1e-6)
@@ -212,6 +239,22 @@ class CategoriesSearch:
             return StableCategories.of_scale(1.0 / precision, budget.delta)
 
         return cls(place, least_noise(build, relation, budget).mechanism, budget)
+
+    @classmethod
+    def of_record(cls, place: Place, asked: Mapping[str, Any], certificate: Certificate, *, drawn: bool) -> Self:
+        """Return the search of a record; with the mechanism that was `drawn`, where the ε asked for is not known."""
+        made = StableCategories.of_record(certificate.mechanism)
+        if drawn:
+            return cls(place, made, Budget(1.0, certificate.delta))
+        return cls.of(place, certificate.relation, epsilon=asked["epsilon"], delta=asked["delta"])
+
+    def answered_again(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+        """Return the answer of recorded counts, what contradicts them, and that the values were released."""
+        values, counts, threshold = found["values"], found["noisy_counts"], self.mechanism.threshold
+        once = len({(type(one), one) for one in values}) == len(values)
+        listed = once and min(counts, default=threshold) >= threshold
+        answer = self.answer(zip(values, counts, strict=True))
+        return answer, () if listed else (_OTHER,), ("found.values.*",)
 
     @property
     def delta(self) -> float:
@@ -248,6 +291,26 @@ class CategoriesSearch:
             "noisy_total": sum(count for _, count in kept),
             "threshold": self.mechanism.threshold,
         }
+
+
+def _contradicted_by_noise(counts: Sequence[int], scale: float) -> bool:
+    """Whether negative counts, whatever the true ones are, would be so small or so large with a chance below 1e-9.
+
+    Below 0 the law of a count plus two-sided geometric noise has no memory: −X − 1 is geometric with α = e^(−1/scale),
+    and the sum of m of them is negative binomial.
+
+    >>> _contradicted_by_noise([-40, 30, -3] * 100, 20.0), _contradicted_by_noise([-2, 3, -1] * 100, 20.0)
+    (False, True)
+    """
+    from hedgerow.special import betainc
+
+    below = [-one - 1 for one in counts if one < 0]
+    if not below:
+        return False
+    shown, total = -np.expm1(-1.0 / scale), float(sum(below))
+    as_small = betainc(len(below), total + 1.0, shown)
+    as_large = betainc(total, len(below), 1.0 - shown) if total else 1.0
+    return bool(min(as_small, as_large) < _RARE)
 
 
 def certificate_of_search(search: Search, facts: PublicFacts, notes: tuple[str, ...] = ()) -> Certificate:

@@ -80,6 +80,13 @@ class Mechanism:
         """Return the μ of a Gaussian release that costs about as much; None where nothing is known of it."""
         return None
 
+    @classmethod
+    def of_record(cls, read: Mechanism) -> Self:
+        """Return the mechanism of a record that is to hold one of this class; TypeError where it holds another."""
+        if not isinstance(read, cls):
+            raise TypeError(f"the record holds {read.type}")
+        return read
+
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the worst pair of neighbours as independent terms, which composition adds up.
 

@@ -335,12 +335,12 @@ def regressions_from_record(record: Mapping[str, Any] | str) -> tuple[Regression
     with reading_back():
         facts, certificate = dict(found["release"]), Certificate.from_dict(found["certificate"])
         parts, notes = parts_of(certificate.mechanism), facts.pop("notes")
-        mechanism, robust = parts[0], found["regression"].get("robust")
+        mechanism, robust = JointMoments.of_record(parts[0]), found["regression"].get("robust")
         model, regressors = model_of_record(found["regression"])
         weighted = facts.get("weights") is not None
         model = replace(model, bits=BITS_IN_ALL) if weighted else model
         steps = [value.size - 1 for value in model.values]
-        if not isinstance(mechanism, JointMoments) or [one.steps for one in mechanism.layout.features] != steps:
+        if [one.steps for one in mechanism.layout.features] != steps:
             raise ValueError
         if mechanism.layout.shares != (WEIGHTS if weighted else None):
             raise ValueError

@@ -204,11 +204,11 @@ def logit_from_record(record: Mapping[str, Any] | str) -> LogitRegression:
     found: Any = record_of(record) if isinstance(record, str) else record
     with reading_back():
         facts, certificate = dict(found["release"]), Certificate.from_dict(found["certificate"])
-        mechanism, notes = certificate.mechanism, facts.pop("notes")
+        mechanism, notes = NewtonSteps.of_record(certificate.mechanism), facts.pop("notes")
         model = LogitModel.of_record(found["regression"])
         (one,) = found["fits"]
         released = np.array(one["released"], dtype=np.float64)
-        if not isinstance(mechanism, NewtonSteps) or mechanism.ranges != model.ranges:
+        if mechanism.ranges != model.ranges:
             raise ValueError
         size = len(model.ranges)
         if released.shape != (len(mechanism.precisions), size + size * (size + 1) // 2):

@@ -78,10 +78,10 @@ def second_of(
     record: Mapping[str, Any], kind: str, parts: Sequence[Single], model: Model, *, weighted: bool
 ) -> SecondNumbers:
     """Return the second step of a record; what is none raises LookupError, TypeError or ValueError."""
-    _, mechanism = parts
+    mechanism = JointMoments.of_record(parts[1])
     middle, clip = Middle.of(model), float(record["clip"])
     released = np.array(record["released"], dtype=np.float64)
-    if not isinstance(mechanism, JointMoments) or kind not in KINDS or not 0.0 < clip < np.inf:
+    if kind not in KINDS or not 0.0 < clip < np.inf:
         raise ValueError
     if mechanism.layout != middle.layout(mechanism.layout.cells) or released.shape != (len(mechanism.names),):
         raise ValueError
