@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.profile import bisect
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Term
+from hedgerow.accounting.terms import ROUND_UP
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats, Neighbours, Record, Specimen, copies
@@ -231,12 +231,6 @@ class CellTotals(Additive):
 
         low, high = (max(alone(noise, many) for noise in noises) for many in (1, len(self.kind_of)))
         return bisect(lambda reach: kept(reach) >= 1.0 - gamma, held=high, failed=low, tolerance=1e-6, least=0.0)
-
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
-        """Return the worst pair: a Gaussian one, or one whose loss is bounded."""
-        if self.noise_law.power == 2:
-            return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
-        return (Pure(self.pure(relation) * ROUND_UP),)
 
     def mu(self, relation: Relation) -> float:
         """Return an upper bound on √(Σ d²/w²) over all neighbours: for Gaussian noise."""

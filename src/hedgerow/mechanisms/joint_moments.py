@@ -244,13 +244,6 @@ class JointMoments(Additive):
             pairs += across_or_one_sided(ends.largest(), self.layout.cells, across=across)
         return tuple(pairs)
 
-    def excess(self, relation: Relation, difference: Floats) -> float:
-        """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
-        parts = np.abs(difference) / self._widths()
-        if self.noise_law.power == 2:
-            return float(np.sqrt((parts**2).sum())) / self.mu(relation)
-        return float(parts.sum()) / self.pure(relation)
-
     def prepare(self) -> None:
         """Compute the numbers and monomials of the layout."""
         self.monomials()

@@ -22,11 +22,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting import terms
 from hedgerow.accounting.averaged import SummedLaplace, SummedLaw, moved_curve, twice
 from hedgerow.accounting.exact_laws import DiscreteNormalPair, ExactLaw, LaplacePair, NormalPair
 from hedgerow.accounting.lower import Attained, ExactPair
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHING, Term
+from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, SMOOTHING, Discrete, DiscreteLaplace, Pure, Resampled, Term
+from hedgerow.accounting.terms import Gaussian as GaussianTerm
+from hedgerow.accounting.terms import Laplace as LaplaceTerm
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation
@@ -94,12 +95,12 @@ class Gaussian:
         """Return the term of `times` integers, each moved by 1."""
         # Wide noise is priced as continuous, at one part in 5,000 of the noise: its exact law would take seconds.
         if width >= _WIDE:
-            return terms.Gaussian(math.sqrt(times / (width**2 - SMOOTHING**2)) * ROUND_UP)
-        return terms.Discrete(width, times)
+            return GaussianTerm(math.sqrt(times / (width**2 - SMOOTHING**2)) * ROUND_UP)
+        return Discrete(width, times)
 
     def number_term(self, distance: float) -> Term:
         """Return the term of one number moved by `distance` widths."""
-        return terms.Gaussian(distance * ROUND_UP)
+        return GaussianTerm(distance * ROUND_UP)
 
     def exact(self, moved: float, width: float) -> ExactLaw:
         """Return the exact law of one integer moved by a whole number of steps, or one that says less."""
@@ -185,11 +186,11 @@ class Laplace:
 
     def count_term(self, width: float, times: int) -> Term:
         """Return the term of `times` integers, each moved by 1."""
-        return terms.DiscreteLaplace(width, times)
+        return DiscreteLaplace(width, times)
 
     def number_term(self, distance: float) -> Term:
         """Return the term of one number moved by `distance` widths."""
-        return terms.Laplace(distance * ROUND_UP)
+        return LaplaceTerm(distance * ROUND_UP)
 
     def exact(self, moved: float, width: float) -> ExactLaw:
         """Return the exact law of one integer moved by a whole number of steps."""
@@ -288,8 +289,32 @@ class Additive(Single):
 
     @property
     def noise_law(self) -> Law:
-        """The law of the noise."""
+        """The law of the noise, Gaussian where a mechanism names no other."""
+        return GAUSSIAN
+
+    def mu(self, relation: Relation) -> float:
+        """Return an upper bound on √(Σ d²/w²) over all neighbours: what Gaussian noise costs."""
         raise NotImplementedError
+
+    def pure(self, relation: Relation) -> float:
+        """Return an upper bound on Σ |d|/w over all neighbours: ε of Laplace noise."""
+        raise NotImplementedError
+
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return the worst pair of a vector: a Gaussian one, or one whose loss is bounded."""
+        if self.noise_law.power == 2:
+            return (GaussianTerm(self.mu(relation) / SMOOTHED * ROUND_UP),)
+        return (Pure(self.pure(relation) * ROUND_UP),)
+
+    def excess(self, relation: Relation, difference: Floats) -> float:
+        """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
+        spread = self.table_spread(())
+        if spread is None:
+            return super().excess(relation, difference)
+        parts = np.abs(difference) / (spread / self.noise_law.sd(1.0))
+        if self.noise_law.power == 2:
+            return float(np.sqrt((parts**2).sum())) / self.mu(relation)
+        return float(parts.sum()) / self.pure(relation)
 
     @property
     def table_law(self) -> str:
@@ -493,7 +518,7 @@ def require_accuracy(**numbers: float) -> None:
 @lru_cache(maxsize=256)
 def _averaged_count(draws: int, width: float, times: int) -> Term:
     one = moved_curve(SummedLaw(draws, width), 1.0, 1.0 / width)
-    return terms.Resampled(twice(one.curve), 2.0 * one.largest) if times > 1 else one
+    return Resampled(twice(one.curve), 2.0 * one.largest) if times > 1 else one
 
 
 @lru_cache(maxsize=64)

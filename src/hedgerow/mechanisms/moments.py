@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.averaged import SummedLaw, gathered_curve, moved_curve, twice
 from hedgerow.accounting.loss_fold import composed_curve
 from hedgerow.accounting.loss_grid import LOSS_CAP, Curve, highest
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Pure, Resampled, Term
+from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Resampled, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import (
@@ -272,12 +272,13 @@ class Moments(Additive):
         total = self.noise.total
         return self.noise_law.half_width(float(total.width), cells=cells, gamma=gamma) / 2.0**total.bits
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
-        """Return the worst pair: a Gaussian one, or one whose loss is bounded."""
-        widths = self.noise.widths()
-        if self.noise_law.power == 2:
-            return (Gaussian(self.layout.mu(relation, widths.smoothed()) * ROUND_UP),)
-        return (Pure(self.layout.pure(relation, widths) * ROUND_UP),)
+    def mu(self, relation: Relation) -> float:
+        """Return √(Σ d²/w²) of the farthest neighbours: for Gaussian noise."""
+        return self.layout.mu(relation, self.noise.widths())
+
+    def pure(self, relation: Relation) -> float:
+        """Return Σ |d|/w of the farthest neighbours: ε for Laplace noise."""
+        return self.layout.pure(relation, self.noise.widths())
 
     def noisy(self, histogram: Histogram, source: NoiseSource, *, cells: Sequence[Mapping[str, Any]]) -> AdditiveTable:
         """Return the integer moments of each cell, each coordinate plus noise on its own lattice."""
@@ -310,13 +311,6 @@ class Moments(Additive):
             farthest = int((np.abs(moved) ** power).sum(axis=1).argmax())
             pairs += across_or_one_sided(farthest, layout.cells, across=replace and layout.cells > 1)
         return tuple(pairs)
-
-    def excess(self, relation: Relation, difference: Floats) -> float:
-        """Return √(Σ (d/w)²), or Σ |d|/w, over what was priced."""
-        parts, widths = np.abs(difference) / self._widths(), self.noise.widths()
-        if self.noise_law.power == 2:
-            return float(np.sqrt((parts**2).sum())) / self.layout.mu(relation, widths)
-        return float(parts.sum()) / self.layout.pure(relation, widths)
 
     def outputs(self, data: Histogram, n: int, noise: NoiseSource) -> Floats:
         """Return `n` outputs, (n, cells, coordinates)."""
@@ -389,10 +383,9 @@ class MomentsGaussian(Moments):
         """Noise on Σ(x − c): grid integers run over ±reach, which is half the range."""
         return self.noise.total.in_units / self.layout.reach / 2.0
 
-    @property
-    def noise_law(self) -> Law:
-        """Discrete Gaussian."""
-        return GAUSSIAN
+    def terms(self, relation: Relation) -> tuple[Term, ...]:
+        """Return a Gaussian pair."""
+        return (Gaussian(self.layout.mu(relation, self.noise.widths().smoothed()) * ROUND_UP),)
 
 
 def mean_with_private_count(relation: Relation) -> MomentsGaussian:

@@ -152,6 +152,20 @@ def test_rounds_and_numeric_sparse_calibrate_groups() -> None:
             assert worst_error(records, after) < part * before, (mechanism.name, relation)
 
 
+def test_each_round_is_read_once_and_gives_what_reading_all_of_them_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each record of a model is read again: at the end, from the tables alone."""
+    steps, step = list[int](), Rounds._step
+    monkeypatch.setattr(Rounds, "_step", lambda self, *given: steps.append(1) or step(self, *given))
+    records, mechanism = some_records(), Rounds(rounds=5)
+    public = setting(NEAR, records)
+    described = mechanism.describe(public, Budget(2.0, 1e-6))
+    fitted = mechanism.run(public, described, records, SimulatedNoise(11))
+    assert len(steps) == len(fitted.released) == 5
+    again = mechanism.read(public, described, [one.values for one in fitted.released])
+    drawn = records.patterns[records.pattern], records.scores
+    assert np.array_equal(again.calibration.apply(FAMILY, *drawn), fitted.calibration.apply(FAMILY, *drawn))
+
+
 def test_input_perturbation_calibrates_everybody_and_no_more_at_this_size() -> None:
     records = some_records(60_000)
     public = setting(FAR, records)

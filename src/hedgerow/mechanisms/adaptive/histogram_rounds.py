@@ -37,11 +37,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Term
 from hedgerow.errors import ParameterError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.description import Floats, Neighbours, Record, Specimen
-from hedgerow.mechanisms.laws import GAUSSIAN, Additive, Law
+from hedgerow.mechanisms.laws import Additive
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
@@ -122,10 +121,6 @@ class HistogramRounds(Additive):
             farthest = max(2.0 * entered, ((self.steps + self.widest_bucket) / wide) ** 2)
         return math.sqrt(self.rounds * self.most_groups * farthest)
 
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
-        """Return one Gaussian pair."""
-        return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
-
     def noisy(self, residual: Integers, count: Integers, noise: NoiseSource) -> tuple[Floats, Floats]:
         """Return residual sums (in grid steps) and counts, of any shape, plus noise: from here on public.
 
@@ -166,11 +161,6 @@ class HistogramRounds(Additive):
             exact[:, int(cell)] += int(count) * moved.reshape(2, self.size)
         residual, counts = (np.broadcast_to(side, (n, *side.shape)) for side in exact)
         return np.concatenate(self.noisy(residual, counts, noise), axis=2)
-
-    @property
-    def noise_law(self) -> Law:
-        """Discrete Gaussian."""
-        return GAUSSIAN
 
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what a record adds to its cells, and the widths of the noise there: residual sums, then counts.

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.lower import Attained
-from hedgerow.accounting.terms import ROUND_UP, SMOOTHED, Gaussian, Term
+from hedgerow.accounting.terms import ROUND_UP
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.adaptive.logistic import logistic
 from hedgerow.mechanisms.adaptive.newton_bound import step_cost
 from hedgerow.mechanisms.description import Floats, Neighbours, Record, Specimen
-from hedgerow.mechanisms.laws import GAUSSIAN, Additive, Law
+from hedgerow.mechanisms.laws import GAUSSIAN, Additive
 from hedgerow.noise.lattice import LatticeNoise, lattice_noise, on_lattice, require_positive
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
@@ -132,10 +132,6 @@ class NewtonSteps(Additive):
                 finding=f"It was chosen for {self.relation}.",
             )
         return math.sqrt(sum(mu**2 for mu in self.precisions))
-
-    def terms(self, relation: Relation) -> tuple[Term, ...]:
-        """Return one Gaussian pair."""
-        return (Gaussian(self.mu(relation) / SMOOTHED * ROUND_UP),)
 
     def noise(self, step: int, beta: Sequence[float]) -> StepNoise:
         """Return the noise of a step that is taken at these coefficients.
@@ -243,11 +239,6 @@ class NewtonSteps(Additive):
             own, split = self.noise(step, self._start), len(self.ranges)
             widths += [own.gradient.in_units] * split + [own.curvature.in_units] * (len(moved) - split)
         return np.tile(moved, len(self.precisions)), np.array(widths)
-
-    @property
-    def noise_law(self) -> Law:
-        """Discrete Gaussian."""
-        return GAUSSIAN
 
     @property
     def size(self) -> int:

@@ -16,8 +16,8 @@ A mechanism is one frozen object with its own parameters and two methods:
 ``input_perturbation``        every record randomised first
 ============================  =====================================================================
 
-To add one, write ``mechanisms/<name>.py`` with a subclass of `CalibrationMechanism`, and name it in `MECHANISMS` and in
-the help text of the command. The estimator, the command, the report and `hedgerow verify` then find it.
+To add one, write a subclass of `CalibrationMechanism`, and name it in `MECHANISMS` and in the help text of the command.
+The estimator, the command, the report and `hedgerow verify` then find it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from hedgerow.multicalibration.model.records import Records
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 
-# Each is the file of this folder that has its name, imported on use: a fit needs one of them.
 MECHANISMS = {
-    "table": "Table",
-    "rounds": "Rounds",
-    "numeric_sparse": "NumericSparse",
-    "input_perturbation": "InputPerturbation",
+    "table": "hedgerow.multicalibration.mechanisms.table:Table",
+    "rounds": "hedgerow.multicalibration.mechanisms.rounds:Rounds",
+    "numeric_sparse": "hedgerow.multicalibration.mechanisms.numeric_sparse:NumericSparse",
+    "input_perturbation": "hedgerow.multicalibration.mechanisms.input_perturbation:InputPerturbation",
 }
+"""The file and the class of each name, imported on use: a fit needs one of them."""
 PUBLISHED_ALPHA = 0.1
 _WITHOUT = "none"  # the name of a calibration without privacy, which old models state
 
@@ -196,7 +196,8 @@ def mechanism_class(name: str) -> type[CalibrationMechanism[Any]] | None:
     """Return the mechanism of that name, None where there is none."""
     if name not in MECHANISMS:
         return None
-    mechanism: type[CalibrationMechanism[Any]] = getattr(import_module(f"{__package__}.{name}"), MECHANISMS[name])
+    module, _, kind = MECHANISMS[name].partition(":")
+    mechanism: type[CalibrationMechanism[Any]] = getattr(import_module(module), kind)
     return mechanism
 
 
