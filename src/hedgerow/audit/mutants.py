@@ -20,8 +20,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hedgerow.audit import broken
-from hedgerow.audit.broken import Rejection
+from hedgerow.audit.broken import (
+    Rejection,
+    clamp_dropped,
+    exact_threshold,
+    float_noise,
+    half_noise,
+    level_unpriced,
+    nan_let_through,
+    noise_reused,
+    noise_two_per_cent_low,
+    off_centre,
+    one_resample,
+    resample_at_one_over_z,
+    scalar_price,
+    textbook_laplace,
+    weights_reused,
+    wrong_relation,
+)
 
 Layer = Literal["attack", "enumeration", "law", "lattice", "replay", "sensitivity"]
 
@@ -71,30 +87,30 @@ def mutants() -> tuple[Mutant, ...]:
     15
     """
     return (
-        Mutant("half noise", "noise is half as wide as priced", "attack", broken.half_noise),
-        Mutant("noise 2 % low", "noise is .98 times as wide as priced", "law", broken.noise_two_per_cent_low),
-        Mutant("BH at k = 1", "one textbook resample at the price of the plain query", "attack", broken.one_resample),
+        Mutant("half noise", "noise is half as wide as priced", "attack", half_noise),
+        Mutant("noise 2 % low", "noise is .98 times as wide as priced", "law", noise_two_per_cent_low),
+        Mutant("BH at k = 1", "one textbook resample at the price of the plain query", "attack", one_resample),
         Mutant("resample at 1/Z", "the score of n/Z records drawn with replacement, claimed at ε = 1/Z", "attack",
-               broken.resample_at_one_over_z),
+               resample_at_one_over_z),
         Mutant("scalar price for a grouped mean", "cells of (sum, count) at the price of one sum", "attack",
-               broken.scalar_price),
+               scalar_price),
         Mutant("level unpriced", "a tree of counts at the price of its lowest level", "attack",
-               broken.level_unpriced),
+               level_unpriced),
         Mutant("off-centre grid", "values are not centred at the midpoint before resampling", "attack",
-               broken.off_centre),
-        Mutant("clamp dropped", "values out of bounds are added up as they are", "sensitivity", broken.clamp_dropped),
+               off_centre),
+        Mutant("clamp dropped", "values out of bounds are added up as they are", "sensitivity", clamp_dropped),
         Mutant("NaN let through", "NaN reaches the arithmetic instead of counting as missing", "replay",
-               broken.nan_let_through),
+               nan_let_through),
         Mutant("one replicate's noise reused", "all replicates share one draw of noise", "attack",
-               broken.noise_reused),
+               noise_reused),
         Mutant("weights reused across replicates", "all replicates share one draw of weights", "attack",
-               broken.weights_reused),
+               weights_reused),
         Mutant("wrong relation", "noise for add-remove, claimed for replace-one", "enumeration",
-               broken.wrong_relation),
+               wrong_relation),
         Mutant("float noise off the lattice", "noise is a double, not a multiple of the step", "lattice",
-               broken.float_noise),
+               float_noise),
         Mutant("sparse vector, exact threshold", "the threshold of a sparse vector has no noise", "enumeration",
-               broken.exact_threshold),
+               exact_threshold),
         Mutant("textbook NumPy Laplace", "a count plus numpy's Laplace draw in doubles", "attack",
-               broken.textbook_laplace),
+               textbook_laplace),
     )  # fmt: skip

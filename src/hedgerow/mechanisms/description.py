@@ -135,6 +135,10 @@ class Mechanism:
         """Return how much two exact tables of neighbours differ, in declared sensitivities: more than 1 is a fault."""
         raise TypeError(self.type)
 
+    def studied(self) -> Self:
+        """Return the mechanism whose outputs are in the units of the data, as a study reads them."""
+        return self
+
     def prepare(self) -> None:
         """Compute and keep what every draw needs of the description alone; by default nothing."""
 

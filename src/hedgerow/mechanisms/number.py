@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class Number(OneWidth):
         # Laplace"). What is priced is the real line.
         lattice = 2.0 ** (math.floor(math.log2(width)) - 30)
         return (np.rint((float(data.cell_sums(data.index)[0]) + drawn) / lattice) * lattice).reshape(n, 1, 1)
+
+    def studied(self) -> Self:
+        """Return the number with a sensitivity of 1: outputs are in units of it."""
+        return replace(self, sensitivity=1.0)
 
     def contribution(self, record: Record) -> tuple[Floats, Floats]:
         """Return what one record adds, and the width of the noise, in units of the sensitivity."""

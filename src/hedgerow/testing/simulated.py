@@ -13,14 +13,14 @@ sources together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, SumsQuery
-from hedgerow.mechanisms.mechanism import AveragedLaplaceNoise, GaussianNoise, LaplaceNoise, Mechanism
+from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.release.execute import Answer, draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
@@ -141,6 +141,4 @@ def sample(
     >>> sample(GeometricCounts(1.0, 1), one, 3, rng=1).shape
     (3, 1, 1)
     """
-    if isinstance(mechanism, (GaussianNoise, LaplaceNoise, AveragedLaplaceNoise)):
-        mechanism = replace(mechanism, sensitivity=1.0)  # outputs are in units of it
-    return mechanism.outputs(data, n, SimulatedNoise(rng))
+    return mechanism.studied().outputs(data, n, SimulatedNoise(rng))

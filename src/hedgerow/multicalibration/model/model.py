@@ -93,6 +93,10 @@ class Calibration(Protocol):
         """``"shifts"`` or ``"patches"``: the name in a model file."""
         ...
 
+    def fits(self, family: Family) -> bool:
+        """Whether its cells are those of the groups."""
+        ...
+
     def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
         """Return calibrated scores of records of these classes (as `Family.classes` gives them)."""
         ...
@@ -121,6 +125,10 @@ class Shifts:
     low: float
     high: float
     kind: ClassVar[str] = "shifts"
+
+    def fits(self, family: Family) -> bool:
+        """Whether there is a shift of each atom and bin, and the bins are in order."""
+        return self.shift.shape == (family.atoms, len(self.edges) + 1) and bool((np.diff(self.edges) > 0).all())
 
     def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
         """Return calibrated scores, (records,)."""
@@ -192,6 +200,11 @@ class Patches:
     low: float = 0.0
     high: float = 1.0
     kind: ClassVar[str] = "patches"
+
+    def fits(self, family: Family) -> bool:
+        """Whether every cell is of a group and a bucket."""
+        cells = np.concatenate([patch.cells for patch in self.rounds] or [np.zeros((0, 2), dtype=np.int64)])
+        return bool((cells >= 0).all() and (cells < [len(family.groups), self.n_buckets]).all())
 
     def apply(self, family: Family, classes: Integers, scores: Floats) -> Floats:
         """Return calibrated scores, (records,)."""

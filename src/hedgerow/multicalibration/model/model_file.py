@@ -122,12 +122,7 @@ def _calibration(record: Mapping[str, Any], family: Family) -> Calibration:
     made: Calibration = _CALIBRATIONS[record["kind"]].from_dict(record)
     low, high = record["low"], record["high"]
     fits = 0.0 <= low < high <= 1.0
-    if isinstance(made, Shifts):
-        fits &= made.shift.shape == (family.atoms, len(made.edges) + 1) and bool((np.diff(made.edges) > 0).all())
-    if isinstance(made, Patches):
-        cells = np.concatenate([patch.cells for patch in made.rounds] or [np.zeros((0, 2), dtype=np.int64)])
-        fits &= bool((cells >= 0).all() and (cells < [len(family.groups), made.n_buckets]).all())
-    if not fits:
+    if not (fits and made.fits(family)):
         raise ValueError("calibration")
     return made
 
