@@ -30,7 +30,7 @@ import hedgerow as hg
 from hedgerow.inference.joint.functions import gradient
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.joint import JointStatistic
+from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
 from hedgerow.release.plan import Plan
 from hedgerow.resampling.histogram import Histogram

@@ -15,7 +15,7 @@ import hedgerow as hg
 from hedgerow.audit.replay import excess, replay_pair
 from hedgerow.audit.trace import SilentNoise
 from hedgerow.engines.source import open_source
-from hedgerow.release.designs.joint import JointStatistic
+from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.statistics.statistic import Statistic

@@ -16,7 +16,7 @@ from hedgerow.facts.relation import Relation
 from hedgerow.facts.weights import Weights
 from hedgerow.inference.joint import estimates
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.release.designs.joint import JointStatistic
+from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.execute import read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.testing.simulated import SimulatedNoise, Study

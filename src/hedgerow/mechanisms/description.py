@@ -193,6 +193,9 @@ class Single(Mechanism):
 
     symmetric: ClassVar[bool] = False
     """Whether the noise is symmetric, so that both orders of two neighbours cost the same."""
+    has_mu: ClassVar[bool] = True
+    """Whether a μ bounds its price: it does not where a record may count any number of times."""
+
     methods: ClassVar[tuple[str, ...]] = ()
     """The ``method`` of the estimates that a release draws with it; empty where no release of statistics does."""
 
@@ -207,6 +210,26 @@ class Single(Mechanism):
     def singles(self) -> tuple[Self, ...]:
         """Return the mechanism itself."""
         return (self,)
+
+    @property
+    def row_limit(self) -> int | None:
+        """The limit of rows of a unit for which it was priced; None where a unit has one row."""
+        return None
+
+    @property
+    def end_pair_computed(self) -> bool:
+        """Whether its price under replace-one rests on a pair of ends that was found on a grid, not proven."""
+        return False
+
+    @property
+    def finest_grid(self) -> int:
+        """Into how many steps the finest grid of a column is cut, where its price takes time in proportion; else 0."""
+        return 0
+
+    @property
+    def tells_cells(self) -> bool:
+        """Whether the number of records of each of several cells is public."""
+        return False
 
     @property
     def released_cells(self) -> int | None:

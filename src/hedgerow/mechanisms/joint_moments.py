@@ -102,6 +102,16 @@ class JointMoments(Additive):
         _check_blocks(self)
         require_drawable(*(number.noise.width for number in self._listed()))
 
+    @property
+    def row_limit(self) -> int | None:
+        """The limit of the layout."""
+        return self.layout.rows
+
+    @property
+    def tells_cells(self) -> bool:
+        """Whether presence is public in several cells."""
+        return self.layout.presence == "public" and self.layout.cells > 1
+
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
         """Return two means with all second moments, on the default grids: presence is public under replace-one."""

@@ -258,6 +258,16 @@ class Moments(Additive):
         return np.array([self.noise_law.sd(noise.in_units) for noise in self.noise.coordinates().values()])
 
     @property
+    def finest_grid(self) -> int:
+        """The steps of the layout."""
+        return self.layout.steps
+
+    @property
+    def tells_cells(self) -> bool:
+        """Whether presence is public in several cells."""
+        return self.layout.presence == "public" and self.layout.cells > 1
+
+    @property
     def released_cells(self) -> int:
         """The cells of the layout."""
         return self.layout.cells

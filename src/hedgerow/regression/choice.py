@@ -31,7 +31,7 @@ from hedgerow.release.designs.chooser import (
     noise_of_numbers,
     reading_of_numbers,
 )
-from hedgerow.release.forecast.guess import correlations, laws_of, parse_guesses, typical_records
+from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 
 Floats = NDArray[np.float64]
 # Guessed truths: mean and standard deviation of every scaled regressor, those of the response, and the correlation of

@@ -19,7 +19,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
-from hedgerow.mechanisms.mechanism import Composition, Single
+from hedgerow.mechanisms.mechanism import Composition
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.regression.choice import TYPICAL, TYPICAL_WEIGHT, Weighing, reason_of
@@ -29,10 +29,9 @@ from hedgerow.regression.robust.second_step import SecondStep, parse_robust
 from hedgerow.regression.shares import WEIGHTS, shares_exact, shares_query, weight_on_grid
 from hedgerow.regression.terms import Terms
 from hedgerow.release.designs.chooser import Choice
-from hedgerow.release.designs.design import PublicFacts, complete
+from hedgerow.release.designs.design import Design, PublicFacts, complete
 from hedgerow.release.resolve import Resolver
 from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Family, NamedGrid, Powers, Statistic
 
 
@@ -89,7 +88,7 @@ class LinearModel(Statistic):
 
 
 @dataclass(frozen=True)
-class RegressionDesign:
+class RegressionDesign(Design[JointMoments, AdditiveTable]):
     """How the moments of a linear model are asked, drawn and read."""
 
     statistic: LinearModel
@@ -168,14 +167,12 @@ class RegressionDesign:
         steps = self.steps(precision)
         return steps[0] if len(steps) == 1 else Composition(steps)
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def added_up(self, mechanism: JointMoments) -> tuple[str, ...]:
         """Return what is added up in each cell."""
-        return mechanism.names if isinstance(mechanism, JointMoments) else ()
+        return mechanism.names
 
-    def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, data: GridSums, mechanism: JointMoments, source: NoiseSource) -> AdditiveTable:
         """Return the exact sums with noise: what becomes public."""
-        if not isinstance(mechanism, JointMoments) or not isinstance(data, GridSums):
-            raise TypeError(f"{mechanism.type} releases no joint moments")
         complete(data, self.missing)
         weighted = self.weight is not None
         exact = shares_exact(mechanism, data, len(self.model.values)) if weighted else mechanism.exact(data)

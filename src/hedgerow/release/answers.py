@@ -15,10 +15,8 @@ from hedgerow.inference.estimate import PUBLIC, Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.release.ask import ask
-from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import covers
-from hedgerow.release.designs.joint import JointStatistic
-from hedgerow.release.plan import Plan, drawn_of
+from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
 
 _RECORDS = 1000.0  # of a cell, where nothing was read yet
@@ -142,11 +140,11 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
         labels = [{}] if design is None else plan.labels
         for cell, label in enumerate(labels):
             basis: IntervalBasis = RecordedBasis(0.0, 1.0, 0.95, "")
-            if isinstance(design, (JointStatistic, CountsDesign)):
+            if design is not None and design.function is not None:
                 size = len(design.joint_features["features"])
                 limit = plan.facts.limit
                 rows = None if limit is None else limit.max_rows
-                whole = moments.setdefault(id(drawn_of(design)), _moments(size, plan.cells, rows))
+                whole = moments.setdefault(id(design.drawn), _moments(size, plan.cells, rows))
                 basis = JointValue.of(whole, cell, design.function)
             number = float(plan.facts.n or 0) if design is None else 1.0
             yield Estimate(

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,18 +18,16 @@ from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.simulated import Band, band
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
-from hedgerow.mechanisms.mechanism import Mechanism, parts_of
-from hedgerow.mechanisms.tree_counts import TreeCounts
+from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts
 from hedgerow.release.designs.distribution import (
     DistributionBasis,
     DistributionStatistic,
-    Leaves,
     TableReading,
     covered,
     is_clear,
+    reading_of,
 )
-from hedgerow.release.plan import Plan
 from hedgerow.statistics.distribution.cdf import Cdf, cdf
 from hedgerow.statistics.distribution.gini import Gini, gini
 from hedgerow.statistics.distribution.histogram import Bin, histogram
@@ -219,43 +216,6 @@ class ColumnDistribution:
         )
 
 
-def distribution_records(plan: Plan, estimates: Sequence[Estimate]) -> tuple[dict[str, Any], ...]:
-    """Return, for each released table of a plan, its leaves and its noisy counts by cell, as plain JSON data.
-
-    ``estimates`` are the places of the estimates that were read from it; ``public`` says that the release's n is the
-    number of its records; ``counts`` are those of each level, from the top.
-    """
-    found: dict[int, dict[str, Any]] = {}
-    place = 0
-    for item in plan.items:
-        size = plan.cells if item.design is not None else 1
-        if isinstance(item.design, DistributionStatistic):
-            own = estimates[place : place + size]
-            record = found.setdefault(id(item.design.release), {}) or _record(own)
-            record["estimates"] += range(place, place + size)
-            found[id(item.design.release)] = record
-        place += size
-    return tuple(found.values())
-
-
-def _record(estimates: Sequence[Estimate]) -> dict[str, Any]:
-    first = estimates[0].basis
-    assert isinstance(first, DistributionBasis)  # as `DistributionStatistic` makes it
-    reading, leaves = first.reading, first.reading.leaves
-    return {
-        "estimates": [],
-        "column": leaves.column,
-        "grid": [str(leaves.grid.lower), str(leaves.grid.upper), leaves.grid.steps],
-        "declared": leaves.grid.declared,
-        "group": leaves.group,
-        "public": reading.n is not None,
-        "cells": [
-            {"cell": dict(one.cell), "counts": [level[place].tolist() for level in reading.levels]}
-            for place, one in enumerate(estimates)
-        ],
-    }
-
-
 def readings(
     records: Sequence[Mapping[str, Any]], mechanism: Mechanism, *, n: int | None, target: str
 ) -> Iterator[TableReading]:
@@ -266,22 +226,9 @@ def readings(
     KeyError, TypeError, ValueError, IndexError
         It is no such record, or one of another mechanism.
     """
-    parts = [part for part in parts_of(mechanism) if isinstance(part, TreeCounts)]
+    parts = DistributionStatistic.parts(mechanism)
     for one, part in zip(records, parts, strict=True):
-        lower, upper, steps = one["grid"]
-        grid = Grid(Fraction(lower), Fraction(upper), int(steps), bool(one["declared"]))
-        leaves = Leaves(str(one["column"]), grid, int(one["group"]))
-        levels = [
-            np.array([cell["counts"][level] for cell in one["cells"]], dtype=np.int64)
-            for level in range(len(part.widths))
-        ]
-        shapes = [(part.cells, nodes) for nodes in part.nodes]
-        if leaves.count != part.leaves or [level.shape for level in levels] != shapes:
-            raise ValueError("the table has another shape than its mechanism")
-        known = n if one["public"] else None
-        if one["public"] and n is None:
-            raise ValueError("its number of records is not public")
-        yield TableReading(leaves, part, levels, known, target == str(Target.FILE))
+        yield reading_of(one, part, n=n, census=target == str(Target.FILE))
 
 
 def released(

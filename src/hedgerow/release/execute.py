@@ -19,10 +19,11 @@ from hedgerow.inference.cells import Estimates
 from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.certificate import Certificate, certify
+from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import PUBLIC_COUNT, PublicFacts
-from hedgerow.release.plan import Plan, drawn_of
+from hedgerow.release.designs.design import PUBLIC_COUNT, Design, PublicFacts
+from hedgerow.release.plan import Plan
 from hedgerow.release.spend import whatever_fails_is_spent
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
@@ -95,20 +96,15 @@ def read_histograms(plan: Plan, source: Source) -> dict[Query | SumsQuery, Answe
 
 def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> list[AdditiveTable | None]:
     """Draw fresh noise for every release, once where statistics share one; None where the answer is public."""
-    drawn: dict[int, AdditiveTable] = {}
-    tables: list[AdditiveTable | None] = []
-    for item in plan.items:
-        if item.design is None or item.mechanism is None:
-            tables.append(None)
-            continue
-        name = id(drawn_of(item.design))
-        if name not in drawn:
-            answer = answers[item.design.query]
-            drawn[name] = item.design.table(answer, item.mechanism, noise)
-            if isinstance(answer, Rows):
-                check_rows(plan.facts, answer.total())
-        tables.append(drawn[name])
-    return tables
+
+    def draw(design: Design[Any, Any], mechanism: Single) -> AdditiveTable:
+        answer = answers[design.query]
+        table: AdditiveTable = design.table(answer, mechanism, noise)
+        if isinstance(answer, Rows):
+            check_rows(plan.facts, answer.total())
+        return table
+
+    return plan.each_drawn(draw)
 
 
 def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> Estimates:

@@ -15,15 +15,8 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import CellLabels, Missing
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.mechanisms.mechanism import (
-    BoundedResampled,
-    Composition,
-    Mechanism,
-    ResampledGaussian,
-    ResampledSums,
-    Single,
-)
-from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.mechanisms.mechanism import Composition, Mechanism, Single
+from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.choice import (
     choose_design,
     counts_join,
@@ -42,8 +35,6 @@ from hedgerow.release.designs.design import (
     declared_complete,
     only_where,
 )
-from hedgerow.release.designs.distribution import DistributionRelease, DistributionStatistic
-from hedgerow.release.designs.joint import JointRelease, JointStatistic
 from hedgerow.release.options import PlanOptions
 from hedgerow.release.request import Context, Request, parse_request
 
@@ -197,17 +188,40 @@ class Plan:
                 sent.append(units_query(self.facts.limit.column))
         return sent
 
+    @property
+    def designs(self) -> list[Design[Any, Any]]:
+        """The designs of what is not public, one for each statistic."""
+        return [item.design for item in self.items if item.design is not None]
+
+    def each_drawn(self, make: Callable[[Design[Any, Any], Single], AdditiveTable]) -> list[AdditiveTable | None]:
+        """Return a table for each statistic, made once for all that is drawn as a whole; None where it is public."""
+        made: dict[int, AdditiveTable] = {}
+        tables: list[AdditiveTable | None] = []
+        for item in self.items:
+            if item.design is None or item.mechanism is None:
+                tables.append(None)
+                continue
+            whole = id(item.design.drawn)
+            made[whole] = made[whole] if whole in made else make(item.design, item.mechanism)
+            tables.append(made[whole])
+        return tables
+
+    def places(self) -> Iterator[tuple[range, PlannedStatistic]]:
+        """Yield each statistic with the places of its estimates."""
+        place = 0
+        for item in self.items:
+            yield range(place, place := place + (1 if item.design is None else self.cells)), item
+
     def questions(self) -> dict[Query | SumsQuery, list[SumsQuery]]:
         """Return each question once, in order: with the first about sums all those about sums, asked together."""
-        queries = dict.fromkeys(item.design.query for item in self.items if item.design is not None)
+        queries = dict.fromkeys(one.query for one in self.designs)
         sums = [one for one in queries if isinstance(one, SumsQuery)]
         return {one: sums if one in sums else [] for one in queries if not isinstance(one, SumsQuery) or one is sums[0]}
 
     def streamed(self) -> set[Query | SumsQuery]:
         """Return the questions whose records are read one by one: those that bootstraps of fine grids alone ask."""
-        designs = [item.design for item in self.items if item.design is not None]
-        counted = {one.query for one in designs if not (isinstance(one, BootstrapDesign) and one.streams)}
-        return {one.query for one in designs} - counted
+        counted = {one.query for one in self.designs if not one.streams}
+        return {one.query for one in self.designs} - counted
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data, all of it public; two requests are the same if this is the same."""
@@ -231,12 +245,11 @@ class Plan:
         if self.request.membership:
             yield PUBLIC_MEMBERSHIP
         scanned = self.facts.relation is Relation.REPLACE_ONE and any(
-            isinstance(item.mechanism, ResampledGaussian) and item.mechanism.shape in ("value", "value-and-count")
-            for item in self.items
+            item.mechanism is not None and item.mechanism.end_pair_computed for item in self.items
         )
         if scanned:
             yield END_PAIR
-        if any(item.statistic.has_code and not isinstance(item.design, JointStatistic) for item in self.items):
+        if any(one.runs_code for one in self.designs):
             yield "the functions of columns that define features keep nothing from one record to the next"
 
     def narrowed(self) -> str:
@@ -250,14 +263,13 @@ class Plan:
         groups = {category.column for category in self.request.by}
         if any(groups.intersection(statistic.columns) for statistic in self.request.statistics):
             return "A column of `by` is released too: within a cell its values do not vary freely."
-        joint = (item.design.release.design.values for item in self.items if isinstance(item.design, JointStatistic))
-        if any(len({value.column for value in values}) < len(values) for values in joint):
-            return "A column is released in two forms, which do not vary freely."
+        for reason in filter(None, (one.narrowed for one in self.designs)):
+            return reason
         # What is drawn apart must be able to differ at once: in columns of its own, and in the same cells.
-        released = {id(drawn_of(item.design)): set[str]() for item in self.items if item.design is not None}
+        released: dict[int, set[str]] = {}
         for item in self.items:
             if item.design is not None:
-                released[id(drawn_of(item.design))] |= set(item.statistic.columns)
+                released.setdefault(id(item.design.drawn), set()).update(item.statistic.columns)
         columns = [column for own in released.values() for column in own]
         if len(set(columns)) < len(columns) or (len(released) > 1 and groups and self.facts.n is not None):
             return "It was not shown that one pair of records is the worst for all parts."
@@ -271,10 +283,10 @@ class Plan:
 
     def reasons(self) -> dict[str, str]:
         """Return, for each method in use, why it was chosen."""
-        designs = [item.design for item in self.items if item.design is not None]
-        several = (JointStatistic, DistributionStatistic)
-        found = {one.method: one.reason for one in designs if not isinstance(one, several)}
-        for method, reason in dict.fromkeys((one.method, one.reason) for one in designs if isinstance(one, several)):
+        found = {one.method: one.reason for one in self.designs if one.drawn is one}
+        # Of what several statistics share, each reason is told.
+        shared = dict.fromkeys((one.method, one.reason) for one in self.designs if one.drawn is not one)
+        for method, reason in shared:
             found[method] = "; ".join([*([found[method]] if method in found else []), reason])
         return found
 
@@ -295,12 +307,12 @@ def make_plan(request: Request, facts: PublicFacts) -> Plan:
     joins, tables = counts_join(request, facts), distribution_designs(request, facts)
 
     def together() -> Plan:
-        found: dict[int, Design] = {**joint_designs(request, facts, counted=True), **tables}
+        found: dict[int, Design[Any, Any]] = {**joint_designs(request, facts, counted=True), **tables}
         return _priced(request, facts, "gaussian", found)
 
     if joins and request.estimator == "moments":
         return together()
-    joint: dict[int, Design] = {**joint_designs(request, facts), **tables}
+    joint: dict[int, Design[Any, Any]] = {**joint_designs(request, facts), **tables}
     first, *others = laws_of_counts(request, facts)
     apart = _priced(request, facts, first, joint)
     for law in others:
@@ -334,22 +346,22 @@ def _precision(plan: Plan) -> float:
 
 
 def _parts(
-    request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]
-) -> tuple[list[Design | None], Callable[[float], dict[int, Single]]]:
+    request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design[Any, Any]]
+) -> tuple[list[Design[Any, Any] | None], Callable[[float], dict[int, Single]]]:
     """Return the design of each statistic, and the mechanisms by what draws them at a precision in all."""
     each = zip(request.statistics, request.shares, request.policies, strict=True)
-    designs: list[Design | None] = [
+    designs: list[Design[Any, Any] | None] = [
         joint[place]
         if place in joint
         else choose_design(statistic, request, facts, law=law, share=share, missing=missing)
         for place, (statistic, share, missing) in enumerate(each)
     ]
     # Statistics of one joint release have one mechanism, with the shares of all of them.
-    released: dict[int, tuple[Design, float]] = {}
+    released: dict[int, tuple[Design[Any, Any], float]] = {}
     for design, share in zip(designs, request.shares, strict=True):
         if design is not None:
-            first, before = released.get(id(drawn_of(design)), (design, 0.0))
-            released[id(drawn_of(design))] = first, before + share
+            first, before = released.get(id(design.drawn), (design, 0.0))
+            released[id(design.drawn)] = first, before + share
     total = sum(share for _, share in released.values())
 
     def build_parts(precision: float) -> dict[int, Single]:
@@ -361,14 +373,14 @@ def _parts(
     return designs, build_parts
 
 
-def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design]) -> Plan:
+def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[int, Design[Any, Any]]) -> Plan:
     designs, build_parts = _parts(request, facts, law, joint)
 
     def build(precision: float) -> Mechanism:
         parts = tuple(build_parts(precision).values())
         return parts[0] if len(parts) == 1 else Composition(parts)
 
-    if request.budget.mu is not None and any(map(_without_mu, build_parts(1.0).values())):
+    if request.budget.mu is not None and not all(part.has_mu for part in build_parts(1.0).values()):
         raise ParameterError(
             "HG141",
             rule="A budget in ρ or μ is for noise that has a μ.",
@@ -378,20 +390,10 @@ def _priced(request: Request, facts: PublicFacts, law: NoiseLaw, joint: Mapping[
     calibrated = least_noise(build, facts.relation, request.budget) if any(one is not None for one in designs) else None
     mechanisms = build_parts(calibrated.precision) if calibrated else {}
     items = tuple(
-        PlannedStatistic(statistic, design, None if design is None else mechanisms[id(drawn_of(design))])
+        PlannedStatistic(statistic, design, None if design is None else mechanisms[id(design.drawn)])
         for statistic, design in zip(request.statistics, designs, strict=True)
     )
     return Plan(request, facts, items, calibrated)
-
-
-def _without_mu(mechanism: Single) -> bool:
-    """Whether a record may be drawn any number of times."""
-    return isinstance(mechanism, ResampledSums) and not isinstance(mechanism, BoundedResampled)
-
-
-def drawn_of(design: Design) -> Design | JointRelease | DistributionRelease:
-    """Return what is drawn as a whole: the design itself, or the joint release or table that it is a part of."""
-    return design.release if isinstance(design, (JointStatistic, DistributionStatistic)) else design
 
 
 def planned(

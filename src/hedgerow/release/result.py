@@ -26,7 +26,6 @@ from hedgerow.release.designs.distribution import DistributionBasis, TableReadin
 from hedgerow.release.distributions import (
     ColumnDistribution,
     distribution_of,
-    distribution_records,
     readings,
     released,
     statistic_of,
@@ -36,8 +35,8 @@ from hedgerow.release.find import found
 from hedgerow.release.plan import Plan
 from hedgerow.release.publication.result import REPLAYED, SIMULATED, Result, hidden_cells
 from hedgerow.release.publication.write_file import write_lines
-from hedgerow.release.record.asked_and_drawn import noisy_record, request_record
-from hedgerow.release.record.joint import Facts, joint_records, joint_values
+from hedgerow.release.record.asked_and_drawn import kept_records, noisy_record, request_record
+from hedgerow.release.record.joint import Facts, joint_values
 from hedgerow.release.record.kind import READING
 from hedgerow.statistics.statistic import Statistic
 
@@ -67,9 +66,9 @@ class Release(Result):
     asked, identity : tuple of statistic, str
         What was asked of which opened source; not written to any record, it tells releases of one thing from others.
     joint : tuple of dict
-        The noisy joint moments from which estimates were read, as plain JSON data; see `joint_records`.
+        The noisy joint moments from which estimates were read, as plain JSON data; see `kept_records`.
     distributions : tuple of dict
-        The noisy counts of whole columns, as plain JSON data; see `distribution_records`.
+        The noisy counts of whole columns, as plain JSON data; likewise.
     answers : dict
         {expression: Estimate} of what was asked with the release; it is part of the record and of the report.
     request, noisy : dict, tuple of dict
@@ -116,6 +115,7 @@ class Release(Result):
         """
         request = plan.request
         estimates = read_estimates(plan, tables) if estimates is None else estimates
+        kept = kept_records(plan, estimates)
         return cls(
             labelled(estimates, request.labels),
             certificate=certificate,
@@ -132,8 +132,8 @@ class Release(Result):
             backend=backend,
             asked=request.statistics,
             identity=identity,
-            joint=joint_records(plan, estimates),
-            distributions=distribution_records(plan, estimates),
+            joint=kept["joint"],
+            distributions=kept["distributions"],
             request=request_record(request, plan.facts.n),
             noisy=tuple(noisy_record(plan, tables)),
         )

@@ -13,7 +13,7 @@ from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.combine import combine, joined
-from hedgerow.release.designs.design import PlannedStatistic, covers
+from hedgerow.release.designs.design import covers
 from hedgerow.release.execute import public_count
 from hedgerow.release.plan import Plan
 from hedgerow.release.receipt import receipts
@@ -46,7 +46,7 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
         for one, other in zip(stated.get("functions", ()), computed["functions"], strict=True):
             if other["function"]["type"] == "tangent":
                 other["function"] = one["function"]
-    own = [place for place, item in _places(plan) if item.statistic.is_of_ones_own]
+    own = [places[0] for places, item in plan.places() if item.statistic.is_of_ones_own]
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
     unchecked = (*OF_THE_CUSTODIAN, "release.methods.*", *copied)
     if own:
@@ -64,7 +64,7 @@ def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
     """
     request, about = request_of(record), record["release"]
     plan = plan_of(record, certificate, request)
-    tables = tables_of(record, plan, certificate)
+    tables = tables_of(record, plan)
     estimates = Estimates(_estimates(record, certificate, plan, tables))
     release = Release.of(
         plan,
@@ -88,14 +88,13 @@ def _estimates(
     about = record["release"]
     facts = Facts(about["n"], about["target"] == str(Target.FILE))
     known = joint_values(record.get("joint", ()), certificate.mechanism, facts)
-    for (place, item), table in zip(_places(plan), tables, strict=True):
+    for (places, item), table in zip(plan.places(), tables, strict=True):
         if item.design is None or table is None:
             yield (public_count(plan.facts),)
         elif not item.statistic.is_of_ones_own:
             yield item.design.estimates(table)
         else:
-            entries = record["estimates"][place : place + plan.cells]
-            copied = [recorded_estimate(one, known.get(place + at)) for at, one in enumerate(entries)]
+            copied = [recorded_estimate(record["estimates"][place], known.get(place)) for place in places]
             yield tuple(
                 replace(
                     _by_tangent(one),
@@ -103,7 +102,7 @@ def _estimates(
                     column=item.statistic.column,
                     cell=cell,
                     method=item.design.method,
-                    n_resamples=getattr(item.design, "n_resamples", None),
+                    n_resamples=item.design.n_resamples,
                     covers=covers(item.statistic, plan.facts),
                 )
                 for one, cell in zip(copied, table.cells, strict=True)
@@ -116,14 +115,6 @@ def _by_tangent(estimate: Estimate) -> Estimate:
     if tangent is None or not estimate.reliable:
         return estimate
     return replace(estimate, estimate=min(max(tangent.estimate, tangent.low), tangent.high))
-
-
-def _places(plan: Plan) -> Iterator[tuple[int, PlannedStatistic]]:
-    """Yield each statistic of a plan with the place of its first estimate."""
-    place = 0
-    for item in plan.items:
-        yield place, item
-        place += 1 if item.design is None else plan.cells
 
 
 def level_of(record: Record) -> float:

@@ -9,7 +9,7 @@ from hedgerow.accounting.profile import Profile, attack_hits_upper, attack_succe
 from hedgerow.facts.printed import at_most_percent
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, bounds_in_words
-from hedgerow.mechanisms.mechanism import JointMoments, Moments, parts_of
+from hedgerow.mechanisms.mechanism import parts_of
 
 EXACT_NOISE = (
     "Noise is drawn as whole numbers from the operating system's entropy, never as floating-point numbers. How long a "
@@ -105,10 +105,7 @@ def protection_of(certificate: Certificate, curve: Profile) -> Protection:
 def _public(certificate: Certificate) -> tuple[str, ...]:
     """Return what is public by the relation, or by the mechanism: a record need not say it in words of its own."""
     size = _PUBLIC_SIZE.format("rows" if certificate.unit == "row" else "units")
-    cells = any(
-        isinstance(part, (Moments, JointMoments)) and part.layout.presence == "public" and part.layout.cells > 1
-        for part in parts_of(certificate.mechanism)
-    )
+    cells = any(part.tells_cells for part in parts_of(certificate.mechanism))
     return (
         *((size,) if certificate.relation is Relation.REPLACE_ONE else ()),
         *((_PUBLIC_CELLS,) if cells else ()),

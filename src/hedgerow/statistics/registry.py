@@ -46,11 +46,11 @@ def statistic_from_record(given: Mapping[str, Any]) -> Statistic:
     >>> statistic_from_record(age.record()) == age
     True
     """
-    return _classes()[given["statistic"]].from_record(given)
+    return classes()[given["statistic"]].from_record(given)
 
 
 @cache
-def _classes() -> dict[str, type[Statistic]]:
+def classes() -> dict[str, type[Statistic]]:
     """Return the class of each kind, from the file that defines it."""
     return {
         one.kind: one

@@ -17,7 +17,7 @@ from hedgerow.inference.interval import parse_level
 from hedgerow.mechanisms.laws import parse_draws
 from hedgerow.multicalibration.mechanisms.numeric_sparse import NumericSparse
 from hedgerow.multicalibration.mechanisms.rounds import Rounds
-from hedgerow.release.forecast.guess import Guess, parse_guesses
+from hedgerow.release.designs.guess import Guess, parse_guesses
 from hedgerow.release.forecast.price import price_of
 from hedgerow.release.request import parse_n_resamples
 from hedgerow.reports.release_page import report_html

@@ -11,9 +11,9 @@ import pytest
 
 import hedgerow as hg
 from hedgerow.facts.columns import Grid
+from hedgerow.release.designs.guess import Guess, law_on_grid, typical_records
 from hedgerow.release.execute import draw_estimates, read_histograms
 from hedgerow.release.forecast.forecast import ErrorTarget, epsilon_needed
-from hedgerow.release.forecast.guess import Guess, law_on_grid, typical_records
 from hedgerow.release.plan import Plan
 from hedgerow.testing.simulated import SimulatedNoise
 

@@ -62,6 +62,7 @@ class BoundedResampled(ResampledRows):
     type: Literal["bounded-resampled-gaussian"] = "bounded-resampled-gaussian"
     price_name: ClassVar[str | None] = "bounded-bootstrap"
     sized_by_mu: ClassVar[bool] = True
+    has_mu: ClassVar[bool] = True
     methods: ClassVar[tuple[str, ...]] = ("bounded-bootstrap",)
 
     def __post_init__(self) -> None:

@@ -103,6 +103,7 @@ class ResampledSums(Single):
     cells: int
 
     methods: ClassVar[tuple[str, ...]] = ("bootstrap",)
+    has_mu: ClassVar[bool] = False
 
     @property
     def released_cells(self) -> int:
@@ -374,6 +375,11 @@ class ResampledGaussian(ResampledRows):
         coordinate, presence = one_value(noise_sd, quote)
         return cls(quote.n_resamples, quote.rate, "value", (coordinate,), presence, 1)
 
+    @property
+    def end_pair_computed(self) -> bool:
+        """Of one value, with or without a count beside it."""
+        return self.shape in ("value", "value-and-count")
+
     def terms(self, relation: Relation) -> tuple[Term, ...]:
         """Return the whole curve of all replicates together.
 
@@ -459,6 +465,11 @@ class ResampledUnits(ResampledSums):
 
     @property
     def most_rows(self) -> int:
+        """`max_rows`."""
+        return self.max_rows
+
+    @property
+    def row_limit(self) -> int:
         """`max_rows`."""
         return self.max_rows
 

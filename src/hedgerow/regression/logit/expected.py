@@ -16,7 +16,7 @@ from hedgerow.regression.design import ExpectedCoefficient
 from hedgerow.regression.logit.model import LogitModel
 from hedgerow.regression.logit.newton import NewtonStep
 from hedgerow.regression.terms import INTERCEPT
-from hedgerow.release.forecast.guess import correlations, laws_of, parse_guesses, typical_records
+from hedgerow.release.designs.guess import correlations, laws_of, parse_guesses, typical_records
 
 Floats = NDArray[np.float64]
 SHARE = 0.5

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -28,8 +28,7 @@ from hedgerow.mechanisms.mechanism import (
     BoundedResampled,
     ResampledCoordinate,
     ResampledGaussian,
-    ResampledSums,
-    Single,
+    ResampledRows,
 )
 from hedgerow.mechanisms.resamples.bounded import COPIES, bounded_moments
 from hedgerow.noise.lattice import lattice_noise
@@ -39,13 +38,16 @@ from hedgerow.progress import working
 from hedgerow.release.designs.design import (
     MIDPOINT,
     NOT_RELIABLE,
+    Design,
     PublicFacts,
     Recorded,
     apply_policy,
     complete,
     covers,
 )
-from hedgerow.release.designs.resampled import ReadCell, Resampled, ResampledMean, ResampledSmooth, resampled_of
+from hedgerow.release.designs.expected import Candidate, Reading
+from hedgerow.release.designs.guess import Supposed
+from hedgerow.release.designs.resampled import ReadCell, Resampled, resampled_of
 from hedgerow.release.options import REPLICATED
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
@@ -123,28 +125,27 @@ RATE = 1.0
 MOST_COUNTED = 1 << 22
 """Combinations of grid values and groups that are counted; where more are declared, records are read one by one."""
 Floats = NDArray[np.float64]
+_CHI_SQUARE_NODES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class BootstrapDesign:
+class BootstrapDesign(Design[ResampledRows, AdditiveTable]):
     """One statistic by k noisy bootstrap replicates of its cells' sums; weights Poisson, or bounded where asked for."""
 
+    drawn_by = ResampledRows
     resampled: Resampled
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
-    n_resamples: int
+    n_resamples: int = field()
     interval: str
     reason: str
     method: str = "bootstrap"
 
     @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
+    def recorded(cls, about: Recorded, part: ResampledRows) -> Sequence[Self]:
         """Return the design of the one statistic that replicates tell."""
-        part = about.mechanism
-        if not isinstance(part, ResampledSums) or about.facts.limit is not None:
-            return ()
-        if about.n_resamples not in (None, part.n_resamples):
+        if about.facts.limit is not None or about.n_resamples not in (None, part.n_resamples):
             return ()
         (statistic,) = about.statistics
         resampled = resampled_of(statistic, public=about.facts.in_one_cell(about.by, about.missing))
@@ -163,7 +164,7 @@ class BootstrapDesign:
         """Count records by cell and grid value, jointly where there are several columns."""
         return Query(self.resampled.value, self.by)
 
-    def mechanism(self, mu: float) -> Single:
+    def mechanism(self, mu: float) -> ResampledRows:
         """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ.
 
         Bounded ones have j times that noise, as a record may be drawn j times in each.
@@ -186,17 +187,33 @@ class BootstrapDesign:
     @property
     def streams(self) -> bool:
         """Whether records are read one by one: their declared grids have too many combinations to count each."""
-        sums = isinstance(self.resampled, (ResampledMean, ResampledSmooth)) and self.resampled.shape != "one-of"
+        sums = self.resampled.shape not in ("one-of", "count")
         return sums and self.query.cells * (self.query.size + 1) > MOST_COUNTED
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def noise_sd(self, mechanism: ResampledRows) -> float:
+        """Return the noise on the first total of one replicate."""
+        return mechanism.coordinates[0].noise.in_units * self.resampled.unit
+
+    def expected(self, mechanism: ResampledRows, supposed: Supposed) -> Sequence[Candidate]:
+        """Return the expected errors of k replicates, for each law of one record's features that may be the worst.
+
+        With weights of mean m and variance s² the total of a replicate has mean mN E f and covariance s²N E ff', and
+        noise.
+        """
+        noise_sd, records, found = mechanism.spread, supposed.records, list[Candidate]()
+        weight, variance = mechanism.weight_moments()
+        for law in self.resampled.laws(supposed):
+            covariance = variance * records * law.second + np.diag(noise_sd**2)
+            read = self._read_expected(weight * records * law.first, covariance, noise_sd)
+            found.append(Candidate(self._over_spread(read, supposed.level), law.guess, law.value))
+        return found
+
+    def added_up(self, mechanism: ResampledRows) -> tuple[str, ...]:
         """Return what is added up in each cell."""
         return self.resampled.names
 
-    def table(self, histogram: Histogram | Rows, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, histogram: Histogram | Rows, mechanism: ResampledRows, source: NoiseSource) -> AdditiveTable:
         """Resample, add up integers, and add an integer to each sum of each replicate."""
-        if not isinstance(mechanism, ResampledSums):
-            raise TypeError(f"{mechanism.type} does not resample")
         if isinstance(histogram, Rows):
             return self._streamed(histogram, mechanism, source)
         if self.statistic.is_count:
@@ -210,7 +227,7 @@ class BootstrapDesign:
         cells = tuple(self.query.labels)
         return mechanism.noisy(kept, features, source, cells=cells, names=self.resampled.names)
 
-    def _streamed(self, rows: Rows, mechanism: ResampledSums, source: NoiseSource) -> AdditiveTable:
+    def _streamed(self, rows: Rows, mechanism: ResampledRows, source: NoiseSource) -> AdditiveTable:
         asked = mechanism.streamed(self.query.size, self.resampled.features, source)
         if self.missing is Missing.MIDPOINT:
             asked = replace(asked, filled=self.resampled.midpoint)
@@ -244,3 +261,60 @@ class BootstrapDesign:
         mean, variance = bounded_moments(RATE, COPIES)
         read = self.resampled.read(values / mean, noise_sd / mean, self.facts)
         return replace(read, replicates=replace(read.replicates, rate=mean**2 / variance))
+
+    def _read_expected(self, mean: Floats, covariance: Floats, noise_sd: Floats) -> ReadCell:
+        """Read replicates of exactly this mean and covariance, in as many sheets of k as the covariance needs."""
+        k = self.n_resamples
+        values, vectors = np.linalg.eigh(covariance)
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))
+        wide = min(len(mean), k - 1)
+        contrasts = _contrasts(wide, k) * math.sqrt(k - 1)
+        spread, first = 0.0, None
+        for start in range(0, len(mean), wide):
+            block = factor[:, start : start + wide]
+            read = self.read(mean[:, None] + block @ contrasts[: block.shape[1]], noise_sd)
+            first = first or read
+            spread += read.replicates.spread
+        assert first is not None  # a mechanism has at least one coordinate
+        return replace(first, replicates=replace(first.replicates, spread=spread))
+
+    def _over_spread(self, read: ReadCell, level: float) -> Reading:
+        """Average over the law of the spread of k replicates, χ²_{k−1}/(k−1) times its mean."""
+        from hedgerow.special import gammaincinv
+
+        if not read.defined:
+            return Reading.hidden(read.high - read.low)
+        half_freedom = (self.n_resamples - 1) / 2.0
+        levels = (np.arange(_CHI_SQUARE_NODES) + 0.5) / _CHI_SQUARE_NODES
+        parts, widths = [], []
+        for ratio in gammaincinv(half_freedom, levels) / half_freedom:
+            replicates = replace(read.replicates, spread=read.replicates.spread * float(ratio))
+            basis = BootstrapBasis(replicates, read.low, read.high, True, self.interval, self.facts.census)
+            low, high = basis.interval(level, basis.methods[0])
+            widths.append(high - low)
+            parts.append(basis.parts())
+        # The root of the squares is to be the mean standard error, which the means of the parts are not: where the
+        # noise hides the sampling error it is 0 in some releases and large in others.
+        error = math.fsum(part.standard_error for part in parts) / len(parts)
+        privacy = parts[0].privacy_error
+        sampling, bootstrap = (
+            math.fsum(getattr(part, name) ** 2 for part in parts) for name in ("sampling_error", "bootstrap_error")
+        )
+        rest = math.sqrt(max(0.0, error**2 - privacy**2) / ((sampling + bootstrap) or 1.0))
+        return Reading(
+            rest * math.sqrt(sampling),
+            rest * math.sqrt(bootstrap),
+            privacy,
+            math.fsum(widths) / len(widths),
+            read.reliable,
+        )
+
+
+def _contrasts(rows: int, k: int) -> Floats:
+    """Return orthonormal rows of k numbers that each add up to 0 (Helmert's)."""
+    made = np.zeros((rows, k))
+    for row in range(rows):
+        made[row, : row + 1] = 1.0
+        made[row, row + 1] = -(row + 1.0)
+        made[row] /= math.sqrt((row + 1.0) * (row + 2.0))
+    return made

@@ -28,12 +28,11 @@ from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import NoisyMoments, sum_skewness, sum_variance
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.mechanisms.cell_totals import CellTotals, cell_totals
-from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.shape import TableShape
-from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, Recorded, apply_policy, covers
+from hedgerow.release.designs.design import NOT_RELIABLE, Design, PublicFacts, Recorded, apply_policy, covers
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -44,7 +43,7 @@ _OMEGA = {"gaussian": 0.4, "geometric": 0.3}
 
 
 @dataclass(frozen=True, slots=True)
-class CellTotalsDesign:
+class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
     """A sum of each cell, clamped to the cell's own bounds, with its second moment unless the file is the target.
 
     Attributes
@@ -57,6 +56,8 @@ class CellTotalsDesign:
         Noise by the cell's own reach, or one noise for all.
     """
 
+    drawn_by = CellTotals
+    not_forecast = "not forecast: bounds by cell"
     statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
@@ -68,11 +69,8 @@ class CellTotalsDesign:
     reason: str
 
     @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
+    def recorded(cls, about: Recorded, part: CellTotals) -> Sequence[Self]:
         """Return the design of the one sum whose bounds differ from cell to cell; the mechanism names the bounds."""
-        part = about.mechanism
-        if not isinstance(part, CellTotals):
-            return ()
         (statistic,) = about.statistics
         start, stride, _ = statistic.grid.about_zero()
         kinds = [((kind.low - start) // stride, (kind.high - start) // stride) for kind in part.kinds]
@@ -110,14 +108,12 @@ class CellTotalsDesign:
         square = None if self.facts.census else reach * reach / _OMEGA[self.law]
         return cell_totals(self.law, (start, stride), self.limits, (reach, square), mu, self.facts.relation)
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def added_up(self, mechanism: CellTotals) -> tuple[str, ...]:
         """Return what is added up in each cell."""
         return ("total",) if self.facts.census else ("total", "square")
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, histogram: Histogram, mechanism: CellTotals, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""
-        if not isinstance(mechanism, CellTotals):
-            raise TypeError(f"{mechanism.type} has no bounds by cell")
         kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
         return mechanism.noisy(kept, source, cells=self.query.labels)
 

@@ -16,9 +16,10 @@ from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
 from hedgerow.release.designs.distribution import DistributionStatistic, distribution_release
-from hedgerow.release.designs.joint import JointStatistic, joint_release, shares_release
+from hedgerow.release.designs.joint import joint_release, shares_release
+from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign, check_membership
-from hedgerow.release.designs.resampled import ResampledSmooth, resampled_of
+from hedgerow.release.designs.resampled import resampled_of
 from hedgerow.release.designs.unit_bootstrap import unit_design
 from hedgerow.release.options import PLAIN, REPLICATED
 from hedgerow.release.request import Request
@@ -37,7 +38,6 @@ _REASONS: dict[str, str] = {
 
 _Group = tuple[Missing, tuple[str, ...]]
 _MOST_COLUMNS, _FEW = 12, 4
-_MOST_REPLICATED = 1024
 
 
 def is_joint(statistic: Statistic, request: Request, facts: PublicFacts) -> bool:
@@ -254,7 +254,7 @@ def _check_pure(request: Request, facts: PublicFacts) -> None:
 
 def choose_design(
     statistic: Statistic, request: Request, facts: PublicFacts, *, law: NoiseLaw, share: float, missing: Missing
-) -> Design | None:
+) -> Design[Any, Any] | None:
     """Return how a statistic is released, missing values by its policy; None where the answer is public.
 
     Raises
@@ -293,7 +293,7 @@ def _apart(request: Request) -> str:
     return "The unit of several rows" if request.draws is None else f'noise="{request.noise}"'
 
 
-def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing: Missing) -> Design:
+def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing: Missing) -> MomentsDesign:
     if request.draws is not None:
         named: NoiseLaw = "averaged-laplace"
         return MomentsDesign(
@@ -320,18 +320,12 @@ def _moments(statistic: Statistic, request: Request, facts: PublicFacts, missing
     )
 
 
-def _bootstrap(statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing) -> Design:
+def _bootstrap(
+    statistic: Statistic, request: Request, facts: PublicFacts, share: float, missing: Missing
+) -> Design[Any, Any]:
     check_midpoint(statistic, missing)
     resampled = resampled_of(statistic, public=facts.in_one_cell(request.by, missing))
-    if isinstance(resampled, ResampledSmooth):
-        if resampled.statistic.is_histogram and statistic.grid.steps > _MOST_REPLICATED:
-            raise ParameterError(
-                "HG112",
-                rule=f"Replicates of a histogram have at most {_MOST_REPLICATED:,} steps.",
-                finding=f"The step makes {statistic.grid.steps:,}.",
-                remedy='Take a coarser step, or leave estimator="bootstrap" out.',
-            )
-        resampled.rehearse()
+    resampled.rehearse()
     return BootstrapDesign(
         resampled,
         request.by,

@@ -17,33 +17,36 @@ from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.counts import SMALL_COUNT
 from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, CountedCells, counted_cells, function_of
 from hedgerow.inference.joint.functions import Mean, Total
-from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts, Single
+from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.cells import TableCells
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import (
     NOT_RELIABLE,
+    Design,
     NoiseLaw,
     PublicFacts,
     Recorded,
-    WholeTable,
     complete,
     covers,
     indicator_name,
 )
+from hedgerow.release.designs.expected import EQUAL_CELLS, Candidate, average_reading
+from hedgerow.release.designs.guess import Supposed
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)
-class CountsDesign(WholeTable):
+class CountsDesign(Design[Counts, AdditiveTable]):
     """A count or a proportion of each cell by plain noise on integer counts.
 
     A proportion whose denominator is private counts two disjoint classes a cell, those equal to the value and those
     that are not; one record lies in one of them, so the denominator costs nothing extra.
     """
 
+    drawn_by = Counts
     statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
@@ -62,11 +65,8 @@ class CountsDesign(WholeTable):
             )
 
     @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
+    def recorded(cls, about: Recorded, part: Counts) -> Sequence[Self]:
         """Return the design of the one statistic that plain noise on counts tells."""
-        part = about.mechanism
-        if not isinstance(part, Counts):
-            return ()
         (statistic,), (law,) = about.statistics, part.methods
         made = cls(statistic, about.by, about.facts, about.missing, law, "")  # type: ignore[arg-type]  # laws are named as methods
         return (made,) if part.cells == made.query.cells * len(made.features) else ()
@@ -105,7 +105,7 @@ class CountsDesign(WholeTable):
         names = [indicator_name(value)] if isinstance(value, Indicator) else []
         return {"features": names, "powers": [[1] for _ in names], "counted": list(self.features)}
 
-    def mechanism(self, mu: float) -> Single:
+    def mechanism(self, mu: float) -> Counts:
         """Return the mechanism with noise of sd (L2 sensitivity)/μ."""
         cells = self.query.cells * len(self.features)
         touched = min(cells, 2) if self.facts.relation is Relation.REPLACE_ONE else 1
@@ -114,14 +114,29 @@ class CountsDesign(WholeTable):
             return AveragedLaplaceCounts(sd / math.sqrt(2.0 * self.draws), self.draws, cells)
         return GaussianCounts(sd, cells) if self.law == "gaussian" else GeometricCounts(sd / math.sqrt(2.0), cells)
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def noise_sd(self, mechanism: Counts) -> float:
+        """Return the noise on each count."""
+        return mechanism.noise_sd
+
+    def expected(self, mechanism: Counts, supposed: Supposed) -> Sequence[Candidate]:
+        """Return the expected errors of a count, or of a proportion for each share that may be the worst."""
+        records, found = supposed.records, list[Candidate]()
+        counted, guess = self.statistic.is_count, supposed.of(next(iter(self.statistic.columns), None))
+        spread, law = np.full(len(self.features), mechanism.noise_sd), mechanism.noise_law.name
+        for share in [1.0] if counted else guess.shares():
+            every = {COUNT: records, EQUAL: records * share, DIFFERENT: records * (1.0 - share)}
+            totals = {name: every[name] for name in self.features}
+            reading = average_reading(self.estimates, totals, spread, law, level=supposed.level)
+            said = EQUAL_CELLS if counted else guess.share_in_words(share)
+            found.append(Candidate(reading, said, records if counted else share))
+        return found
+
+    def added_up(self, mechanism: Counts) -> tuple[str, ...]:
         """Return what is added up in each cell."""
         return self.features
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, histogram: Histogram, mechanism: Counts, source: NoiseSource) -> AdditiveTable:
         """Count, and add an integer to each count."""
-        if not isinstance(mechanism, Counts):
-            raise TypeError(f"{mechanism.type} does not count")
         if self.statistic.is_count:
             sums = (histogram.cell_sums() + histogram.missing)[:, None]
         else:
@@ -139,7 +154,7 @@ class CountsDesign(WholeTable):
         basis = self._counted(table).numbers.basis
         return TableCells.of_scores(TableShape.of(self.by), cells, basis, n=facts.n, census=facts.census, counted=True)
 
-    def table_noise(self, mechanism: Single) -> tuple[float, float]:
+    def table_noise(self, mechanism: Counts) -> tuple[float, float]:
         """Return the noise on a count of a table; no second moment is drawn."""
         return float(np.max(np.asarray(mechanism.table_spread(self.features), dtype=np.float64))), 0.0
 

@@ -6,20 +6,27 @@ which are fixed texts and public facts only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+
+import numpy as np
 
 from hedgerow.engines.query import Indicator, Query, SumsQuery
 from hedgerow.errors import ParameterError, SpentError
-from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.facts.columns import Category, CellLabels, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.facts.weights import Weights
 from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.mechanism import Single
+from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.joint.functions import SmoothFunction
+from hedgerow.inference.joint.recorded import function_record
+from hedgerow.mechanisms.mechanism import Mechanism, Single, parts_of
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.cells import TableCells
+from hedgerow.release.designs.expected import Candidate
+from hedgerow.release.designs.guess import Supposed
 from hedgerow.resampling.grid_sums import GridSums
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.resampling.streamed import Tally
@@ -82,8 +89,8 @@ class Recorded:
         How many replicates were asked for.
     membership : bool
         Whether the cell of every record is public.
-    leaves : (column, grid, group) or None
-        Of the counts of a whole column.
+    leaves : mapping or None
+        The counts of a whole column, as a record keeps them.
     """
 
     statistics: tuple[Statistic, ...]
@@ -96,100 +103,234 @@ class Recorded:
     interval: str | None = None
     n_resamples: int | None = None
     membership: bool = False
-    leaves: tuple[str, Grid, int] | None = None
+    leaves: Mapping[str, Any] | None = None
 
 
-class Design(Protocol):
-    """One statistic's way through a release."""
+M = TypeVar("M", bound=Single)
+T = TypeVar("T", bound=AdditiveTable)
+
+
+class Design(Generic[M, T]):
+    """One statistic's way through a release, by mechanisms of one kind (M) and tables of one kind (T).
+
+    Whoever deals with designs asks these questions, and never what the class is.
+    """
+
+    __slots__ = ()
+    drawn_by: ClassVar[type[Single]]
+    """The kind of mechanism that draws it."""
+    kept_in: ClassVar[str] = "noisy"
+    """The field of a record under which its table stands."""
+    not_forecast: ClassVar[str] = ""
+    """Why no errors of it are forecast, in words; empty where they are."""
+
+    if TYPE_CHECKING:  # fields of the designs, or properties
+
+        @property
+        def statistic(self) -> Statistic:
+            """What was asked for."""
+            ...
+
+        @property
+        def missing(self) -> Missing:
+            """What becomes of a record in which a value is missing."""
+            ...
+
+        @property
+        def query(self) -> Query | SumsQuery:
+            """The one question to the engine."""
+            ...
+
+        @property
+        def method(self) -> str:
+            """Name of the method, as in the contract."""
+            ...
+
+        @property
+        def reason(self) -> str:
+            """Why this method, in a sentence."""
+            ...
 
     @property
-    def query(self) -> Query | SumsQuery:
-        """The one question to the engine."""
-        ...
+    def drawn(self) -> object:
+        """What is drawn as a whole: the design itself, or what several statistics share."""
+        return self
 
     @property
-    def method(self) -> str:
-        """Name of the method, as in the contract."""
-        ...
+    def n_resamples(self) -> int | None:
+        """How many replicates there are; None where there are none."""
+        return None
 
     @property
-    def reason(self) -> str:
-        """Why this method, in a sentence."""
-        ...
+    def streams(self) -> bool:
+        """Whether records are read one by one: too many are possible to count each."""
+        return False
 
-    def mechanism(self, mu: float) -> Single:
+    @property
+    def runs_code(self) -> bool:
+        """Whether functions of columns define what is added up."""
+        return self.statistic.has_code
+
+    @property
+    def narrowed(self) -> str:
+        """Why records may not differ as much as the mechanism allows; empty where they may."""
+        return ""
+
+    @property
+    def function(self) -> SmoothFunction | None:
+        """What is read from totals with a joint law, so that one can compute with its estimates; None: from none."""
+        return None
+
+    @property
+    def joint_features(self) -> dict[str, Any]:
+        """The features of these totals, as plain JSON data."""
+        return {}
+
+    @property
+    def rows(self) -> int:
+        """How many rows a record has at most."""
+        return 1
+
+    def mechanism(self, mu: float) -> M:
         """Return the mechanism whose noise is the sensitivity divided by μ."""
-        ...
+        raise NotImplementedError
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def noise_sd(self, mechanism: M) -> float | None:
+        """Return the noise on the released total, in the column's unit (of a bootstrap: of one replicate's).
+
+        None where several totals make the statistic.
+        """
+        return None
+
+    def expected(self, mechanism: M, supposed: Supposed) -> Sequence[Candidate]:
+        """Return what would be read of a cell as a guess supposes it: one reading for each guess that may be the worst.
+
+        The design reads expected totals instead of released ones, so no formula of an error is repeated.
+        """
+        raise NotImplementedError
+
+    def added_up(self, mechanism: M) -> tuple[str, ...]:
         """Return what is added up in each cell: the features of the table, by name."""
-        ...
+        raise NotImplementedError
 
-    def table(self, data: Any, mechanism: Single, source: NoiseSource, /) -> AdditiveTable:
+    def table(self, data: Any, mechanism: M, source: NoiseSource, /) -> T:
         """Add noise to what the engine answered: a `Histogram`, or `GridSums`."""
-        ...
+        raise NotImplementedError
 
-    def estimates(self, table: AdditiveTable) -> Sequence[Estimate]:
+    def estimates(self, table: T) -> Sequence[Estimate]:
         """Read the table. Post-processing."""
-        ...
+        raise NotImplementedError
 
-
-class TableDesign(Design, Protocol):
-    """What a table asks of the design of its sum or count."""
-
-    def table_cells(self, table: AdditiveTable, /) -> TableCells:
+    def table_cells(self, table: T) -> TableCells:
         """Return the numbers as they were drawn, with what their errors and totals over them are read from."""
-        ...
+        raise NotImplementedError
 
-    def table_noise(self, mechanism: Any, /) -> tuple[float, float]:
+    def table_noise(self, mechanism: M) -> tuple[float, float]:
         """Return the noise on a number, and on its second moment, in the unit of the column; standard deviations."""
-        ...
+        raise NotImplementedError
 
     @property
     def unit_value(self) -> float:
         """What one of the integers that are added up is worth in the column's unit."""
-        ...
+        return 1.0
 
     @property
     def cell_bounds(self) -> tuple[tuple[int, int], ...] | None:
-        """The grid indices of bounds that were declared cell by cell."""
-        ...
+        """The grid indices of bounds that were declared cell by cell; None where all cells have those of the column."""
+        return None
 
     @property
     def sensitivity(self) -> str | None:
         """The option of a table that it is, as `hedgerow.tables.dp.choice` names it; None where two are the same."""
-        ...
+        return "whole-table"
 
     @property
     def table_remark(self) -> str | None:
         """What a reader of the table must know of its bounds."""
-        ...
-
-
-class WholeTable:
-    """A design of a table with one noise, and one pair of bounds, for all cells."""
-
-    __slots__ = ()
-
-    @property
-    def unit_value(self) -> float:
-        """1: the numbers of a table are in the unit of the column."""
-        return 1.0
-
-    @property
-    def cell_bounds(self) -> None:
-        """None: all cells have the bounds of the table."""
         return None
 
-    @property
-    def sensitivity(self) -> str:
-        """The option of the table."""
-        return "whole-table"
+    def part_of_record(self, first: Estimate) -> PartOfRecord | None:
+        """Return what a record keeps of what is drawn, beside noisy numbers, from the estimate of the first cell."""
+        function, joint = self.function, first.joint
+        if function is None or not isinstance(joint, JointValue):
+            return None
+        (totals,) = joint.releases
+        moments = CellLabels(self.query.by), totals.totals.tolist(), totals.products.tolist()
+        whole = {
+            "estimates": [],
+            "functions": [],
+            **self.joint_features,
+            "noise_law": totals.law,
+            "noise_covariance": (totals.mixing @ totals.mixing.T).tolist(),
+            "cells": [
+                {"cell": cell, "sums": sums, "second_moments": products}
+                for cell, sums, products in zip(*moments, strict=True)
+            ],
+        }
+        return PartOfRecord("joint", whole, function_record(function, totals.totals))
 
-    @property
-    def table_remark(self) -> None:
-        """None: all cells have the bounds of the table."""
-        return None
+    def table_on_record(self, kept: Mapping[str, Any], mechanism: M, cells: CellLabels) -> AdditiveTable:
+        """Return the table that a record keeps under `kept_in`.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            It is none of this mechanism and these cells.
+        """
+        return table_of(kept, mechanism, cells, self.added_up(mechanism))
+
+    @classmethod
+    def parts(cls, mechanism: Mechanism) -> list[M]:
+        """Return the parts of a mechanism that draw designs of this kind."""
+        return [part for part in parts_of(mechanism) if isinstance(part, cls.drawn_by)]  # type: ignore[misc]  # M is what `drawn_by` names
+
+    @classmethod
+    def of_record(cls, about: Recorded) -> Sequence[Self]:
+        """Return the design of each statistic on record; none where another kind of design made them.
+
+        Why it was chosen is not on record: its reason is empty.
+        """
+        mine = cls.parts(about.mechanism)
+        return cls.recorded(about, mine[0]) if mine else ()
+
+    @classmethod
+    def recorded(cls, about: Recorded, part: M) -> Sequence[Self]:
+        """Return the designs that a part of their kind of mechanism drew; none where it drew others."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfRecord:
+    """What a record keeps of what is drawn as a whole.
+
+    Attributes
+    ----------
+    name : str
+        The list of the record in which it stands.
+    whole : dict
+        All of it but for the places of the estimates that were read from it.
+    function : dict or None
+        How these estimates were read from it, where that is kept.
+    """
+
+    name: str
+    whole: dict[str, Any]
+    function: dict[str, Any] | None = None
+
+
+def table_of(record: Mapping[str, Any], mechanism: Single, cells: CellLabels, features: Sequence[str]) -> AdditiveTable:
+    """Return the table on record of these features, with the noise of its mechanism.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        It is none of this mechanism and these cells.
+    """
+    values = np.array(record["values"], dtype=np.float64).reshape(record["shape"])
+    spread = mechanism.table_spread(features)
+    if spread is None or values.shape[:2] != (len(cells), spread.shape[-1]) or len(features) != spread.shape[-1]:
+        raise ValueError("the table has another shape than its mechanism")
+    return AdditiveTable(cells, tuple(features), values, spread, mechanism.table_law)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +338,7 @@ class PlannedStatistic:
     """One statistic with its design and mechanism; both None where the answer is public and free."""
 
     statistic: Statistic
-    design: Design | None
+    design: Design[Any, Any] | None
     mechanism: Single | None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Self
 
@@ -18,19 +19,29 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Category, Grid, Missing
+from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.distribution.distribution import Distribution, Read
 from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels, typical_prefix_variance
-from hedgerow.mechanisms.mechanism import Single
+from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.mechanisms.tree_counts import MOST_LEAVES as TREE_LEAVES
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts, Recorded, apply_policy, covers
+from hedgerow.release.designs.design import (
+    NOT_RELIABLE,
+    Design,
+    PartOfRecord,
+    PublicFacts,
+    Recorded,
+    apply_policy,
+    covers,
+)
+from hedgerow.release.designs.expected import Candidate, Reading
+from hedgerow.release.designs.guess import Supposed, law_on_grid
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -181,10 +192,8 @@ class DistributionRelease:
         precision = mu * math.sqrt(2.0) if self.shape.law == "laplace" else mu
         return self.shape.mechanism(self.leaves.count, self.query.cells, precision, self.facts.relation)
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> DistributionTable:
+    def table(self, histogram: Histogram, mechanism: TreeCounts, source: NoiseSource) -> DistributionTable:
         """Count, and add an integer to each count."""
-        if not isinstance(mechanism, TreeCounts):
-            raise TypeError(f"{mechanism.type} releases no tree of counts")
         histogram = apply_policy(histogram, self.missing, self.leaves.grid.steps)
         counts = np.zeros((histogram.cells, mechanism.leaves), dtype=np.int64)
         np.add.at(counts, (histogram.cell, histogram.index // self.leaves.group), histogram.count)
@@ -198,20 +207,21 @@ class DistributionRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class DistributionStatistic:
+class DistributionStatistic(Design[TreeCounts, DistributionTable]):
     """One reading of the distribution of a column; all readings of a column share one question, price and draw."""
 
+    drawn_by = TreeCounts
+    kept_in = "distributions"
     statistic: Statistic
     release: DistributionRelease
     reason: str
 
     @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
+    def recorded(cls, about: Recorded, part: TreeCounts) -> Sequence[Self]:
         """Return the designs of the statistics that the counts of one column tell."""
-        part = about.mechanism
-        if not isinstance(part, TreeCounts) or about.leaves is None:
+        if about.leaves is None:
             return ()
-        leaves = Leaves(*about.leaves)
+        leaves = leaves_of(about.leaves)
         grids = [one.grid for one in about.statistics]
         grid = next((one for one in grids if one.declared), grids[0])
         same = (grid.lower, grid.upper, grid.declared) == (leaves.grid.lower, leaves.grid.upper, leaves.grid.declared)
@@ -221,6 +231,11 @@ class DistributionStatistic:
         shape = Shape("laplace" if part.law == "laplace" else "gaussian", (leaves.count,), part.rooted)
         release = DistributionRelease(leaves, shape, about.by, about.facts, about.missing)
         return tuple(cls(one, release, "") for one in about.statistics) if leaves.count == part.leaves else ()
+
+    @property
+    def drawn(self) -> DistributionRelease:
+        """The one table of the column."""
+        return self.release
 
     @property
     def query(self) -> Query:
@@ -241,18 +256,61 @@ class DistributionStatistic:
         """Return the mechanism of the whole table."""
         return self.release.mechanism(mu)
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def expected(self, mechanism: TreeCounts, supposed: Supposed) -> Sequence[Candidate]:
+        """Return the errors where the counts are those expected: the column beta with its (mean, sd)."""
+        leaves = self.release.leaves
+        pairs, words = supposed.laws(self.statistic.grids)
+        (moments,) = pairs.values()
+        index, chance = law_on_grid(leaves.grid, *moments, most=leaves.grid.steps + 1)
+        counts = np.bincount(index // leaves.group, weights=chance, minlength=leaves.count) * supposed.records
+        # Rounded so that all counts left of an edge are as expected to half a record.
+        left = np.rint(np.cumsum(counts)).astype(np.int64)
+        levels = mechanism.level_counts(np.tile(np.diff(left, prepend=0), (mechanism.cells, 1)))
+        known = round(supposed.records) if self.release.public else None
+        reading = TableReading(leaves, mechanism, levels, known, self.release.facts.census)
+        read = self.statistic.read(reading.cells[0], supposed.level)
+        width = read.high - read.low
+        if not is_clear(reading.cells[0]):
+            return [Candidate(Reading.hidden(width), words)]
+        return [Candidate(Reading(read.sampling_error, 0.0, read.privacy_error, width, True), words)]
+
+    def added_up(self, mechanism: TreeCounts) -> tuple[str, ...]:
         """Return what is added up in each cell."""
         return ()  # the counts of all leaves have no names
 
-    def table(self, data: Histogram, mechanism: Single, source: NoiseSource) -> DistributionTable:
+    def part_of_record(self, first: Estimate) -> PartOfRecord:
+        """Return the leaves of the table and its noisy counts by cell.
+
+        ``public`` says that the release's n is the number of its records; ``counts`` are those of each level, from the
+        top.
+        """
+        basis: Any = first.basis  # a `DistributionBasis`, as `estimates` makes it
+        reading, grid = basis.reading, self.release.leaves.grid
+        whole = {
+            "estimates": [],
+            "column": self.release.leaves.column,
+            "grid": [str(grid.lower), str(grid.upper), grid.steps],
+            "declared": grid.declared,
+            "group": self.release.leaves.group,
+            "public": reading.n is not None,
+            "cells": [
+                {"cell": dict(cell), "counts": [level[place].tolist() for level in reading.levels]}
+                for place, cell in enumerate(self.query.labels)
+            ],
+        }
+        return PartOfRecord(self.kept_in, whole)
+
+    def table_on_record(self, kept: Mapping[str, Any], mechanism: TreeCounts, cells: CellLabels) -> DistributionTable:
+        """Return the counts that a record keeps."""
+        facts = self.release.facts
+        return DistributionTable(cells, mechanism, reading_of(kept, mechanism, n=facts.n, census=facts.census))
+
+    def table(self, data: Histogram, mechanism: TreeCounts, source: NoiseSource) -> DistributionTable:
         """Return the noisy counts of the whole table."""
         return self.release.table(data, mechanism, source)
 
-    def estimates(self, table: AdditiveTable) -> Cells:
+    def estimates(self, table: DistributionTable) -> Cells:
         """Return one estimate per cell."""
-        if not isinstance(table, DistributionTable):
-            raise TypeError("a distribution is read from a table of its own")
         asked, reading = self.statistic, table.reading
         basis = DistributionCells(asked, reading)
         found = [asked.read(one, 0.95) for one in reading.cells]
@@ -270,6 +328,34 @@ class DistributionStatistic:
         if leaves.group == 1 or not leaves.grid.declared:
             return None
         return f"Values are counted in leaves of {leaves.group:,} steps."
+
+
+def reading_of(record: Mapping[str, Any], mechanism: TreeCounts, *, n: int | None, census: bool) -> TableReading:
+    """Return the released table of a record, with its mechanism.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, IndexError
+        It is no such record, or one of another mechanism.
+    """
+    leaves = leaves_of(record)
+    levels = [
+        np.array([cell["counts"][level] for cell in record["cells"]], dtype=np.int64)
+        for level in range(len(mechanism.widths))
+    ]
+    shapes = [(mechanism.cells, nodes) for nodes in mechanism.nodes]
+    if leaves.count != mechanism.leaves or [level.shape for level in levels] != shapes:
+        raise ValueError("the table has another shape than its mechanism")
+    if record["public"] and n is None:
+        raise ValueError("its number of records is not public")
+    return TableReading(leaves, mechanism, levels, n if record["public"] else None, census)
+
+
+def leaves_of(record: Mapping[str, Any]) -> Leaves:
+    """Return the leaves of a table on record."""
+    lower, upper, steps = record["grid"]
+    grid = Grid(Fraction(lower), Fraction(upper), int(steps), bool(record["declared"]))
+    return Leaves(str(record["column"]), grid, int(record["group"]))
 
 
 def covered(statistic: Statistic, facts: PublicFacts) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,42 +22,29 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.facts.weights import Weights
-from hedgerow.inference.cells import Cells, Subject
-from hedgerow.inference.joint.arithmetic import JointCells
-from hedgerow.inference.joint.estimates import estimate
-from hedgerow.inference.joint.functions import Axis, SmoothFunction, Total, UserFunction, gradient
+from hedgerow.inference.joint.functions import SmoothFunction, Total, gradient
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, units_behind
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import MOST_IN_BLOCK, JointMoments, joint_moments
 from hedgerow.mechanisms.laws import Law
-from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
-from hedgerow.release.cells.cells import TableCells, joint_cells, noise_about_zero
-from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.chooser import Choice, choose
 from hedgerow.release.designs.design import (
-    MIDPOINT,
     PublicFacts,
-    Recorded,
-    WholeTable,
     complete,
-    covers,
     indicator_name,
-    rows_kept,
 )
 from hedgerow.release.designs.joint_choice import ABSENT, Asked
 from hedgerow.resampling.grid_sums import GridSums
-from hedgerow.resampling.histogram import Histogram
-from hedgerow.statistics.statistic import OnGrid, Powers, Statistic
+from hedgerow.statistics.statistic import Powers, Statistic
 
 Value = ValueOnGrid | Indicator | Weighted
 _TYPICAL = 1000.0  # records of a cell, where nothing is known of them
 # A column has 2²⁰ steps, fewer where the integers of products of powers would be longer than so many bits; and fewer by
 # some bits where their noise cannot be drawn, as at a small ε.
-_BITS, _COARSER = 80, (0, 5, 10)
-UNSURE = "The noise hides the number of records, or what is divided by: nothing is said beyond what is possible."
+_BITS, COARSER = 80, (0, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +240,6 @@ class JointRelease:
 
     def read(self, table: AdditiveTable) -> JointTable:
         """Return the released numbers with the moments that they tell, computed once for all statistics."""
-        if isinstance(table, JointTable):
-            return table
         totals = self.design.totals(table, self.choice.mechanism)
         return JointTable(
             table.cells, table.features, table.values, table.noise_sd, table.noise_law, SideBySide((totals,))
@@ -287,141 +271,6 @@ def _scaled(value: Value) -> str:
     return f"(({value.column} - {value.grid.centre:.15g}) / {value.grid.half_range:.15g})"
 
 
-@dataclass(frozen=True, slots=True)
-class JointStatistic(WholeTable):
-    """One statistic of a joint release; all statistics of that release share one question, one price and one draw.
-
-    Attributes
-    ----------
-    statistic : Statistic
-    release : JointRelease
-    place : int
-        Which of the release's functions it is.
-    reason : str
-        Why this method, in a sentence.
-    """
-
-    statistic: Statistic
-    release: JointRelease
-    place: int
-    reason: str
-
-    @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
-        """Return the designs of the statistics that one vector of joint moments tells."""
-        part = about.mechanism
-        if not isinstance(part, JointMoments):
-            return ()
-        for coarser in _COARSER:
-            design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
-            if design.layout == part.layout:
-                release = JointRelease(design, Choice(part))
-                return tuple(cls(one, release, place, "") for place, one in enumerate(about.statistics))
-        return ()
-
-    @property
-    def query(self) -> SumsQuery:
-        """The question of the whole release."""
-        return self.release.query
-
-    @property
-    def method(self) -> str:
-        """Name of the method, as in the contract."""
-        return "moments"
-
-    @property
-    def missing(self) -> Missing:
-        """What becomes of a record in which a value is missing."""
-        return self.release.design.missing
-
-    @property
-    def function(self) -> SmoothFunction:
-        """What is read from the totals of the release."""
-        return self.release.design.functions[self.place]
-
-    @property
-    def joint_features(self) -> dict[str, Any]:
-        """The features of these totals, as plain JSON data."""
-        powers = [list(power) for power in self.release.design.asked.features]
-        return {"features": self.release.names(), "powers": powers}
-
-    def mechanism(self, mu: float) -> JointMoments:
-        """Return the mechanism of the whole release."""
-        return self.release.mechanism(mu)
-
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
-        """Return what is added up in each cell."""
-        return mechanism.names if isinstance(mechanism, JointMoments) else ()
-
-    def table(self, data: Histogram | GridSums, mechanism: Single, source: NoiseSource) -> JointTable:
-        """Return the noisy numbers of the whole release."""
-        if not isinstance(mechanism, JointMoments) or not isinstance(data, GridSums):
-            raise TypeError(f"{mechanism.type} releases no joint moments")
-        return self.release.read(self.release.design.table(data, mechanism, source))
-
-    def estimates(self, table: AdditiveTable) -> Cells:
-        """Return one estimate per cell."""
-        read = estimate(self.function, self.release.read(table).side)
-        clear = read.reliable & np.isfinite(read.standard_error)
-        errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
-        return Cells.plain(self._subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
-
-    def table_cells(self, table: AdditiveTable) -> TableCells:
-        """Return the numbers of a table of sums or counts, as they were drawn."""
-        shape, counted = TableShape.of(self.release.design.by), self.statistic.is_count
-        (moments,) = self.release.read(table).side.blocks
-        return joint_cells(shape, self.function, moments, counted=counted, subject=self._subject)
-
-    def table_noise(self, mechanism: JointMoments) -> tuple[float, float]:
-        """Return the noise on a sum and on its second moment in each cell of a table; standard deviations."""
-        names, sds = mechanism.names, mechanism.noise_sds()
-        none = AdditiveTable(({},), names, np.zeros((1, len(names))), sds, mechanism.noise_law.name)
-        return noise_about_zero(self.function, self.release.design.totals(none, mechanism))
-
-    @property
-    def _subject(self) -> Subject:
-        asked, facts = self.statistic, self.release.design.facts
-        if isinstance(asked, OnGrid):
-            # Steps far below the noise are not worth a word; where they are coarser a remark says so.
-            asked = replace(asked, grid=replace(asked.grid, declared=True))
-        about = asked.name, asked.column, self.method, covers(asked, facts), UNSURE, self._remark()
-        return Subject(*about, sampled=not facts.census)
-
-    def noise_sd(self, mechanism: JointMoments) -> float:
-        """Return the noise on the sum of the first column about its midpoint, of a sum on what is released; an sd."""
-        design, function = self.release.design, self.release.design.functions[self.place]
-        if design.facts.weights is not None:
-            return self._weighted_noise_sd(mechanism)
-        at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
-        about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
-        known = design.facts.n if mechanism.layout.presence == "public" else None
-        rows = mechanism.layout.rows is not None
-        base = ((mechanism.layout.last, 1),) if rows else ((at, 0),) if design.apart else ()
-        noise = mechanism.reading([base, ((at, 1),)], n=known).covariance
-        return math.sqrt(float(about @ noise @ about))
-
-    def _weighted_noise_sd(self, mechanism: JointMoments) -> float:
-        """Return the same where records are weighted."""
-        design, function = self.release.design, self.release.design.functions[self.place]
-        axis: Axis = function.columns[0][1] if isinstance(function, UserFunction) else function.x  # type: ignore[attr-defined]  # of all functions that can be weighted
-        axis = axis if isinstance(function, Total) else replace(axis, centre=0.0)
-        size = 1 + len(design.asked.features)
-        known = design.facts.n if mechanism.layout.presence == "public" else None
-        mixing = mechanism.reading([design.asked.moment(0, place) for place in range(size)], n=known).mixing
-        return float(np.linalg.norm(axis.along(size) @ mixing))
-
-    def _remark(self) -> str | None:
-        """Return a remark where a missing value counts as the midpoint, or a declared grid was too fine."""
-        design = self.release.design
-        grids = design.grids_of(self.place)
-        coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
-        steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
-        rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
-        unit = self.release.design.facts.limit
-        kept = "" if unit is None else rows_kept(unit)
-        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), kept, rounded])) or None
-
-
 def joint_release(
     statistics: Sequence[Statistic],
     by: tuple[Category, ...],
@@ -441,14 +290,14 @@ def joint_release(
     UncertifiedError
         HG401: none does.
     """
-    for coarser in _COARSER:
+    for coarser in COARSER:
         design = joint_design(statistics, by, facts, missing, coarser=coarser)
         if len(set(shares)) > 1:
             design = replace(design, shares=_shares_of_columns(design, shares))
         try:
             return JointRelease(design, design.choice(budget, laws=laws))
         except UncertifiedError:
-            if coarser == _COARSER[-1]:
+            if coarser == COARSER[-1]:
                 raise
     raise AssertionError("unreachable")
 

@@ -38,7 +38,6 @@ from hedgerow.mechanisms.mechanism import (
     Moments,
     MomentsGaussian,
     MomentsGeometric,
-    Single,
 )
 from hedgerow.mechanisms.moments import ADD_REMOVE, PUBLIC_PRESENCE, MomentsLayout, Weights, noise_at
 from hedgerow.noise.source import NoiseSource
@@ -48,13 +47,15 @@ from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.design import (
     MIDPOINT,
     NOT_RELIABLE,
+    Design,
     NoiseLaw,
     PublicFacts,
     Recorded,
-    WholeTable,
     apply_policy,
     covers,
 )
+from hedgerow.release.designs.expected import Candidate, average_reading
+from hedgerow.release.designs.guess import Supposed
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.statistic import Statistic
 
@@ -170,13 +171,14 @@ _CENSUS: dict[Weights, Weights] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MomentsDesign(WholeTable):
+class MomentsDesign(Design[Moments, AdditiveTable]):
     """A mean or a sum of each cell with its second moment, in one vector release.
 
     With `membership` the cell of every record is public, as the caller declared: a record can then change its value
     within its cell and nothing else, and the number of records of each cell goes out as it is.
     """
 
+    drawn_by = Moments
     statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
@@ -192,10 +194,9 @@ class MomentsDesign(WholeTable):
             check_membership(self.statistic, self.facts, self.missing)
 
     @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
+    def recorded(cls, about: Recorded, part: Moments) -> Sequence[Self]:
         """Return the design of the one sum or mean that a vector of moments by cell tells."""
-        part = about.mechanism
-        if not isinstance(part, Moments) or about.method not in part.methods:
+        if about.method not in part.methods:
             return ()
         (statistic,) = about.statistics
         if about.missing is Missing.MIDPOINT:
@@ -249,7 +250,7 @@ class MomentsDesign(WholeTable):
         presence: Literal["public", "private"] = "public" if self.presence_is_public else "private"
         return MomentsLayout(start, stride, grid.steps, offset, presence, self.query.cells)
 
-    def mechanism(self, mu: float) -> Single:
+    def mechanism(self, mu: float) -> Moments:
         """Return the mechanism with noise of sd (sensitivity of the weighted vector)/μ, rounded up to the lattice."""
         relation, layout = self.facts.relation, self.layout
         if self.law == "averaged-laplace":
@@ -259,15 +260,36 @@ class MomentsDesign(WholeTable):
             return MomentsGaussian(layout, noise_at(mu, layout, self.weights, relation, GAUSSIAN))
         return MomentsGeometric(layout, noise_at(mu, layout, self.weights, relation, LAPLACE))
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def noise_sd(self, mechanism: Moments) -> float:
+        """Return the noise on the total, in the column's unit."""
+        low, high = self.statistic.grid.as_bounds()
+        unit = (high - low) / (self.layout.stride * self.layout.steps)
+        return float(mechanism.spread[list(mechanism.noise.coordinates()).index("total")]) * unit
+
+    def expected(self, mechanism: Moments, supposed: Supposed) -> Sequence[Candidate]:
+        """Return the expected errors of a mean or a sum, for each (mean, sd) of the values that may be the worst."""
+        layout, records, grid = self.layout, supposed.records, self.statistic.grid
+        low, high = grid.as_bounds()
+        # The integers y that are added up run from `start` to `start + stride·steps` as a value runs from L to U.
+        slope = layout.stride * layout.steps / (high - low)
+        guess, law, found = supposed.of(self.statistic.column), mechanism.noise_law.name, list[Candidate]()
+        for mean, sd in guess.moments(str(self.statistic.column), grid):
+            first = layout.start + slope * (mean - low)
+            square = (slope * sd) ** 2 + first**2 - layout.offset
+            every = {"count": records, "total": records * first, "square": records * square}
+            totals = {name: every[name] for name in mechanism.noise.coordinates()}
+            reading = average_reading(self.estimates, totals, mechanism.spread, law, level=supposed.level)
+            value = mean * records if self.statistic.is_total else mean
+            found.append(Candidate(reading, guess.in_words(mean, sd), value))
+        return found
+
+    def added_up(self, mechanism: Moments) -> tuple[str, ...]:
         """Return what is added up in each cell."""
-        noises = tuple(mechanism.noise.coordinates()) if isinstance(mechanism, Moments) else ()
+        noises = tuple(mechanism.noise.coordinates())
         return ("count", *noises) if self.membership else noises
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, histogram: Histogram, mechanism: Moments, source: NoiseSource) -> AdditiveTable:
         """Add up integers, and add an integer to each sum on its own lattice."""
-        if not isinstance(mechanism, Moments):
-            raise TypeError(f"{mechanism.type} releases no moments")
         kept = apply_policy(histogram, self.missing, self.statistic.grid.steps)
         noisy = mechanism.noisy(kept, source, cells=self.query.labels)
         return _with_public_counts(noisy, kept) if self.membership else noisy
@@ -298,7 +320,7 @@ class MomentsDesign(WholeTable):
         """The option of a table."""
         return "public-membership" if self.membership else "whole-table"
 
-    def table_noise(self, mechanism: Single) -> tuple[float, float]:
+    def table_noise(self, mechanism: Moments) -> tuple[float, float]:
         """Return the noise on a sum and on its second moment in each cell of a table; standard deviations."""
         spread = np.asarray(mechanism.table_spread(self.added_up(mechanism)), dtype=np.float64)
         unit = self.unit_value

@@ -28,6 +28,8 @@ from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.inference.linearised import linearise
 from hedgerow.mechanisms.mechanism import Presence, Shape
 from hedgerow.release.designs.design import PublicFacts
+from hedgerow.release.designs.expected import EQUAL_CELLS
+from hedgerow.release.designs.guess import Supposed, law_on_grid
 from hedgerow.statistics.covariance import of_each_alone
 from hedgerow.statistics.statistic import COUNT, Feature, Smooth, Statistic
 from hedgerow.user_code import quietly, silence
@@ -35,6 +37,8 @@ from hedgerow.user_code import quietly, silence
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 RELIABLE_SDS = 2.0
+_MOST_REPLICATED = 1024  # steps of a histogram
+_LAWS = 40_000  # records of a guessed law
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,16 @@ class ReadCell:
     reliable: bool
     margin: float = 0.0
     records: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedLaw:
+    """E f and E ff' of one record's features by a guess, the guess in words, and the value of the statistic by it."""
+
+    first: Floats
+    second: Floats
+    guess: str
+    value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,18 @@ class Resampled:
         """Grid index of the midpoint."""
         return 0
 
+    @property
+    def unit(self) -> float:
+        """What one of the integers is worth in the column's unit; 1 where there are several columns."""
+        return 1.0
+
+    def rehearse(self) -> None:
+        """Refuse what could not be read, before anything is spent."""
+
+    def laws(self, supposed: Supposed) -> list[GuessedLaw]:
+        """Return the law of one record's features, for each guess that may give the worst errors."""
+        raise NotImplementedError
+
     def replaced_norm(self, cells: int) -> float:
         """Farthest that replacing a record moves the table, each coordinate over its reach."""
         raise NotImplementedError
@@ -135,6 +161,29 @@ class ResampledMean(Resampled):
     def midpoint(self) -> int:
         """Grid index of the midpoint."""
         return self.grid.steps // 2
+
+    @property
+    def unit(self) -> float:
+        """Half a step."""
+        return self.grid.half_step
+
+    def laws(self, supposed: Supposed) -> list[GuessedLaw]:
+        """Return those of a value with each (mean, sd), or of each share of 0 and 1."""
+        statistic, grid, found = self.statistic, self.grid, list[GuessedLaw]()
+        guess = supposed.of(statistic.columns[0])
+        if statistic.family == "counts":
+            moments = [(share, math.sqrt(share * (1 - share))) for share in guess.shares()]
+        else:
+            moments = guess.moments(str(statistic.column), grid)
+        for mean, sd in moments:
+            first = (mean - grid.centre) / grid.half_step
+            square = (sd / grid.half_step) ** 2 + first**2
+            law = np.array([first, 1.0]), np.array([[square, first], [first, 1.0]])
+            if self.presence == "public":
+                law = law[0][:1], law[1][:1, :1]
+            value = mean * supposed.records if statistic.is_total else mean
+            found.append(GuessedLaw(*law, guess.in_words(mean, sd), value))
+        return found
 
     def replaced_norm(self, cells: int) -> float:
         """From one end to the other in a cell, or across cells: 2 either way at κ = 1."""
@@ -206,6 +255,10 @@ class ResampledCount(Resampled):
     def reaches(self) -> tuple[int, ...]:
         """A record counts 1."""
         return (1,)
+
+    def laws(self, supposed: Supposed) -> list[GuessedLaw]:
+        """Return the one law: every record counts 1."""
+        return [GuessedLaw(np.ones(1), np.ones((1, 1)), EQUAL_CELLS, supposed.records)]
 
     def replaced_norm(self, cells: int) -> float:
         """One cell loses a record and another gains it."""
@@ -289,8 +342,15 @@ class ResampledSmooth(Resampled):
         Raises
         ------
         ParameterError
-            HG112: it asks for a total that is not there, or is no function of totals.
+            HG112: it asks for a total that is not there, or is no function of totals; or its grid has too many steps.
         """
+        if self.statistic.is_histogram and self.statistic.grid.steps > _MOST_REPLICATED:
+            raise ParameterError(
+                "HG112",
+                rule=f"Replicates of a histogram have at most {_MOST_REPLICATED:,} steps.",
+                finding=f"The step makes {self.statistic.grid.steps:,}.",
+                remedy='Take a coarser step, or leave estimator="bootstrap" out.',
+            )
         totals = np.full(len(self.names), 10.0)
         totals[-1] = 1000.0
         try:
@@ -306,6 +366,19 @@ class ResampledSmooth(Resampled):
         except (Exception, SystemExit):
             # A logarithm of zero, say, at totals that are only made up: the real ones may well have an answer.
             return
+
+    def laws(self, supposed: Supposed) -> list[GuessedLaw]:
+        """Return that of independent columns, each beta with its (mean, sd)."""
+        grids = [grid for _, grid in self.statistic.grids]
+        pairs, said = supposed.laws(self.statistic.grids)
+        most = max(5, int(_LAWS ** (1.0 / len(grids))))
+        laws = [law_on_grid(grid, *pairs[column], most=most) for column, grid in self.statistic.grids]
+        index, probability = laws[0]
+        for grid, (more, factor) in zip(grids[1:], laws[1:], strict=True):
+            index = (index[:, None] * (grid.steps + 1) + more[None, :]).reshape(-1)
+            probability = (probability[:, None] * factor[None, :]).reshape(-1)
+        features = self.features(index).astype(np.float64)
+        return [GuessedLaw(probability @ features, features.T @ (probability[:, None] * features), said)]
 
     def features(self, index: Integers) -> Integers:
         """Return the integer features of each histogram row."""

@@ -34,7 +34,7 @@ from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import Estimate
-from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledSums, ResampledUnits, Single
+from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
@@ -42,7 +42,7 @@ from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.cells import Adding, TableCells
 from hedgerow.release.cells.shape import TableShape
 from hedgerow.release.designs.bootstrap import bootstrap_estimate
-from hedgerow.release.designs.design import PublicFacts, Recorded, WholeTable, check_midpoint, complete, rows_kept
+from hedgerow.release.designs.design import Design, PublicFacts, Recorded, check_midpoint, complete, rows_kept
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
@@ -58,7 +58,7 @@ _SPREAD = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class UnitBootstrapDesign(WholeTable):
+class UnitBootstrapDesign(Design[ResampledUnits, AdditiveTable]):
     """One statistic by k noisy Poisson bootstrap replicates of its cells' unit totals.
 
     Attributes
@@ -76,21 +76,23 @@ class UnitBootstrapDesign(WholeTable):
     reason : str
     """
 
+    drawn_by = ResampledUnits
+    not_forecast = "not forecast: units of several rows"
     statistic: Statistic
     by: tuple[Category, ...]
     facts: PublicFacts
     missing: Missing
     unit: UnitLimit
-    n_resamples: int
+    n_resamples: int = field()
     interval: str
     reason: str
     method: str = "bootstrap"
 
     @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Self]:
+    def recorded(cls, about: Recorded, part: ResampledUnits) -> Sequence[Self]:
         """Return the design of the one statistic that replicates of units tell."""
-        part, unit = about.mechanism, about.facts.limit
-        if not isinstance(part, ResampledUnits) or unit is None or about.n_resamples not in (None, part.n_resamples):
+        unit = about.facts.limit
+        if unit is None or about.n_resamples not in (None, part.n_resamples):
             return ()
         (statistic,), interval = about.statistics, about.interval or "calibrated"
         about_it = statistic, about.by, about.facts, about.missing, unit, part.n_resamples, interval, ""
@@ -110,7 +112,7 @@ class UnitBootstrapDesign(WholeTable):
         grid = self.statistic.grid
         return min(max(math.sqrt(abs(grid.centre) / grid.half_range), _SUM_WEIGHTS[0]), _SUM_WEIGHTS[1])
 
-    def mechanism(self, mu: float) -> Single:
+    def mechanism(self, mu: float) -> ResampledUnits:
         """Return the mechanism whose k replicates together have the noise of one Gaussian release at μ."""
         counted = self.statistic.is_count
         kappa = 1.0 if counted else self.count_weight
@@ -126,14 +128,12 @@ class UnitBootstrapDesign(WholeTable):
         total = ResampledCoordinate(reach, lattice_noise(width * reach))
         return ResampledUnits(self.n_resamples, RATE, "value-and-count", (total, count), rows, query.cells)
 
-    def added_up(self, mechanism: Single) -> tuple[str, ...]:
+    def added_up(self, mechanism: ResampledUnits) -> tuple[str, ...]:
         """Return what is added up in each cell."""
         return self.names
 
-    def table(self, histogram: Histogram, mechanism: Single, source: NoiseSource) -> AdditiveTable:
+    def table(self, histogram: Histogram, mechanism: ResampledUnits, source: NoiseSource) -> AdditiveTable:
         """Resample units, add up integers, and add an integer to each sum of each replicate."""
-        if not isinstance(mechanism, ResampledSums):
-            raise TypeError(f"{mechanism.type} does not resample")
         complete(histogram, self._missing)
         cells = tuple(self.query.labels)
         return mechanism.noisy(histogram, self.features(histogram), source, cells=cells, names=self.names)
@@ -165,7 +165,7 @@ class UnitBootstrapDesign(WholeTable):
         """Return the numbers of a table with their replicates."""
         return ReplicatedCells.of(TableShape.of(self.by), self, table, np.ones(len(table.values)))
 
-    def table_noise(self, mechanism: Single) -> tuple[float, float]:
+    def table_noise(self, mechanism: ResampledUnits) -> tuple[float, float]:
         """Return that replicates compete with nothing: they are taken where they are asked for."""
         return 0.0, 0.0
 

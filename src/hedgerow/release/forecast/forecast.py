@@ -11,40 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, overload
 
-import numpy as np
-
-from hedgerow.engines.query import Indicator, WeightOnGrid
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.given import as_int, format_argument
 from hedgerow.inference.interval import parse_level
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import Moments, ResampledRows, Single
-from hedgerow.release.designs.bootstrap import BootstrapDesign
-from hedgerow.release.designs.counts import CountsDesign
-from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts
-from hedgerow.release.designs.distribution import DistributionStatistic
-from hedgerow.release.designs.joint import JointStatistic
-from hedgerow.release.designs.moments import MomentsDesign
-from hedgerow.release.designs.resampled import ResampledMean, ResampledSmooth
-from hedgerow.release.forecast.expected import (
-    Reading,
-    expected_counts,
-    expected_distribution,
-    expected_joint,
-    expected_moments,
-    expected_replicates,
-    grid_of,
-    mean_law,
-    smooth_law,
-)
-from hedgerow.release.forecast.guess import Correlations, Guess, correlations, parse_guesses
-from hedgerow.statistics.count import Count
-from hedgerow.statistics.statistic import NamedGrid
+from hedgerow.release.designs.design import PlannedStatistic, PublicFacts
+from hedgerow.release.designs.guess import Guess, Supposed, parse_guesses
 
 # An interval of this part of what is possible says next to nothing.
 WASTE = 0.9
-_ASSUMED = 1.0 / math.sqrt(12.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,29 +186,19 @@ def _expected(
     """Return what one statistic comes with in a cell of `each` records (None where their number is not known)."""
     statistic, design = item.statistic, item.design
     assert design is not None and item.mechanism is not None  # what is public and free was answered before
-    columns = [guesses.get(name, Guess()) for name in statistic.columns]
-    records = None if each is None else each * math.prod(_present(design, one) for one in columns)
-    k = design.n_resamples if isinstance(design, BootstrapDesign) else None
-    about = (statistic.name, statistic.column, design.method, design.reason, k, cells)
-    noise = _noise_sd(design, item.mechanism)
-    known = isinstance(design, (BootstrapDesign, MomentsDesign, CountsDesign, JointStatistic, DistributionStatistic))
-    if records is None or not known:
-        said = (
-            "the number of records is private and was not guessed" if known else "not forecast: units of several rows"
-        )
+    dropped = [guesses.get(name, Guess()).missing for name in statistic.columns if design.missing is Missing.DROP]
+    records = None if each is None else each * math.prod(1.0 - missing for missing in dropped)
+    about = (statistic.name, statistic.column, design.method, design.reason, design.n_resamples, cells)
+    noise = design.noise_sd(item.mechanism)
+    if records is None or design.not_forecast:
+        said = design.not_forecast or "the number of records is private and was not guessed"
         return Expected(*about, None, noise, None, None, None, None, level, False, said)
-    if isinstance(design, JointStatistic):
-        tried = _joint(design, item.mechanism, guesses, records, level)
-    elif isinstance(design, DistributionStatistic):
-        pairs, words = _laws(statistic.grids, guesses)
-        (pair,) = pairs.values()
-        tried = [(expected_distribution(design, item.mechanism, pair, records=records, level=level), words, None)]
-    else:
-        tried = _readings(item, design, columns, records, level)
-    reading, said, value = max(tried, key=lambda one: one[0].width)
+    candidates = design.expected(item.mechanism, Supposed(guesses, records, level))
+    worst = max(candidates, key=lambda one: one.reading.width)
+    reading = worst.reading
     half = reading.width / 2 if math.isfinite(reading.width) else None
     # A unit of several rows adds as many values.
-    possible = statistic.possible(records * (design.release.design.rows if isinstance(design, JointStatistic) else 1))
+    possible = statistic.possible(records * design.rows)
     drowned = reading.sampling_error is None or (statistic.is_count and not reading.reliable)
     wasteful = drowned or (possible is not None and reading.width >= WASTE * possible)
     return Expected(
@@ -246,8 +211,8 @@ def _expected(
         half_width=half,
         level=level,
         wasteful=wasteful,
-        guess=said,
-        value=value,
+        guess=worst.guess,
+        value=worst.value,
     )
 
 
@@ -256,166 +221,6 @@ def _public(n: int, level: float) -> Expected:
     exact = (0.0, 0.0, 0.0, 0.0, 0.0)
     said = "nothing is guessed"
     return Expected("count", None, "public", why, None, 1, float(n), *exact, level, False, said, float(n))
-
-
-def _readings(
-    item: PlannedStatistic, design: Design, columns: Sequence[Guess], records: float, level: float
-) -> list[tuple[Reading, str, float | None]]:
-    """Return what each candidate guess would be read as, with the guess in words and the value it implies."""
-    statistic, mechanism = item.statistic, item.mechanism
-    assert mechanism is not None  # as just checked
-    if isinstance(design, BootstrapDesign):
-        return _bootstrapped(design, mechanism, columns, records, level)
-    if isinstance(design, MomentsDesign):
-        made: list[tuple[Reading, str, float | None]] = []
-        for mean, sd in columns[0].moments(str(statistic.column), statistic.grid):
-            read = expected_moments(design, mechanism, records=records, mean=mean, sd=sd, level=level)
-            value = mean * records if statistic.is_total else mean
-            made.append((read, _said(columns[0], mean, sd), value))
-        return made
-    assert isinstance(design, CountsDesign)  # the designs there are
-    if isinstance(statistic, Count):
-        read = expected_counts(design, mechanism, records=records, share=1.0, level=level)
-        return [(read, "cells of equal size", records)]
-    return [
-        (
-            expected_counts(design, mechanism, records=records, share=share, level=level),
-            _shared(share, columns[0]),
-            share,
-        )
-        for share in columns[0].shares()
-    ]
-
-
-def _shared(share: float, guess: Guess) -> str:
-    return f"share {share:g}" + (" (the worst)" if guess.share is None else "")
-
-
-def _bootstrapped(
-    design: BootstrapDesign, mechanism: Single, columns: Sequence[Guess], records: float, level: float
-) -> list[tuple[Reading, str, float | None]]:
-    resampled = design.resampled
-    statistic = resampled.statistic
-    if isinstance(resampled, ResampledSmooth):
-        named = {column: guess for (column, _), guess in zip(resampled.statistic.grids, columns, strict=True)}
-        pairs, said = _laws(resampled.statistic.grids, named)
-        law = smooth_law(resampled, list(pairs.values()))
-        return [(expected_replicates(design, mechanism, law, records=records, level=level), said, None)]
-    if not isinstance(resampled, ResampledMean):
-        one = np.ones(1), np.ones((1, 1))
-        read = expected_replicates(design, mechanism, one, records=records, level=level)
-        return [(read, "cells of equal size", records)]
-    if statistic.family == "counts":
-        moments = [(share, math.sqrt(share * (1 - share))) for share in columns[0].shares()]
-    else:
-        moments = columns[0].moments(str(statistic.column), resampled.grid)
-    made: list[tuple[Reading, str, float | None]] = []
-    for mean, sd in moments:
-        law = mean_law(resampled, mean, sd)
-        read = expected_replicates(design, mechanism, law, records=records, level=level)
-        value = mean * records if statistic.is_total else mean
-        made.append((read, _said(columns[0], mean, sd), value))
-    return made
-
-
-def _joint(
-    design: JointStatistic, mechanism: Single, guesses: Mapping[str, Guess], records: float, level: float
-) -> list[tuple[Reading, str, float | None]]:
-    joint = design.release.design
-    pairs, _ = _laws([(value.column, grid_of(value)) for value in joint.read], guesses)
-    indicators = [value.column for value in joint.read if isinstance(value, Indicator)]
-    shares = {column: guesses.get(column, Guess()).shares()[0] for column in indicators}
-    pairs |= {column: (share, math.sqrt(share * (1.0 - share))) for column, share in shares.items()}
-    told, statistic = correlations(guesses), design.statistic
-    limit = joint.facts.limit
-    rows = 1.0 if limit is None else (1.0 + limit.max_rows) / 2.0
-    units = (
-        ""
-        if limit is None
-        else f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
-    )
-    weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
-    if isinstance(statistic.counted, Indicator) and not weighing:
-        name, guess = statistic.columns[0], guesses.get(statistic.columns[0], Guess())
-        found: list[tuple[Reading, str, float | None]] = []
-        for share in guess.shares():
-            own = pairs | {name: (share, math.sqrt(share * (1.0 - share)))}
-            read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
-            found.append((read, _shared(share, guess) + units, share))
-        return found
-    if statistic.is_count and not weighing and limit is None:
-        read = expected_joint(design, mechanism, pairs, records=records, level=level, told=told)
-        return [(read, "cells of equal size", records)]
-    if statistic.family == "counts":
-        said = "".join(f"share {shares[column]:g}; " for column in statistic.columns)
-        said += "".join(f"weights {_laws([one], guesses)[1]}" for one in weighing)
-        value = [shares[column] for column in statistic.columns] or [records * pairs[one[0]][0] for one in weighing]
-        read = expected_joint(design, mechanism, pairs, records=records, level=level, told=told)
-        return [(read, (said.removesuffix("; ") + units).removeprefix("; "), (value or [records * rows])[0])]
-    if statistic.family != "moments":
-        said = _laws([*statistic.grids, *weighing], guesses, told)[1] + units
-        return [(expected_joint(design, mechanism, pairs, records=records, level=level, told=told), said, None)]
-    (column, grid), made = statistic.grids[0], list[tuple[Reading, str, float | None]]()
-    guess = guesses.get(column, Guess())
-    for mean, sd in guess.moments(column, grid):
-        own = pairs | {column: (mean, sd)}
-        read = expected_joint(design, mechanism, own, records=records, level=level, told=told)
-        total = mean * records * (pairs[weighing[0][0]][0] if weighing else rows)
-        said = _said(guess, mean, sd) + units + "".join(f"; weights {_laws([one], guesses)[1]}" for one in weighing)
-        made.append((read, said, total if statistic.is_total else mean))
-    return made
-
-
-def _laws(
-    grids: Sequence[NamedGrid], guesses: Mapping[str, Guess], told: Correlations | None = None
-) -> tuple[dict[str, tuple[float, float]], str]:
-    """Return the (mean, sd) of columns, and the same in words."""
-    pairs, words = {}, []
-    for column, grid in grids:
-        guess = guesses.get(column, Guess())
-        # The worst law for a function of several means is not known, so the uniform one stands in.
-        full = guess if guess.of_values else Guess(grid.centre, 2 * grid.half_range * _ASSUMED)
-        mean, sd = sorted(full.moments(column, grid), key=lambda pair: abs(pair[0] - grid.centre))[0]
-        pairs[column] = (mean, sd)
-        words.append(f"{column} beta with mean {mean:.4g}, sd {sd:.4g}" + " (assumed)" * (not guess.of_values))
-    related = [
-        f"correlation of {first} and {second} {number:.3g}"
-        for (first, second), number in (told or {}).items()
-        if first in pairs and second in pairs
-    ]
-    return pairs, "; ".join(words) + (", " + (", ".join(related) or "independent")) * (len(words) > 1)
-
-
-def _said(guess: Guess, mean: float, sd: float) -> str:
-    if guess.share is not None:
-        return f"share {guess.share:g}"
-    worst = [] if guess.mean is not None else ["mean"]
-    worst += [] if guess.sd is not None else ["sd"]
-    said = f"mean {mean:.4g}, sd {sd:.4g}"
-    return said + (f" ({' and '.join(worst)} the worst)" if worst else "")
-
-
-def _present(design: Design, guess: Guess) -> float:
-    dropped = getattr(design, "missing", None) is Missing.DROP
-    return 1.0 - guess.missing if dropped else 1.0
-
-
-def _noise_sd(design: Design, mechanism: Single) -> float | None:
-    """Return the noise on the released total, in the column's unit (of a bootstrap: of one replicate's)."""
-    if isinstance(mechanism, Moments) and isinstance(design, MomentsDesign):
-        low, high = design.statistic.grid.as_bounds()
-        unit = (high - low) / (design.layout.stride * design.layout.steps)
-        place = list(mechanism.noise.coordinates()).index("total")
-        return float(mechanism.spread[place]) * unit
-    if isinstance(design, DistributionStatistic):
-        return None
-    if isinstance(mechanism, JointMoments) and isinstance(design, JointStatistic):
-        return design.noise_sd(mechanism) if design.statistic.family == "moments" else None
-    if isinstance(mechanism, ResampledRows) and isinstance(design, BootstrapDesign):
-        resampled = design.resampled
-        unit = resampled.grid.half_step if isinstance(resampled, ResampledMean) else 1.0
-        return mechanism.coordinates[0].noise.in_units * unit
-    return float(getattr(mechanism, "noise_sd", math.nan))
 
 
 _LEAST, _MOST = 1e-3, 1e2

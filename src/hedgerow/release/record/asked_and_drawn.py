@@ -11,30 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import accumulate
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from hedgerow.facts.budget import Budget
-from hedgerow.facts.columns import Category, CellLabels, Grid, Missing, Selection
+from hedgerow.facts.columns import Category, CellLabels, Missing, Selection
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.relation import Relation, Target, unit_of_text
 from hedgerow.facts.weights import Weights
+from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.certificate import Certificate
-from hedgerow.mechanisms.mechanism import Single, parts_of
+from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.bootstrap import BootstrapDesign
 from hedgerow.release.designs.cell_totals import CellTotalsDesign
 from hedgerow.release.designs.counts import CountsDesign
-from hedgerow.release.designs.design import Design, PlannedStatistic, PublicFacts, Recorded
-from hedgerow.release.designs.distribution import DistributionStatistic, DistributionTable
-from hedgerow.release.designs.joint import JointStatistic
+from hedgerow.release.designs.design import Design, PartOfRecord, PlannedStatistic, PublicFacts, Recorded
+from hedgerow.release.designs.distribution import DistributionStatistic
+from hedgerow.release.designs.joint_statistic import JointStatistic
 from hedgerow.release.designs.moments import MomentsDesign
 from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign
-from hedgerow.release.distributions import readings
-from hedgerow.release.plan import Plan, drawn_of
+from hedgerow.release.plan import Plan
 from hedgerow.release.record.kind import Record
 from hedgerow.release.request import Request, parse_estimator
 from hedgerow.statistics.registry import statistic_from_record
@@ -106,8 +103,30 @@ def noisy_record(plan: Plan, tables: Sequence[AdditiveTable | None]) -> list[dic
     found: dict[int, dict[str, Any]] = {}
     for item, table in zip(plan.items, tables, strict=True):
         if item.design is not None and table is not None and table.features:
-            found.setdefault(id(drawn_of(item.design)), table_record(table))
+            found.setdefault(id(item.design.drawn), table_record(table))
     return list(found.values())
+
+
+def kept_records(plan: Plan, estimates: Sequence[Estimate]) -> dict[str, tuple[dict[str, Any], ...]]:
+    """Return what a record keeps of what was drawn beside its noisy numbers: lists of plain JSON data, by field.
+
+    ``joint`` holds, for each joint release, its features and its noisy moments by cell. Its ``noise_covariance`` is
+    that of (N, Σf, Σff' above the diagonal and on it, row by row), the same in each cell; its ``functions`` are those
+    of each statistic with how it was read. ``distributions`` holds the noisy counts of whole columns. ``estimates``
+    are the places of the estimates that were read from each.
+    """
+    kept: dict[int, PartOfRecord] = {}
+    for places, item in plan.places():
+        part = None if item.design is None else item.design.part_of_record(estimates[places[0]])
+        if item.design is None or part is None:
+            continue
+        whole = kept.setdefault(id(item.design.drawn), part).whole
+        whole["estimates"] += places
+        if part.function is not None:
+            whole["functions"].append({"estimates": list(places), "function": part.function})
+    return {
+        name: tuple(part.whole for part in kept.values() if part.name == name) for name in ("joint", "distributions")
+    }
 
 
 def table_record(table: AdditiveTable) -> dict[str, Any]:
@@ -120,34 +139,7 @@ def table_record(table: AdditiveTable) -> dict[str, Any]:
     return {"features": list(table.features), "shape": list(values.shape), "values": values.reshape(-1).tolist()}
 
 
-def table_of(record: Record, mechanism: Single, cells: CellLabels, features: Sequence[str]) -> AdditiveTable:
-    """Return the table on record of these features, with the noise of its mechanism.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        It is none of this mechanism and these cells.
-    """
-    values = np.array(record["values"], dtype=np.float64).reshape(record["shape"])
-    spread = mechanism.table_spread(features)
-    if spread is None or values.shape[:2] != (len(cells), spread.shape[-1]) or len(features) != spread.shape[-1]:
-        raise ValueError("the table has another shape than its mechanism")
-    return AdditiveTable(cells, tuple(features), values, spread, mechanism.table_law)
-
-
-class RecordedDesign(Protocol):
-    """A kind of design that reads itself from a record."""
-
-    @classmethod
-    def recorded(cls, about: Recorded) -> Sequence[Design]:
-        """Return the design of each statistic on record; none where another kind of design made them.
-
-        Why it was chosen is not on record: its reason is empty.
-        """
-        ...
-
-
-_DESIGNS: tuple[type[RecordedDesign], ...] = (
+_DESIGNS: tuple[type[Design[Any, Any]], ...] = (
     JointStatistic,
     DistributionStatistic,
     CountsDesign,
@@ -172,7 +164,7 @@ def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
     if len({place for place in places if place is not None}) != len(parts):
         raise ValueError("the mechanism has another number of parts than what was asked")
     starts = list(accumulate((1 if place is None else cells for place in places), initial=0))
-    designs: dict[int, Design] = {}
+    designs: dict[int, Design[Any, Any]] = {}
     for part, mechanism in enumerate(parts):
         own = [at for at, place in enumerate(places) if place == part]
         about = Recorded(
@@ -186,9 +178,9 @@ def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
             request.interval,
             request.n_resamples,
             request.membership,
-            _leaves_of(record, starts[own[0]]),
+            next((one for one in record.get("distributions", ()) if starts[own[0]] in one["estimates"]), None),
         )
-        found = next(filter(None, (kind.recorded(about) for kind in _DESIGNS)), ())
+        found = next(filter(None, (kind.of_record(about) for kind in _DESIGNS)), ())
         designs |= dict(zip(own, found, strict=True))
     items = (
         PlannedStatistic(one, designs.get(at), None if place is None else parts[place])
@@ -197,7 +189,7 @@ def plan_of(record: Record, certificate: Certificate, request: Request) -> Plan:
     return Plan(request, facts, tuple(items), None)
 
 
-def tables_of(record: Record, plan: Plan, certificate: Certificate) -> list[AdditiveTable | None]:
+def tables_of(record: Record, plan: Plan) -> list[AdditiveTable | None]:
     """Return the noisy tables on record, for each statistic of a plan; None where its answer is public.
 
     Raises
@@ -205,24 +197,12 @@ def tables_of(record: Record, plan: Plan, certificate: Certificate) -> list[Addi
     KeyError, IndexError, TypeError, ValueError
         They are none of the plan.
     """
-    cells, facts = CellLabels(plan.request.by), plan.facts
-    counted = readings(record.get("distributions", ()), certificate.mechanism, n=facts.n, target=str(facts.target))
-    kept, drawn = iter(record["noisy"]), dict[int, AdditiveTable]()
-    tables: list[AdditiveTable | None] = []
-    for item in plan.items:
-        if item.design is None or item.mechanism is None:
-            tables.append(None)
-            continue
-        name = id(drawn_of(item.design))
-        if name not in drawn and isinstance(item.design, DistributionStatistic):
-            reading = next(counted)
-            drawn[name] = DistributionTable(cells, reading.mechanism, reading)
-        elif name not in drawn:
-            table = table_of(next(kept), item.mechanism, cells, item.design.added_up(item.mechanism))
-            # One reading for all its statistics: so it is known how they vary together.
-            drawn[name] = item.design.release.read(table) if isinstance(item.design, JointStatistic) else table
-        tables.append(drawn[name])
-    if next(kept, None) is not None or next(counted, None) is not None:
+    cells = CellLabels(plan.request.by)
+    kept = {name: iter(record.get(name, ())) for name in {one.kept_in for one in _DESIGNS}}
+    tables = plan.each_drawn(
+        lambda design, mechanism: design.table_on_record(next(kept[design.kept_in], {}), mechanism, cells)
+    )
+    if any(next(left, None) is not None for left in kept.values()):
         raise ValueError("the record holds more tables than were asked for")
     return tables
 
@@ -233,16 +213,6 @@ def method_of(record: Record, place: int) -> str:
         (method,) = record["release"]["methods"]
         return str(method)
     return str(record["estimates"][place]["method"])
-
-
-def _leaves_of(record: Record, place: int) -> tuple[str, Grid, int] | None:
-    """Return the leaves of the counts that an estimate was read from; None where it was read from none."""
-    for one in record.get("distributions", ()):
-        if place in one["estimates"]:
-            lower, upper, steps = one["grid"]
-            grid = Grid(Fraction(lower), Fraction(upper), int(steps), bool(one["declared"]))
-            return str(one["column"]), grid, int(one["group"])
-    return None
 
 
 def _parts_by_place(record: Record, request: Request, cells: int) -> Iterator[int | None]:

@@ -4,63 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from hedgerow.facts.columns import CellLabels
-from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
-from hedgerow.inference.joint.counted import CountedCells, CountedValue, counted_cells, table_of
-from hedgerow.inference.joint.recorded import function_of, function_record
+from hedgerow.inference.joint.counted import CountedValue, counted_cells, table_of
+from hedgerow.inference.joint.recorded import function_of
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import Counts, Mechanism, parts_of
+from hedgerow.mechanisms.mechanism import Mechanism, Single
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.designs.counts import CountsDesign
-from hedgerow.release.designs.joint import JointStatistic, joint_totals
+from hedgerow.release.designs.joint import joint_totals
 from hedgerow.release.designs.joint_choice import Asked
-from hedgerow.release.plan import Plan, drawn_of
+from hedgerow.release.designs.joint_statistic import JointStatistic
+from hedgerow.statistics.registry import classes
 from hedgerow.statistics.statistic import Powers
 
-
-def joint_records(plan: Plan, estimates: Sequence[Estimate]) -> tuple[dict[str, Any], ...]:
-    """Return, for each joint release of a plan, its features and its noisy moments by cell, as plain JSON data.
-
-    ``noise_covariance`` is that of (N, Σf, Σff' above the diagonal and on it, row by row), the same in each cell;
-    ``estimates`` are the places of the estimates that were read from it, ``functions`` those of each statistic with
-    how it was read.
-    """
-    found: dict[int, dict[str, Any]] = {}
-    place = 0
-    for item in plan.items:
-        size = plan.cells if item.design is not None else 1
-        design, joint = item.design, estimates[place].joint
-        if isinstance(design, (JointStatistic, CountsDesign)) and isinstance(joint, JointValue):
-            (whole,) = joint.releases
-            record = found.setdefault(id(drawn_of(design)), {}) or _record(design, whole)
-            record["estimates"] += range(place, place + size)
-            function = function_record(design.function, whole.totals)
-            record["functions"].append({"estimates": list(range(place, place + size)), "function": function})
-            found[id(drawn_of(design))] = record
-        place += size
-    return tuple(found.values())
-
-
-def _record(design: JointStatistic | CountsDesign, whole: JointTotals) -> dict[str, Any]:
-    moments = CellLabels(design.query.by), whole.totals.tolist(), whole.products.tolist()
-    return {
-        "estimates": [],
-        "functions": [],
-        **design.joint_features,
-        "noise_law": whole.law,
-        "noise_covariance": (whole.mixing @ whole.mixing.T).tolist(),
-        "cells": [
-            {"cell": cell, "sums": sums, "second_moments": products}
-            for cell, sums, products in zip(*moments, strict=True)
-        ],
-    }
+P = TypeVar("P", bound=Single)
 
 
 def moved(record: Mapping[str, Any], before: int) -> dict[str, Any]:
@@ -77,8 +40,7 @@ def joint_values(
     Parameters
     ----------
     records : sequence of mapping
-        The parts of a record that `joint_records` wrote. One without functions, as written before they were kept, tells
-        nothing.
+        The parts of a record under ``joint``. One without functions, as written before they were kept, tells nothing.
     mechanism : Mechanism
         What is priced: it tells the noise on the moments.
     about : Facts
@@ -89,42 +51,34 @@ def joint_values(
     KeyError, TypeError, ValueError, AttributeError, IndexError
         It is no such record.
     """
+    classes()  # the file of a statistic defines its function of totals
     found: dict[int, JointValue | CountedValue] = {}
-    for one, part in with_parts(records, mechanism):
-        if isinstance(part, Counts):
-            cells = _counted_of(one, part, about)
-            found |= {int(place): cells.row(cell) for cell, place in enumerate(one["estimates"])}
-            continue
+    for one, part in with_parts(records, JointStatistic.parts(mechanism), counted=False):
         whole = totals_of(one, part, about)
         for read in one.get("functions", ()):
             for cell, place in enumerate(read["estimates"]):
                 function = function_of(read["function"], whole.totals[cell], cell)
                 if function is not None:
                     found[int(place)] = JointValue.of(whole, cell, function)
+    for one, counts in with_parts(records, CountsDesign.parts(mechanism), counted=True):
+        features = tuple(str(name) for name in one["counted"])
+        sums = np.array([cell["sums"] for cell in one["cells"]], dtype=np.float64)
+        table = table_of(sums, features, counts.table_spread(features), counts.noise_law.name)
+        cells = counted_cells(table, n=about.n, census=about.census, method=counts.methods[0])
+        found |= {int(place): cells.row(cell) for cell, place in enumerate(one["estimates"])}
     return found
 
 
 def with_parts(
-    records: Sequence[Mapping[str, Any]], mechanism: Mechanism
-) -> Iterator[tuple[Mapping[str, Any], JointMoments | Counts]]:
-    """Yield the parts of a record that `joint_records` wrote, each with its mechanism.
+    records: Sequence[Mapping[str, Any]], parts: Sequence[P], *, counted: bool
+) -> Iterator[tuple[Mapping[str, Any], P]]:
+    """Yield the parts of a record under ``joint`` that are counts, or that are not, each with its mechanism.
 
     Releases that were pooled, or written by another version, keep fewer; then their mechanisms are not told apart.
     """
-    kinds: tuple[type[JointMoments | Counts], ...] = (JointMoments, Counts)
-    for kind in kinds:
-        own = [one for one in records if ("counted" in one) == (kind is Counts)]
-        parts = [part for part in parts_of(mechanism) if isinstance(part, kind)]
-        if len(own) == len(parts):
-            yield from zip(own, parts, strict=True)
-
-
-def _counted_of(record: Mapping[str, Any], mechanism: Counts, about: Facts) -> CountedCells:
-    """Return the noisy counts on record, with the noise of the mechanism on them."""
-    features = tuple(str(one) for one in record["counted"])
-    sums = np.array([cell["sums"] for cell in record["cells"]], dtype=np.float64)
-    table = table_of(sums, features, mechanism.table_spread(features), mechanism.noise_law.name)
-    return counted_cells(table, n=about.n, census=about.census, method=mechanism.methods[0])
+    own = [one for one in records if ("counted" in one) is counted]
+    if len(own) == len(parts):
+        yield from zip(own, parts, strict=True)
 
 
 def totals_of(record: Mapping[str, Any], mechanism: JointMoments, about: Facts) -> JointTotals:

@@ -17,8 +17,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.facts.relation import Relation
 from hedgerow.find.recorded import RECORD as SEARCH
 from hedgerow.mechanisms.certificate import Certificate, certify
-from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import Mechanism, ResampledGaussian, ResampledUnits, parts_of
+from hedgerow.mechanisms.mechanism import parts_of
 from hedgerow.multicalibration.recorded import RECORD as MODEL
 from hedgerow.regression.recorded import RECORD as REGRESSION
 from hedgerow.release.designs.design import END_PAIR
@@ -105,19 +104,14 @@ def _of_certificate(certificate: Certificate) -> Iterator[str]:
     if certificate.bound != "upper":
         yield "Its bound is no upper one."
     for part in parts_of(certificate.mechanism):
-        rows = _rows_of(part)
-        if rows is not None and not _unit_of(rows, certificate.unit):
-            yield f"Its unit is not one of at most {rows} rows, for which the mechanism was priced."
-        valued = isinstance(part, ResampledGaussian) and part.shape in ("value", "value-and-count")
-        if valued and certificate.relation is Relation.REPLACE_ONE and END_PAIR not in certificate.assumptions:
+        if part.row_limit is not None and not _unit_of(part.row_limit, certificate.unit):
+            yield f"Its unit is not one of at most {part.row_limit} rows, for which the mechanism was priced."
+        if (
+            part.end_pair_computed
+            and certificate.relation is Relation.REPLACE_ONE
+            and END_PAIR not in certificate.assumptions
+        ):
             yield "An assumption on which the price of its mechanism rests is missing."
-
-
-def _rows_of(part: Mechanism) -> int | None:
-    """Return the limit of rows that a mechanism was priced for, where units may have several."""
-    if isinstance(part, ResampledUnits):
-        return part.max_rows
-    return part.layout.rows if isinstance(part, JointMoments) else None
 
 
 def _unit_of(rows: int, unit: str) -> bool:
@@ -135,7 +129,7 @@ def _of_facts(record: Mapping[str, Any], certificate: Certificate) -> Iterator[s
         yield "The number of records is stated, which is public under replace-one and private under add-remove."
     if about.get("date") is not None and not _is_date(about["date"]):
         yield "Its date is none of the calendar."
-    several = any(_rows_of(part) is not None for part in parts_of(certificate.mechanism))
+    several = any(part.row_limit is not None for part in parts_of(certificate.mechanism))
     if not several and certificate.unit != "row":
         yield "Its unit has several rows, and its mechanism was priced for one."
 

@@ -26,7 +26,6 @@ from hedgerow.mechanisms.certificate import (
     unreadable_record,
 )
 from hedgerow.mechanisms.mechanism import (
-    Moments,
     as_record,
     parts_of,
 )
@@ -212,7 +211,7 @@ def verify_record(record: object) -> Verification:
     if json.loads(json.dumps(certificate.to_dict())) != stated:
         # A field that was passed over might change what the others mean to whoever reads it.
         raise unreadable_record("It has fields or values that the format does not have.")
-    if any(isinstance(part, Moments) and part.layout.steps > MAX_STEPS for part in parts_of(certificate.mechanism)):
+    if any(part.finest_grid > MAX_STEPS for part in parts_of(certificate.mechanism)):
         # No release has that many, and pricing takes time and memory in proportion.
         raise unreadable_record("Its grid has more steps than a grid can have.")
     if isinstance(record, dict) and record.get("reading", READING) != READING:

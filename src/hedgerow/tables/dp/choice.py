@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.declared import Facts, Protection
 from hedgerow.facts.given import format_argument
-from hedgerow.release.designs.design import TableDesign
+from hedgerow.release.designs.design import Design
 from hedgerow.release.options import AVERAGED_LAPLACE
 from hedgerow.release.plan import Plan, planned
 from hedgerow.release.request import Context, gaussian_in_mu, parse_noise
@@ -46,10 +46,11 @@ class Choice:
     reason: str
 
     @property
-    def design(self) -> TableDesign:
+    def design(self) -> Design[Any, Any]:
         """How the one statistic is released."""
         (item,) = self.plan.items
-        return cast(TableDesign, item.design)  # what counts or adds up by groups serves tables
+        design: Design[Any, Any] = item.design  # type: ignore[assignment]  # what counts or adds up by groups is not public
+        return design
 
     def public_record(self) -> dict[str, Any]:
         """Return the request as plain JSON data: what tells it from another, all of it public."""

@@ -150,7 +150,7 @@ def _from_text(choice: Choice, text: str) -> tuple[AdditiveTable, str | None, Ch
             record |= {"request": request, "noisy": [record["noisy"]]}
         certificate = Certificate.from_dict(record["certificate"])
         plan = plan_of(record, certificate, request_of(record))
-        (drawn,) = tables_of(record, plan, certificate)
+        (drawn,) = tables_of(record, plan)
         if drawn is None:
             raise ValueError
         return drawn, record["release"].get("date"), replace(choice, plan=plan), certificate

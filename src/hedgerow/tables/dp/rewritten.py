@@ -23,7 +23,7 @@ def rewritten_table(record: Record, certificate: Certificate) -> Rewritten:
     if "request" not in record:
         return _earlier(record)
     about, plan = record["release"], plan_of(record, certificate, request_of(record))
-    (drawn,) = tables_of(record, plan, certificate)
+    (drawn,) = tables_of(record, plan)
     if drawn is None:
         raise ValueError("a table has groups, so something is drawn")
     ((_, reason),) = about["methods"].items()

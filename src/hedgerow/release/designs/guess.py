@@ -22,6 +22,7 @@ from hedgerow.facts.given import as_float
 _EXAMPLE = 'For example {"age": {"mean": 45, "sd": 18, "correlation": {"income": 0.3}}, "employed": {"share": 0.6}}.'
 _RECORDS = 4096
 _MOST = 0.99999
+_UNIFORM = 1.0 / math.sqrt(12.0)  # the sd of a uniform law, over its range
 Correlations = Mapping[tuple[str, str], float]
 
 
@@ -83,10 +84,68 @@ class Guess:
         """Return the share, or the candidates among which the worst is."""
         return [0.5, 0.0, 1.0] if self.share is None else [self.share]
 
+    def in_words(self, mean: float, sd: float) -> str:
+        """Return what a forecast of a mean rests on.
+
+        >>> Guess(mean=2.0).in_words(2.0, 1.0)
+        'mean 2, sd 1 (sd the worst)'
+        """
+        if self.share is not None:
+            return f"share {self.share:g}"
+        worst = [] if self.mean is not None else ["mean"]
+        worst += [] if self.sd is not None else ["sd"]
+        said = f"mean {mean:.4g}, sd {sd:.4g}"
+        return said + (f" ({' and '.join(worst)} the worst)" if worst else "")
+
+    def share_in_words(self, share: float) -> str:
+        """Return what a forecast of a share rests on."""
+        return f"share {share:g}" + (" (the worst)" if self.share is None else "")
+
     @property
     def of_values(self) -> bool:
         """Whether anything is guessed about the values."""
         return self.mean is not None or self.sd is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """A cell as a forecast supposes it.
+
+    Attributes
+    ----------
+    guesses : mapping of str to Guess
+    records : float
+        Of the cell, without those that a missing value leaves out.
+    level : float
+        Of the interval.
+    """
+
+    guesses: Mapping[str, Guess]
+    records: float
+    level: float
+
+    def of(self, column: str | None) -> Guess:
+        """Return the guess about a column."""
+        return self.guesses.get(str(column), Guess())
+
+    def laws(
+        self, grids: Sequence[tuple[str, Grid]], told: Correlations | None = None
+    ) -> tuple[dict[str, tuple[float, float]], str]:
+        """Return the (mean, sd) of columns, and the same in words."""
+        pairs, words = {}, []
+        for column, grid in grids:
+            guess = self.of(column)
+            # The worst law for a function of several means is not known, so the uniform one stands in.
+            full = guess if guess.of_values else Guess(grid.centre, 2 * grid.half_range * _UNIFORM)
+            mean, sd = sorted(full.moments(column, grid), key=lambda pair: abs(pair[0] - grid.centre))[0]
+            pairs[column] = (mean, sd)
+            words.append(f"{column} beta with mean {mean:.4g}, sd {sd:.4g}" + " (assumed)" * (not guess.of_values))
+        related = [
+            f"correlation of {first} and {second} {number:.3g}"
+            for (first, second), number in (told or {}).items()
+            if first in pairs and second in pairs
+        ]
+        return pairs, "; ".join(words) + (", " + (", ".join(related) or "independent")) * (len(words) > 1)
 
 
 def parse_guesses(guess: object) -> dict[str, Guess]:

@@ -1,0 +1,297 @@
+"""One statistic of a joint release: how it is forecast, read, and read again from a record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, WeightOnGrid
+from hedgerow.facts.columns import CellLabels, Grid, Missing
+from hedgerow.inference.cells import Cells, Subject
+from hedgerow.inference.joint.arithmetic import JointCells
+from hedgerow.inference.joint.estimates import estimate
+from hedgerow.inference.joint.functions import Axis, SmoothFunction, Total, UserFunction
+from hedgerow.mechanisms.joint_moments import JointMoments
+from hedgerow.noise.source import NoiseSource
+from hedgerow.noise.table import AdditiveTable
+from hedgerow.release.cells.cells import TableCells, joint_cells, noise_about_zero
+from hedgerow.release.cells.shape import TableShape
+from hedgerow.release.designs.chooser import Choice
+from hedgerow.release.designs.design import MIDPOINT, Design, Recorded, covers, rows_kept, table_of
+from hedgerow.release.designs.expected import EQUAL_CELLS, Candidate, Reading
+from hedgerow.release.designs.guess import Correlations, Supposed, correlations, typical_records
+from hedgerow.release.designs.joint import COARSER, JointRelease, JointTable, joint_design
+from hedgerow.resampling.grid_sums import GridSums
+from hedgerow.statistics.statistic import OnGrid, Statistic
+
+Floats = NDArray[np.float64]
+Moments = Mapping[str, tuple[float, float]]
+_NOISES = 256
+UNSURE = "The noise hides the number of records, or what is divided by: nothing is said beyond what is possible."
+
+
+@dataclass(frozen=True, slots=True)
+class JointStatistic(Design[JointMoments, JointTable]):
+    """One statistic of a joint release; all statistics of that release share one question, one price and one draw.
+
+    Attributes
+    ----------
+    statistic : Statistic
+    release : JointRelease
+    place : int
+        Which of the release's functions it is.
+    reason : str
+        Why this method, in a sentence.
+    """
+
+    drawn_by = JointMoments
+    statistic: Statistic
+    release: JointRelease
+    place: int
+    reason: str
+
+    @classmethod
+    def recorded(cls, about: Recorded, part: JointMoments) -> Sequence[Self]:
+        """Return the designs of the statistics that one vector of joint moments tells."""
+        for coarser in COARSER:
+            design = joint_design(about.statistics, about.by, about.facts, about.missing, coarser=coarser)
+            if design.layout == part.layout:
+                release = JointRelease(design, Choice(part))
+                return tuple(cls(one, release, place, "") for place, one in enumerate(about.statistics))
+        return ()
+
+    @property
+    def drawn(self) -> JointRelease:
+        """The one vector of all statistics of the release."""
+        return self.release
+
+    @property
+    def query(self) -> SumsQuery:
+        """The question of the whole release."""
+        return self.release.query
+
+    @property
+    def method(self) -> str:
+        """Name of the method, as in the contract."""
+        return "moments"
+
+    @property
+    def missing(self) -> Missing:
+        """What becomes of a record in which a value is missing."""
+        return self.release.design.missing
+
+    @property
+    def function(self) -> SmoothFunction:
+        """What is read from the totals of the release."""
+        return self.release.design.functions[self.place]
+
+    @property
+    def joint_features(self) -> dict[str, Any]:
+        """The features of these totals, as plain JSON data."""
+        powers = [list(power) for power in self.release.design.asked.features]
+        return {"features": self.release.names(), "powers": powers}
+
+    @property
+    def runs_code(self) -> bool:
+        """It does not: a function of the user's own is called on totals."""
+        return False
+
+    @property
+    def narrowed(self) -> str:
+        """Whether a column has two forms, as itself and as whether it has a value."""
+        values = self.release.design.values
+        alike = len({value.column for value in values}) < len(values)
+        return "A column is released in two forms, which do not vary freely." if alike else ""
+
+    @property
+    def rows(self) -> int:
+        """How many rows of a unit count."""
+        return self.release.design.rows
+
+    def mechanism(self, mu: float) -> JointMoments:
+        """Return the mechanism of the whole release."""
+        return self.release.mechanism(mu)
+
+    def expected(self, mechanism: JointMoments, supposed: Supposed) -> Sequence[Candidate]:
+        """Return the expected errors, for each law of its column that may be the worst.
+
+        Each column is beta with its (mean, sd); columns have the guessed correlations, or are independent. Units of
+        several rows have 1 to L of them with even chances, all in one cell, any two of them with the correlation ½.
+        """
+        told = correlations(supposed.guesses)
+        return [
+            Candidate(self._expected(mechanism, moments, supposed, told), words, value)
+            for moments, words, value in self._guessed(supposed, told)
+        ]
+
+    def _guessed(self, supposed: Supposed, told: Correlations) -> Iterator[tuple[Moments, str, float | None]]:
+        """Yield the (mean, sd) of each column by a guess, the guess in words, and the value of the statistic by it."""
+        joint, statistic, records = self.release.design, self.statistic, supposed.records
+        pairs, _ = supposed.laws([(value.column, grid_of(value)) for value in joint.read])
+        indicators = [value.column for value in joint.read if isinstance(value, Indicator)]
+        shares = {column: supposed.of(column).shares()[0] for column in indicators}
+        pairs |= {column: _of_share(share) for column, share in shares.items()}
+        limit = joint.facts.limit
+        rows = 1.0 if limit is None else (1.0 + limit.max_rows) / 2.0
+        units = (
+            ""
+            if limit is None
+            else f"; units of 1 to {limit.max_rows} rows in one cell, half of the variance between units"
+        )
+        weighing = [(value.column, value.grid) for value in joint.read if isinstance(value, WeightOnGrid)]
+        weighed = "".join(f"weights {supposed.laws([one])[1]}" for one in weighing)
+        weight = pairs[weighing[0][0]][0] if weighing else rows
+        if isinstance(statistic.counted, Indicator) and not weighing:
+            (name,) = statistic.columns
+            for share in supposed.of(name).shares():
+                yield pairs | {name: _of_share(share)}, supposed.of(name).share_in_words(share) + units, share
+        elif statistic.is_count and not weighing and limit is None:
+            yield pairs, EQUAL_CELLS, records
+        elif statistic.family == "counts":
+            said = "; ".join([*(f"share {shares[column]:g}" for column in statistic.columns), *filter(None, [weighed])])
+            value = shares[statistic.columns[0]] if statistic.columns else records * weight
+            yield pairs, (said + units).removeprefix("; "), value
+        elif statistic.family != "moments":
+            yield pairs, supposed.laws([*statistic.grids, *weighing], told)[1] + units, None
+        else:
+            column, grid = statistic.grids[0]
+            guess = supposed.of(column)
+            for mean, sd in guess.moments(column, grid):
+                said = guess.in_words(mean, sd) + units + (f"; {weighed}" if weighed else "")
+                yield pairs | {column: (mean, sd)}, said, mean * records * weight if statistic.is_total else mean
+
+    def _expected(self, mechanism: JointMoments, moments: Moments, supposed: Supposed, told: Correlations) -> Reading:
+        """Return what is read of a cell whose columns have these (mean, sd)."""
+        joint = self.release.design
+        laws = [(one.column, grid_of(one), moments[one.column]) for one in joint.read]
+        rng = np.random.default_rng(20)
+        if joint.facts.limit is None:
+            scaled = joint.scaled(typical_records(laws, told))
+        else:
+            scaled = _typical_units(laws, told, joint.facts.limit.max_rows, rng)
+        each = mechanism.record_means(scaled)
+        spread, law = mechanism.noise_sds(), mechanism.noise_law.name
+        shape = _NOISES, len(spread)
+        drawn = rng.standard_normal(shape) if law == "gaussian" else rng.laplace(0.0, math.sqrt(0.5), shape)
+        values = supposed.records * each + spread * drawn
+        table = AdditiveTable(({},) * _NOISES, mechanism.names, values, spread, law)
+        read = self.estimates(self.release.read(table))
+        low, high = read.interval(supposed.level)
+        width = float(np.mean(high - low))
+        clear = ~np.isnan(read.sampling_error)
+        if clear.mean() < 0.5:
+            return Reading.hidden(width)
+        sampling, privacy = read.sampling_error[clear], read.privacy_error[clear]
+        # The mean standard error is forecast, divided in proportion to the mean squares of its parts.
+        rate = float(np.hypot(sampling, privacy).mean()) / math.sqrt(float((sampling**2 + privacy**2).mean()))
+        parts = (rate * math.sqrt(float(np.mean(part**2))) for part in (sampling, privacy))
+        return Reading(next(parts), 0.0, next(parts), width, bool(read.reliable.mean() > 0.5))
+
+    def added_up(self, mechanism: JointMoments) -> tuple[str, ...]:
+        """Return what is added up in each cell."""
+        return mechanism.names
+
+    def table(self, data: GridSums, mechanism: JointMoments, source: NoiseSource) -> JointTable:
+        """Return the noisy numbers of the whole release."""
+        return self.release.read(self.release.design.table(data, mechanism, source))
+
+    def table_on_record(self, kept: Mapping[str, Any], mechanism: JointMoments, cells: CellLabels) -> JointTable:
+        """Return the table on record, read once for all statistics: so it is known how they vary together."""
+        return self.release.read(table_of(kept, mechanism, cells, self.added_up(mechanism)))
+
+    def estimates(self, table: JointTable) -> Cells:
+        """Return one estimate per cell."""
+        read = estimate(self.function, table.side)
+        clear = read.reliable & np.isfinite(read.standard_error)
+        errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
+        return Cells.plain(self._subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
+
+    def table_cells(self, table: JointTable) -> TableCells:
+        """Return the numbers of a table of sums or counts, as they were drawn."""
+        shape, counted = TableShape.of(self.release.design.by), self.statistic.is_count
+        (moments,) = table.side.blocks
+        return joint_cells(shape, self.function, moments, counted=counted, subject=self._subject)
+
+    def table_noise(self, mechanism: JointMoments) -> tuple[float, float]:
+        """Return the noise on a sum and on its second moment in each cell of a table; standard deviations."""
+        names, sds = mechanism.names, mechanism.noise_sds()
+        none = AdditiveTable(({},), names, np.zeros((1, len(names))), sds, mechanism.noise_law.name)
+        return noise_about_zero(self.function, self.release.design.totals(none, mechanism))
+
+    @property
+    def _subject(self) -> Subject:
+        asked, facts = self.statistic, self.release.design.facts
+        if isinstance(asked, OnGrid):
+            # Steps far below the noise are not worth a word; where they are coarser a remark says so.
+            asked = replace(asked, grid=replace(asked.grid, declared=True))
+        about = asked.name, asked.column, self.method, covers(asked, facts), UNSURE, self._remark()
+        return Subject(*about, sampled=not facts.census)
+
+    def noise_sd(self, mechanism: JointMoments) -> float | None:
+        """Return the noise on the sum of the column about its midpoint, of a sum on what is released; an sd."""
+        design, function = self.release.design, self.function
+        if self.statistic.family != "moments":
+            return None
+        if design.facts.weights is not None:
+            return self._weighted_noise_sd(mechanism)
+        at, grid = design.read_by[self.place][0], self.statistic.grids[0][1]
+        about = np.array([function.x.centre if isinstance(function, Total) else 0.0, grid.half_range])
+        known = design.facts.n if mechanism.layout.presence == "public" else None
+        rows = mechanism.layout.rows is not None
+        base = ((mechanism.layout.last, 1),) if rows else ((at, 0),) if design.apart else ()
+        noise = mechanism.reading([base, ((at, 1),)], n=known).covariance
+        return math.sqrt(float(about @ noise @ about))
+
+    def _weighted_noise_sd(self, mechanism: JointMoments) -> float:
+        """Return the same where records are weighted."""
+        design, function = self.release.design, self.function
+        axis: Axis = function.columns[0][1] if isinstance(function, UserFunction) else function.x  # type: ignore[attr-defined]  # of all functions that can be weighted
+        axis = axis if isinstance(function, Total) else replace(axis, centre=0.0)
+        size = 1 + len(design.asked.features)
+        known = design.facts.n if mechanism.layout.presence == "public" else None
+        mixing = mechanism.reading([design.asked.moment(0, place) for place in range(size)], n=known).mixing
+        return float(np.linalg.norm(axis.along(size) @ mixing))
+
+    def _remark(self) -> str | None:
+        """Return a remark where a missing value counts as the midpoint, or a declared grid was too fine."""
+        design = self.release.design
+        grids = design.grids_of(self.place)
+        coarse = [column for column, grid in self.statistic.grids if grid.declared and not grids[column].declared]
+        steps = ", ".join(f"{column} to {grids[column].steps:,}" for column in coarse)
+        rounded = f"Values are rounded to steps between the bounds: {steps}." if coarse else ""
+        unit = self.release.design.facts.limit
+        kept = "" if unit is None else rows_kept(unit)
+        return " ".join(filter(None, [MIDPOINT * (self.missing is Missing.MIDPOINT), kept, rounded])) or None
+
+
+def _of_share(share: float) -> tuple[float, float]:
+    """Return the mean and sd of an indicator."""
+    return share, math.sqrt(share * (1.0 - share))
+
+
+def _typical_units(
+    laws: Sequence[tuple[str, Grid, tuple[float, float]]], told: Correlations, most: int, rng: np.random.Generator
+) -> Floats:
+    """Return the totals of columns scaled to [−1, 1] over the rows of units, and the number of these rows."""
+    steps = np.array([grid.steps for _, grid, _ in laws])
+    found = []
+    # Without a column all rows are alike.
+    rows = 2.0 * typical_records(laws, told) / steps - 1.0 if laws else np.zeros((1, 0))
+    for size in range(1, most + 1):
+        total = np.zeros_like(rows)
+        for _ in range(size):
+            # A row is the one that stands for its unit, or any other: two are the same one with a chance of ½.
+            own = rng.random(len(rows)) < math.sqrt(0.5)
+            total += np.where(own[:, None], rows, rows[rng.permutation(len(rows))])
+        found.append(np.hstack([total, np.full((len(rows), 1), float(size))]))
+    return np.vstack(found)
+
+
+def grid_of(value: ValueOnGrid | Indicator) -> Grid:
+    """Return the grid of a column, or of 0 and 1."""
+    return value.grid if isinstance(value, ValueOnGrid) else Grid.from_bounds(value.column, (0, 1), 1)
