@@ -46,12 +46,15 @@ def rewritten_release(record: Record, certificate: Certificate) -> Rewritten:
         for one, other in zip(stated.get("functions", ()), computed["functions"], strict=True):
             if other["function"]["type"] == "tangent":
                 other["function"] = one["function"]
+    return Rewritten(written, _unchecked(plan), certified=certified_by(plan), narrowed=plan.narrowed())
+
+
+def _unchecked(plan: Plan) -> tuple[str, ...]:
+    """Return the fields of the record of a plan that are copied."""
     own = [places[0] for places, item in plan.places() if item.statistic.is_of_ones_own]
     copied = [f"estimates.{place}.{name}" for place in own for name in _OF_CODE]
-    unchecked = (*OF_THE_CUSTODIAN, "release.methods.*", *copied)
-    if own:
-        unchecked += ("joint.*.functions.*.function.**", "request.statistics.**", "noisy.*.values.*")
-    return Rewritten(written, unchecked, certified=certified_by(plan), narrowed=plan.narrowed())
+    of_code = ("joint.*.functions.*.function.**", "request.statistics.**", "noisy.*.values.*") if own else ()
+    return (*OF_THE_CUSTODIAN, "release.methods.*", *copied, *of_code)
 
 
 def reread(record: Record, certificate: Certificate) -> tuple[Release, Plan]:
@@ -141,10 +144,9 @@ def _several(record: Record, name: str, together: Callable[[Sequence[Release]], 
     """Return the record of several releases: each is read again, and they are put together again."""
     releases, unchecked, level = [], list[str](), level_of(record)
     for at, one in enumerate(record[name]):
-        certificate = Certificate.from_dict(one["certificate"])
-        releases.append(reread(one, certificate)[0])
-        own = rewritten_release(one, certificate).unchecked
-        unchecked += [f"{name}.{at}.{field}" for field in (*own, "certificate.versions.*")]
+        release, plan = reread(one, Certificate.from_dict(one["certificate"]))
+        releases.append(release)
+        unchecked += [f"{name}.{at}.{field}" for field in (*_unchecked(plan), "certificate.versions.*")]
     made = together(releases)
     made = replace(made, notes=with_receipts(made.notes, record["release"]["notes"]))
     written = {**made.to_dict(level), name: [one.to_dict(level) for one in releases]}
