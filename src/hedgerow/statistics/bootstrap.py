@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Grid, checked_column
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 _EXAMPLE = 'hg.bootstrap(lambda t: t["tax"] / t["count"], columns={"tax": (0, 50)}, name="mean tax")'
 
 
-class UserFunction(Smooth):
+class OfOnesOwn(Smooth):
     """A function of the user's own, whatever its name."""
 
     __slots__ = ()
-    kind: ClassVar[str] = "bootstrap"
 
     @property
     def is_of_ones_own(self) -> bool:
@@ -32,15 +31,22 @@ class UserFunction(Smooth):
         return True
 
     @classmethod
-    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> UserFunction:
+    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> Self:
         """Return what was asked for without the user's functions."""
         features = features_left_behind(given["features"])
         return cls(str(given["name"]), tuple(grids), features, LeftBehind(), *ends_of(given["limits"]))
 
-    def without_code(self) -> UserFunction:
+    def without_code(self) -> Self:
         """Return what was asked for without the user's functions, which another process may not have."""
         features = tuple(one if one.function is None else replace(one, function=LeftBehind()) for one in self.features)
         return replace(self, function=LeftBehind(), features=features)
+
+
+class UserFunction(OfOnesOwn):
+    """A function of totals, by a bootstrap."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "bootstrap"
 
 
 @takes()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import kind_of
 from hedgerow.keywords import takes
-from hedgerow.statistics.bootstrap import LeftBehind, checked_label, checked_limits, features_left_behind
+from hedgerow.statistics.bootstrap import OfOnesOwn, checked_label, checked_limits
 from hedgerow.statistics.entry import Entry, grid_of
-from hedgerow.statistics.statistic import COUNT, Feature, NamedGrid, Places, Powers, Smooth, Totals, code_of, ends_of
+from hedgerow.statistics.statistic import COUNT, Feature, Places, Powers, Totals, code_of
 
 if TYPE_CHECKING:
     from hedgerow.inference.joint.functions import SmoothFunction
 
 
-class FunctionOfMeans(Smooth):
+class FunctionOfMeans(OfOnesOwn):
     """A function of the user's own of means of columns, whatever its name."""
 
     __slots__ = ()
@@ -39,21 +39,6 @@ class FunctionOfMeans(Smooth):
             return UserFunction(read, (), (self.low, self.high))  # left behind: it refuses when it is called
         axes = tuple((column, self.axis(i, places)) for i, (column, _) in enumerate(self.grids))
         return UserFunction(read.function, axes, (self.low, self.high), read.by_differences)
-
-    @property
-    def is_of_ones_own(self) -> bool:
-        """Whether its function is the user's own: it is."""
-        return True
-
-    @classmethod
-    def of_grids(cls, grids: Sequence[NamedGrid], given: Mapping[str, Any]) -> FunctionOfMeans:
-        """Return what was asked for without the user's functions."""
-        features = features_left_behind(given["features"])
-        return cls(str(given["name"]), tuple(grids), features, LeftBehind(), *ends_of(given["limits"]))
-
-    def without_code(self) -> FunctionOfMeans:
-        """Return what was asked for without the user's function, which another process may not have."""
-        return replace(self, function=LeftBehind())
 
     def public_record(self) -> list[Any]:
         """Return name, grids, features and limits; the user's function by what it is compiled to."""
