@@ -38,7 +38,7 @@ class Gini(OfDistribution):
         return cls(column, grid)
 
     def read(self, distribution: Distribution, level: float) -> Read:
-        """Return the coefficient, its bias by noise and by sampling taken away, with errors from simulation."""
+        """Return the coefficient, its bias by noise and by sampling taken away, with its interval."""
         from hedgerow.inference.distribution.inequality import gini as read_gini
 
         return read_gini(distribution, level)

@@ -42,7 +42,7 @@ class Lorenz(OfDistribution):
         return f"part of the total that the lowest {self.at:.15g} of the records hold,"
 
     def read(self, distribution: Distribution, level: float) -> Read:
-        """Return the point of the curve with errors from simulation."""
+        """Return the point of the curve with its interval."""
         from hedgerow.inference.distribution.inequality import lorenz as read_lorenz
 
         return read_lorenz(distribution, self.at, level)
