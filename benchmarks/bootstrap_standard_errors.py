@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import hedgerow as hg
 from hedgerow.inference.bootstrap.replicates import Replicates, standard_error_parts
-from hedgerow.release.execute import draw_estimates, read_histograms
+from hedgerow.release.execute import read_histograms
 from hedgerow.statistics.statistic import Statistic
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, draw_estimates
 
 Floats = NDArray[np.float64]
 SEED = 20261122

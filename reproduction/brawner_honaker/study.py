@@ -17,13 +17,12 @@ from hedgerow.engines.query import SumsQuery
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.estimate import Estimate
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.execute import draw_estimates
 from hedgerow.release.options import current_release
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.mean import mean
-from hedgerow.testing.simulated import SimulatedNoise, grid_sums
+from hedgerow.testing.simulated import SimulatedNoise, draw_estimates, grid_sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,10 +16,10 @@ from hedgerow.audit.replay import excess, replay_pair
 from hedgerow.audit.trace import SilentNoise
 from hedgerow.engines.source import open_source
 from hedgerow.release.designs.joint_statistic import JointStatistic
-from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
+from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.statistics.statistic import Statistic
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, draw_estimates
 
 BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
     "zero-one": {"x": (0, 1, 1), "y": (0, 1, 1)},

@@ -107,11 +107,6 @@ def draw_tables(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -
     return plan.each_drawn(draw)
 
 
-def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> Estimates:
-    """Draw fresh noise for every statistic and read the tables."""
-    return read_estimates(plan, draw_tables(plan, answers, noise))
-
-
 def read_estimates(plan: Plan, tables: Sequence[AdditiveTable | None]) -> Estimates:
     """Return the estimates that the tables of `draw_tables` tell."""
     return Estimates(

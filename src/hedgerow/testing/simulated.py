@@ -12,7 +12,7 @@ sources together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query, SumsQuery
+from hedgerow.inference.cells import Estimates
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.release.execute import Answer, draw_tables, read_histograms
+from hedgerow.noise.source import NoiseSource
+from hedgerow.release.execute import Answer, draw_tables, read_estimates, read_histograms
 from hedgerow.release.plan import Plan
 from hedgerow.release.result import Release
 from hedgerow.resampling.grid_sums import GridSums
@@ -85,6 +87,11 @@ class Study:
         """Return one simulated release."""
         tables = draw_tables(self.plan, self.histograms, noise)
         return Release.of(self.plan, tables, None, source=self.source, backend=None)
+
+
+def draw_estimates(plan: Plan, answers: Mapping[Any, Answer], noise: NoiseSource) -> Estimates:
+    """Draw noise for every statistic of a plan, and read the tables."""
+    return read_estimates(plan, draw_tables(plan, answers, noise))
 
 
 def release(

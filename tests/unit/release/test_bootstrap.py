@@ -18,13 +18,13 @@ from hedgerow.mechanisms.mechanism import Composition, ResampledCoordinate, Resa
 from hedgerow.mechanisms.resamples.resampled import resampled_pairs
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.execute import draw_estimates
 from hedgerow.release.plan import make_plan
 from hedgerow.release.request import parse_request
 from hedgerow.release.result import release_from_record
 from hedgerow.reports.verify.verification import verify_record
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testing import simulated
+from hedgerow.testing.simulated import draw_estimates
 
 N = 4000
 RNG = np.random.default_rng(9)

@@ -12,10 +12,10 @@ import pytest
 import hedgerow as hg
 from hedgerow.facts.columns import Grid
 from hedgerow.release.designs.guess import Guess, law_on_grid, typical_records
-from hedgerow.release.execute import draw_estimates, read_histograms
+from hedgerow.release.execute import read_histograms
 from hedgerow.release.forecast.forecast import ErrorTarget, epsilon_needed
 from hedgerow.release.plan import Plan
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, draw_estimates
 
 MEAN, SD = 45.0, 18.0
 GUESS = {"age": {"mean": MEAN, "sd": SD}, "weight": {"mean": 60.0, "sd": 15.0}, "employed": {"share": 0.3}}

@@ -22,7 +22,7 @@ from hedgerow.facts.relation import Relation, Target
 from hedgerow.ledger.store import Ledger
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import GeometricCounts, MomentsGeometric
-from hedgerow.release.execute import draw_estimates, draw_tables, read_histograms
+from hedgerow.release.execute import draw_tables, read_histograms
 from hedgerow.release.plan import planned
 from hedgerow.release.publication.folder import TABLE_FILES, prepared_folder
 from hedgerow.release.request import Context
@@ -30,7 +30,7 @@ from hedgerow.reports.verify.verification import verify_record
 from hedgerow.tables.dp.choice import Choice, choose
 from hedgerow.tables.dp.release_table import read_table
 from hedgerow.tables.protected import ProtectedTable
-from hedgerow.testing.simulated import SimulatedNoise
+from hedgerow.testing.simulated import SimulatedNoise, draw_estimates
 
 N = 900
 _RNG = np.random.default_rng(6)
