@@ -17,11 +17,18 @@ from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.joint.numbers import JointCoordinate, JointFeature, JointLayout
 from hedgerow.mechanisms.joint_moments import JointMoments
-from hedgerow.mechanisms.mechanism import GaussianNoise, LaplaceNoise
+from hedgerow.mechanisms.mechanism import GaussianNoise, GeometricCounts, LaplaceNoise
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.release.result import Release
 from hedgerow.reports import write_report
 from hedgerow.reports.verify.verification import read_record, verify_record
+
+
+def test_a_further_bound_that_is_rounded_up_to_one_holds() -> None:
+    record = certify(GeometricCounts(0.05, 1), Relation.ADD_REMOVE, unit="row", delta=0.0).to_dict()
+    assert 1.0 in [one["delta"] for one in record["profile"]]
+    assert verify_record(record).holds
+    assert not verify_record({**record, "delta": 1.0}).holds
 
 
 @pytest.fixture(scope="module")

@@ -218,7 +218,8 @@ def verify_record(record: object) -> Verification:
         raise unreadable_record("It was written by formulas of another version than this one knows.")
     try:
         curve = certificate.reprice()
-        checked = [_checked(curve, point) for point in points]
+        # A further bound of a large ε is rounded up to δ = 1, which says nothing and is true.
+        checked = [_checked(curve, point, certain=place > 0) for place, point in enumerate(points)]
         told = protection_of(certificate, curve)
         unfounded = certificate.unfounded(curve)
     except (ArithmeticError, MemoryError):
@@ -270,12 +271,12 @@ def verify_file(path: str | Path) -> tuple[object, Verification]:
     return record, replace(found, contradictions=(*found.contradictions, *wrong), unchecked=unchecked)
 
 
-def _checked(curve: Profile, point: Point) -> CheckedPoint:
+def _checked(curve: Profile, point: Point, *, certain: bool) -> CheckedPoint:
     needed = curve.delta_upper(max(0.0, point.epsilon))
-    # A negative ε, or a δ that is no probability below 1, promises nothing that could hold.
-    if point.epsilon < 0.0 or not 0.0 <= point.delta < 1.0:
+    # A negative ε, or a δ that is no probability, promises nothing that could hold; nor does a price at δ = 1.
+    if point.epsilon < 0.0 or not 0.0 <= point.delta <= 1.0 or (point.delta == 1.0 and not certain):
         return CheckedPoint(point.epsilon, point.delta, needed, False)
-    return CheckedPoint(point.epsilon, point.delta, needed, holds(curve, point))
+    return CheckedPoint(point.epsilon, point.delta, needed, point.delta == 1.0 or holds(curve, point))
 
 
 def _read(path: Path) -> str:
