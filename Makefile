@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: bench demo docs test test-data test-databases test-spark test-long reproduce lint package versions clean
+.PHONY: bench demo docs generate test test-data test-databases test-spark test-long reproduce lint package versions clean
 
 demo: $(VENV)/.core
 	@$(BIN)/hedgerow demo
@@ -53,6 +53,10 @@ reproduce: $(VENV)/.dev
 # renews no page: .venv/bin/python -m benchmarks.ratios --rows 1000000
 bench: $(VENV)/.spark
 	$(BIN)/python -m benchmarks.ratios --write
+
+# The exports and the page of the reference that follow from the registry of statistics.
+generate: $(VENV)/.dev
+	$(BIN)/python -m tests.generate
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

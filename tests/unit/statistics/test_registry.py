@@ -14,9 +14,12 @@ from typer.testing import CliRunner
 
 import hedgerow as hg
 from hedgerow.cli.main import app
+from hedgerow.facts.columns import Grid
 from hedgerow.facts.declared import Facts
 from hedgerow.facts.facts_file import json_schema
 from hedgerow.release.request import requested
+from hedgerow.reports import report_html
+from hedgerow.reports.verify.verification import verify_record
 from hedgerow.statistics.entry import Entry
 from hedgerow.statistics.registry import entries
 from hedgerow.statistics.statistic import NeedsBounds, Statistic
@@ -55,8 +58,47 @@ TOGETHER: dict[str, tuple[Any, dict[str, Any], str]] = {
 }
 
 
+OWN: dict[str, Any] = {
+    "bootstrap": hg.bootstrap(lambda t: t["age"] / t["count"], columns={"age": (0, 100, 1)}, name="own"),
+    "function": hg.function(lambda t: t["tax"] - t["pay"], columns=BOTH["bounds"], name="gap"),
+}
+
+
+def asked_of(kind: str) -> list[Any]:
+    """Return what is asked for, with bounds."""
+    called = {**WRITTEN, **TOGETHER}[kind][0] if kind not in OWN else OWN[kind]
+    grids = {"age": AGE["bounds"], "tax": (0, 50), "pay": (0, 100)}
+    if isinstance(called, NeedsBounds):
+        return [called.build([(name, Grid.from_bounds(name, grids[name], 1)) for name in called.columns])]
+    return list(called) if isinstance(called, (list, tuple)) else [called]
+
+
+@pytest.mark.parametrize("kind", [*WRITTEN, *TOGETHER, *OWN])
+def test_every_statistic_goes_through_every_door(kind: str, tmp_path: Path) -> None:
+    """Forecast, release, record, `verify`, page, record read again, and computing where a joint law is known."""
+    rows = [(20.0 + i * 7 % 60, 5.0 + i % 40, 30.0 + i * 3 % 60, "a=b" if i % 3 else "c") for i in range(900)]
+    table = pa.table(dict(zip(("age", "tax", "pay", "sex"), map(list, zip(*rows, strict=True)), strict=True)))
+    asked, survey = asked_of(kind), hg.open(table, relation="add-remove")
+    expected = survey.plan(asked, epsilon=4.0).forecast(n=900)
+    release = survey.release(asked, epsilon=4.0)
+    assert [one.statistic for one in expected] == [one.statistic for one in release]
+    assert all(one.half_width is not None for one in expected)
+    record = json.loads(release.to_json())
+    verified = verify_record(record)
+    assert verified.holds and verified.contradictions == ()
+    altered = json.loads(release.to_json())
+    altered["estimates"][0]["method"] += "*"
+    assert verify_record(altered).contradictions
+    assert release[0].statistic in report_html(release)
+    (path := tmp_path / "r.json").write_text(json.dumps(record))
+    again = hg.Release.from_json(path)
+    assert [(one.statistic, one.estimate) for one in again] == [(one.statistic, one.estimate) for one in release]
+    if release[0].joint is not None:
+        assert again.ask(release[0].term()).estimate == pytest.approx(release[0].estimate, rel=1e-9)
+
+
 def test_every_statistic_is_written_here_and_exported() -> None:
-    assert {*WRITTEN, *TOGETHER, "bootstrap", "function"} == set(entries())
+    assert {*WRITTEN, *TOGETHER, *OWN} == set(entries())
     assert all(getattr(hg, name) is entry.ask for name, entry in entries().items())
 
 

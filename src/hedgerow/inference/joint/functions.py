@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ _STEP = 1e-30
 _DIFFERENCE = 1e-6
 _TRIALS = 8
 _AGREEMENT = 1e-5
+_KINDS: dict[str, type[Smooth]] = {}
 
 
 class SmoothFunction(Protocol):
@@ -110,10 +111,25 @@ class Axis:
 
 
 class Smooth:
-    """What functions have in common: by default one of means, estimated by its value at the estimated means."""
+    """What functions have in common: by default one of means, estimated by its value at the estimated means.
+
+    A subclass with a `kind` goes on record under this name, which never changes, and is read again from there: it is a
+    frozen dataclass whose fields are numbers, axes and other such functions. A statistic defines its function in its
+    own file.
+    """
 
     __slots__ = ()
     homogeneous = True
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        if "kind" in vars(cls):
+            # A dataclass with slots is made twice.
+            before = _KINDS.setdefault(cls.kind, cls)
+            if (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"two functions of totals are called {cls.kind!r}")
+            _KINDS[cls.kind] = cls
 
     @property
     def low(self) -> float:
@@ -155,6 +171,7 @@ class Smooth:
 class Mean(Smooth):
     """The mean of a column."""
 
+    kind: ClassVar[str] = "mean"
     x: Axis
 
     def _limits(self) -> tuple[float, float]:
@@ -175,6 +192,7 @@ class Mean(Smooth):
 class Total(Smooth):
     """The sum of a column, or with half 0 and centre 1 the number of records."""
 
+    kind: ClassVar[str] = "total"
     x: Axis
     limits: tuple[float, float] = (-math.inf, math.inf)
 
@@ -206,6 +224,7 @@ class Total(Smooth):
 class Ratio(Smooth):
     """Σx / Σy."""
 
+    kind: ClassVar[str] = "ratio"
     x: Axis
     y: Axis
 
@@ -242,6 +261,7 @@ class Covariance(Smooth):
     The estimate is unbiased: the sampling and the noise covariance of the two means are taken off their product.
     """
 
+    kind: ClassVar[str] = "covariance"
     x: Axis
     y: Axis
     product: int
@@ -273,6 +293,7 @@ class Covariance(Smooth):
 class Deviation(Smooth):
     """The standard deviation: the root of a variance; not defined where that is negative."""
 
+    kind: ClassVar[str] = "deviation"
     variance: Covariance
 
     def _limits(self) -> tuple[float, float]:
@@ -293,6 +314,7 @@ class Deviation(Smooth):
 class Correlation(Smooth):
     """Cov(x, y) / √(Var x · Var y); not defined where a variance is negative."""
 
+    kind: ClassVar[str] = "correlation"
     covariance: Covariance
     first: Covariance
     second: Covariance
@@ -364,6 +386,15 @@ class UserFunction(Smooth):
         row = dict(zip((name for name, _ in self.columns), means.tolist(), strict=True))
         value = quietly(lambda: complex(self.function(row)))
         return complex(math.nan, math.nan) if value is None else value
+
+
+def recorded_kinds() -> Mapping[str, type[Smooth]]:
+    """Return the functions that a record names, by their `kind`: of every file that was imported.
+
+    >>> sorted(recorded_kinds())[:3]
+    ['correlation', 'covariance', 'deviation']
+    """
+    return _KINDS
 
 
 def smooth_function(

@@ -15,32 +15,18 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.joint.functions import (
     Axis,
-    Correlation,
-    Covariance,
-    Deviation,
-    Mean,
     Numbers,
-    Ratio,
     Smooth,
     SmoothFunction,
-    Total,
     UserFunction,
     gradient,
+    recorded_kinds,
     value_of,
 )
 
 Floats = NDArray[np.float64]
-_KINDS: dict[str, type[Any]] = {
-    "mean": Mean,
-    "total": Total,
-    "ratio": Ratio,
-    "covariance": Covariance,
-    "deviation": Deviation,
-    "correlation": Correlation,
-    "axis": Axis,
-}
+_AXIS = "axis"
 _OF_WEIGHTS = ("weight", "most")
-_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +51,7 @@ class Linearised(Smooth):
 def function_record(function: SmoothFunction, totals: Floats) -> dict[str, Any]:
     """Return a function of totals (cells, 1 + d) as plain JSON data.
 
+    >>> from hedgerow.inference.joint.functions import Mean
     >>> function_record(Mean(Axis(1, 50.0, 50.0)), np.empty((1, 2)))
     {'type': 'mean', 'x': {'type': 'axis', 'place': 1, 'centre': 50.0, 'half': 50.0, 'base': 0}}
     """
@@ -107,12 +94,13 @@ def function_of(record: Mapping[str, Any], totals: Floats, cell: int) -> SmoothF
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [one if math.isfinite(one) else None for one in value]
-    if type(value) not in _NAMES:
+    name = _AXIS if isinstance(value, Axis) else getattr(value, "kind", None)
+    if name is None:
         return value
     # An axis without weights is written as before there were any.
     left_out = _OF_WEIGHTS if isinstance(value, Axis) and not value.weight else ()
     kept = [one.name for one in fields(value) if one.name not in left_out]
-    return {"type": _NAMES[type(value)], **{name: _plain(getattr(value, name)) for name in kept}}
+    return {"type": name, **{name: _plain(getattr(value, name)) for name in kept}}
 
 
 def _made(value: Any) -> Any:
@@ -120,7 +108,7 @@ def _made(value: Any) -> Any:
         return _ends(value)
     if not isinstance(value, Mapping):
         return value
-    kind = _KINDS[value["type"]]
+    kind: type[Any] = Axis if value["type"] == _AXIS else recorded_kinds()[value["type"]]
     return kind(**{name: _made(part) for name, part in value.items() if name != "type"})
 
 
