@@ -16,8 +16,9 @@ from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, Target, UnitLimit
 from hedgerow.mechanisms.resamples.resampled import units_curve
 from hedgerow.noise.secure import SecureNoise
+from hedgerow.release.designs.bootstrap import replicates_for
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, choose_unit_resamples, unit_design
+from hedgerow.release.designs.unit_bootstrap import UnitBootstrapDesign, unit_design
 from hedgerow.release.request import Context, parse_request
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.statistics.count import count
@@ -155,7 +156,8 @@ def test_what_has_no_certified_curve_is_refused() -> None:
 
 def test_the_number_of_replicates_follows_public_facts_alone() -> None:
     budget = Budget(1.0, 1e-6)
-    assert choose_unit_resamples(None, cells=1, budget=budget, share=1.0) == 50
-    ladder = [choose_unit_resamples(n, cells=1, budget=budget, share=1.0) for n in (10**3, 10**5, 10**7)]
-    assert ladder == sorted(ladder)
+    facts = [PublicFacts(Relation.REPLACE_ONE, LIMIT, Target.POPULATION, n) for n in (None, 10**3, 10**5, 10**7)]
+    unknown, *ladder = (replicates_for(one, (), budget, 1.0, spread=0.12) for one in facts)
+    assert unknown == 50 and ladder == sorted(ladder)
     assert (ladder[0], ladder[-1]) == (10, 300)
+    assert replicates_for(facts[2], BY, budget, 1.0, spread=0.12) < ladder[1]

@@ -11,8 +11,7 @@ from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, Law, law_named
-from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.release.designs.bootstrap import BootstrapDesign
+from hedgerow.release.designs.bootstrap import BootstrapDesign, replicates_for
 from hedgerow.release.designs.counts import CountsDesign
 from hedgerow.release.designs.design import Design, NoiseLaw, PublicFacts, check_midpoint
 from hedgerow.release.designs.distribution import DistributionStatistic, distribution_release
@@ -23,7 +22,6 @@ from hedgerow.release.designs.resampled import resampled_of
 from hedgerow.release.designs.unit_bootstrap import unit_design
 from hedgerow.release.options import PLAIN, REPLICATED
 from hedgerow.release.request import Request
-from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.statistics.statistic import Statistic
 
 ASKED = "asked for"
@@ -331,25 +329,11 @@ def _bootstrap(
         request.by,
         facts,
         missing,
-        request.n_resamples or _n_resamples(request, facts, share),
+        request.n_resamples or replicates_for(facts, request.by, request.budget, share),
         request.interval or "calibrated",
         ASKED if request.estimator in REPLICATED else _REASONS["bootstrap"],
         request.estimator if request.estimator in REPLICATED else "bootstrap",
     )
-
-
-def _n_resamples(request: Request, facts: PublicFacts, share: float) -> int:
-    """Choose k for a value of range 1 in an average cell, at the share's part of a Gaussian budget.
-
-    See private_bootstrap.md §4.
-
-    The spread is guessed, not read: a fifth of the range about the midpoint, between the uniform law's .29 and that of
-    a variable with generous bounds. The width is flat in k, but too many replicates cost more than too few.
-    """
-    cells = math.prod(category.levels for category in request.by)
-    mu = gaussian_mu(request.budget) * math.sqrt(share)
-    n = max(facts.n / cells, 1.0) if facts.n else None
-    return choose_n_resamples(n=n, value_range=1.0, privacy_variance=(1.0 / (mu * (n or 1.0))) ** 2, spread=0.2)
 
 
 def _unserved(option: str, statistic: Statistic, instead: str) -> ParameterError:

@@ -28,25 +28,22 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
-from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, UnitLimit
 from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import Estimate
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits
-from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.cells.cells import Adding, TableCells
 from hedgerow.release.cells.shape import TableShape
-from hedgerow.release.designs.bootstrap import bootstrap_estimate
-from hedgerow.release.designs.design import Design, PublicFacts, Recorded, check_midpoint, complete, rows_kept
+from hedgerow.release.designs.bootstrap import ReplicatedDesign, replicates_for
+from hedgerow.release.designs.design import PublicFacts, Recorded, check_midpoint, complete, rows_kept
 from hedgerow.release.designs.resampled import ReadCell, ResampledCount, ResampledMean
 from hedgerow.release.request import Request
 from hedgerow.resampling.histogram import Histogram
-from hedgerow.resampling.n_resamples import choose_n_resamples
 from hedgerow.statistics.statistic import Statistic
 
 RATE = 1.0
@@ -58,7 +55,7 @@ _SPREAD = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class UnitBootstrapDesign(Design[ResampledUnits, AdditiveTable]):
+class UnitBootstrapDesign(ReplicatedDesign[ResampledUnits]):
     """One statistic by k noisy Poisson bootstrap replicates of its cells' unit totals.
 
     Attributes
@@ -194,7 +191,7 @@ class UnitBootstrapDesign(Design[ResampledUnits, AdditiveTable]):
         noise_sd = np.broadcast_to(table.noise_sd, table.values.shape[:2])[row]
         read = self._read(np.asarray(table.values[row]), noise_sd)
         counted_apart = replace(read, replicates=replace(read.replicates, rate=rate))
-        return bootstrap_estimate(self, counted_apart, table.cells[row], notes=[rows_kept(self.unit)])
+        return self.estimate_of(counted_apart, table.cells[row], notes=[rows_kept(self.unit)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,19 +352,7 @@ def unit_design(
     check_midpoint(statistic, missing)
     if facts.limit is None:
         raise TypeError("a unit of one row has a design of rows")
-    cells = math.prod(category.levels for category in request.by)
-    k = request.n_resamples or choose_unit_resamples(facts.n, cells=cells, budget=request.budget, share=share)
+    k = request.n_resamples or replicates_for(facts, request.by, request.budget, share, spread=_SPREAD)
     reason = "asked for" if asked else "units of several rows: resampling units makes the errors clustered"
     interval = request.interval or "calibrated"
     return UnitBootstrapDesign(statistic, request.by, facts, missing, facts.limit, k, interval, reason)
-
-
-def choose_unit_resamples(units: int | None, *, cells: int, budget: Budget, share: float) -> int:
-    """Return the number of replicates for unit totals of range 1 in an average cell (private_bootstrap.md §4).
-
-    >>> choose_unit_resamples(None, cells=1, budget=Budget(1.0, 1e-6), share=1.0)
-    50
-    """
-    n = max(units / cells, 1.0) if units else None
-    mu = gaussian_mu(budget) * math.sqrt(share)
-    return choose_n_resamples(n=n, value_range=1.0, privacy_variance=(1.0 / (mu * (n or 1.0))) ** 2, spread=_SPREAD)
