@@ -17,7 +17,7 @@ EXPORTS = ROOT / "src" / "hedgerow" / "__init__.py"
 REFERENCE = ROOT / "docs" / "reference" / "statistics.md"
 _IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import (\w+)\n", re.MULTILINE)
 _LISTED = re.compile(r"^__all__ = \[\n(.*?)^\]\n", re.MULTILINE | re.DOTALL)
-_ELSEWHERE = re.compile(r"(for name in )\([^()]*\)(\n    \},\n\})")
+_ELSEWHERE = re.compile(r"(    # Statistics that share a file, or stand in a folder\.\n).*?(?=\})", re.DOTALL)
 _SECTION = "(## {}\n\n```{{eval-rst}}\n).*?(```\n)"
 
 
@@ -36,8 +36,12 @@ def exports(text: str) -> str:
     others = [name for name in re.findall(r'"(\w+)"', _LISTED.findall(text)[0]) if name not in before]
     listed = sorted([*others, *modules], key=lambda name: (not name[0].isupper(), name))
     text = _LISTED.sub("__all__ = [\n" + "".join(f'    "{name}",\n' for name in listed) + "]\n", text)
-    apart = [name for name, module in modules.items() if module == f"hedgerow.statistics.distribution.{name}"]
-    return _ELSEWHERE.sub("\\1(" + ", ".join(f'"{name}"' for name in apart) + ")\\2", text)
+    shared: dict[str, list[str]] = {}
+    for name, module in modules.items():
+        if module != f"hedgerow.statistics.{name}":
+            shared.setdefault(module, []).append(name)
+    apart = "".join(f'    "{" ".join(names)}": "{module}",\n' for module, names in shared.items())
+    return _ELSEWHERE.sub(lambda found: found[1] + apart, text)
 
 
 def section_of(kind: str) -> str:

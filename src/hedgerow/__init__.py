@@ -135,10 +135,13 @@ _HOMES = {
     "Estimate": "hedgerow.inference.estimate",
     "Interval": "hedgerow.inference.interval",
     "Survey open": "hedgerow.survey",
-    **{
-        name: f"hedgerow.statistics.distribution.{name}"
-        for name in ("cdf", "gini", "histogram", "lorenz", "quantile", "share_below")
-    },
+    # Statistics that share a file, or stand in a folder.
+    "cdf": "hedgerow.statistics.distribution.cdf",
+    "gini": "hedgerow.statistics.distribution.gini",
+    "histogram": "hedgerow.statistics.distribution.histogram",
+    "lorenz": "hedgerow.statistics.distribution.lorenz",
+    "quantile": "hedgerow.statistics.distribution.quantile",
+    "share_below": "hedgerow.statistics.distribution.share_below",
 }
 
 if not TYPE_CHECKING:  # a type checker would let every name pass

@@ -25,12 +25,12 @@ class Correlation(Smooth):
     @classmethod
     def of(cls, grids: Sequence[NamedGrid]) -> Correlation:
         """Return the correlation of two columns on their grids."""
-        return cls(cls.kind, tuple(grids), features_of(grids, _POWERS), _Correlation(), -1.0, 1.0)
+        return cls(cls.kind, tuple(grids), features_of(grids, _OF_CORRELATION), _Correlation(), -1.0, 1.0)
 
     @property
     def powers(self) -> Powers:
         """u, v, u·v, u² and v²."""
-        return _POWERS
+        return _OF_CORRELATION
 
     def of_moments(self, places: Places) -> SmoothFunction:
         """Return the covariance over the root of both variances."""
@@ -41,7 +41,7 @@ class Correlation(Smooth):
         return Correlation(*parts)
 
 
-_POWERS = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2))
+_OF_CORRELATION = ((1, 0), (0, 1), (1, 1), (2, 0), (0, 2))
 
 
 @overload
@@ -64,9 +64,9 @@ def correlation(
 class _Correlation:
     # A function with a name, and not a closure: what asked for it can be pickled and compared.
     def __call__(self, totals: Totals) -> float:
-        first, second, both, square, other = map(name_of, _POWERS)
+        first, second, both, square, other = map(name_of, _OF_CORRELATION)
         x, y = covariance_of_totals(totals, first, first, square), covariance_of_totals(totals, second, second, other)
         return covariance_of_totals(totals, first, second, both) / math.sqrt(x * y) if x > 0.0 < y else math.nan
 
 
-ENTRY = entry_of_pair(correlation, 11, "A correlation of two columns, clamped to LO and HI.", SECOND)
+ENTRY_OF_CORRELATION = entry_of_pair(correlation, 11, "A correlation of two columns, clamped to LO and HI.", SECOND)

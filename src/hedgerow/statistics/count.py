@@ -53,4 +53,4 @@ def count() -> Count:
     return Count()
 
 
-ENTRY = Entry(count, 4, about="The number of records.")
+ENTRY_OF_COUNT = Entry(count, 4, about="The number of records.")

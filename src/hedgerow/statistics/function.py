@@ -110,4 +110,4 @@ class _OfMeans:
         return float(self.function({column: totals[column] / totals[COUNT] for column in self.columns}))
 
 
-ENTRY = Entry(function, 12, in_files=False)
+ENTRY_OF_FUNCTION = Entry(function, 12, in_files=False)

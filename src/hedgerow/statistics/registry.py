@@ -27,7 +27,12 @@ def entries() -> dict[str, Entry]:
     >>> list(entries())[:4]
     ['mean', 'sum', 'proportion', 'count']
     """
-    listed = [module.ENTRY for module in _modules() if hasattr(module, "ENTRY")]
+    listed = [
+        one
+        for module in _modules()
+        for one in vars(module).values()
+        if isinstance(one, Entry) and one.ask.__module__ == module.__name__
+    ]
     return {one.kind: one for one in sorted(listed, key=lambda one: (one.place, one.kind))}
 
 

@@ -67,4 +67,4 @@ class _Deviation:
         return self.half * math.sqrt(variance_of_totals(totals))
 
 
-ENTRY = entry_on_grid(standard_deviation, 6, "A standard deviation, of values clamped to LO and HI.")
+ENTRY_OF_DEVIATION = entry_on_grid(standard_deviation, 6, "A standard deviation, of values clamped to LO and HI.")

@@ -56,4 +56,4 @@ def sum(column: str, *, bounds: tuple[float, float] | None = None, step: float |
     return Sum(checked_column(column), Grid.from_bounds(column, bounds, step))
 
 
-ENTRY = entry_on_grid(sum, 2, "A sum, of values clamped to LO and HI.")
+ENTRY_OF_SUM = entry_on_grid(sum, 2, "A sum, of values clamped to LO and HI.")
