@@ -228,8 +228,9 @@ class Single(Mechanism):
 
     @property
     def tells_cells(self) -> bool:
-        """Whether the number of records of each of several cells is public."""
-        return False
+        """Whether presence is public in several cells, and with it the number of records of each."""
+        presence = getattr(getattr(self, "layout", None), "presence", "private")
+        return presence == "public" and (self.released_cells or 0) > 1
 
     @property
     def released_cells(self) -> int | None:

@@ -107,11 +107,6 @@ class JointMoments(Additive):
         """The limit of the layout."""
         return self.layout.rows
 
-    @property
-    def tells_cells(self) -> bool:
-        """Whether presence is public in several cells."""
-        return self.layout.presence == "public" and self.layout.cells > 1
-
     @classmethod
     def of_noise_sd(cls, noise_sd: float, quote: Quote) -> JointMoments:
         """Return two means with all second moments, on the default grids: presence is public under replace-one."""

@@ -263,11 +263,6 @@ class Moments(Additive):
         return self.layout.steps
 
     @property
-    def tells_cells(self) -> bool:
-        """Whether presence is public in several cells."""
-        return self.layout.presence == "public" and self.layout.cells > 1
-
-    @property
     def released_cells(self) -> int:
         """The cells of the layout."""
         return self.layout.cells
