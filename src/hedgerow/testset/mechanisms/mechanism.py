@@ -1,10 +1,9 @@
 """What a mechanism of a test set is given, and what it must do: describe what is priced, and answer a question with it.
 
-To add one, write ``mechanisms/<name>.py`` with a subclass of `LookMechanism`, and name the class in
-`hedgerow.testset.mechanisms.choose`.
+To add one, write a subclass of `LookMechanism` beside these, and name the class in `hedgerow.testset.mechanisms.choose`.
 
 ===========================  ==========================================================================  =============
-file                         what it releases                                                            relations
+name                         what it releases                                                            relations
 ===========================  ==========================================================================  =============
 `gaussian`                   the sum of the losses plus discrete Gaussian noise                          both
 `laplace`                    the same plus two-sided geometric noise                                     both
