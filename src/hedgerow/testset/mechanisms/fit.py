@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from hedgerow.accounting.calibrate import most_precise
 from hedgerow.accounting.profile import Profile
-from hedgerow.accounting.terms import Gaussian
 from hedgerow.errors import UncertifiedError
 from hedgerow.ledger.total import RunningTotal
 from hedgerow.mechanisms.mechanism import Single
@@ -47,7 +46,7 @@ def excess(mechanism: Single, conditions: Conditions) -> float:
     """Return the ε of all looks as a ledger adds them up, minus the ε of the budget; they fit if it is at most 0."""
     budget, looks = conditions.budget, conditions.n_looks
     allowed = int(Fraction(str(budget.epsilon)) * 10**6)
-    if all(isinstance(term, Gaussian) for term in mechanism.terms(conditions.relation)):
+    if all(term.exact_mu() is not None for term in mechanism.terms(conditions.relation)):
         # μ² add up, there as here.
         return all_looks(mechanism, conditions).epsilon_upper(budget.delta) - (allowed - 2) / 1e6
     total = RunningTotal(conditions.relation, budget.epsilon, budget.delta)
