@@ -253,24 +253,20 @@ class LedgerLooks:
         LedgerError
             HG302, HG433: something is there already, or the folder cannot be written.
         """
-        with held_back():
-            return cls._made(path, settings, secret)
-
-    @classmethod
-    def _made(cls, path: Path, settings: Mapping[str, Any], secret: Secret) -> LedgerLooks:
-        secret.write(secret_path(path))
         relation = Relation(settings["relation"])
         budget = Budget(settings["epsilon"], settings["delta"])
-        try:
-            ledger = Ledger.create(path, dataset="test set", budget=budget, relation=relation, unit="row")
-        except HedgerowError:
-            with suppress(OSError):
-                secret_path(path).unlink()
-            raise
-        nothing = certify(Composition(()), relation, unit="row", delta=0.0)
-        InOpenLedger(ledger).reserve(nothing, {"testset": "settings", **settings}, FIRST)
-        ledger.record(FIRST, "settings")
-        return cls(ledger, secret, settings)
+        with held_back():
+            secret.write(secret_path(path))
+            try:
+                ledger = Ledger.create(path, dataset="test set", budget=budget, relation=relation, unit="row")
+            except HedgerowError:
+                with suppress(OSError):
+                    secret_path(path).unlink()
+                raise
+            nothing = certify(Composition(()), relation, unit="row", delta=0.0)
+            InOpenLedger(ledger).reserve(nothing, {"testset": "settings", **settings}, FIRST)
+            ledger.record(FIRST, "settings")
+            return cls(ledger, secret, settings)
 
     @classmethod
     def open(cls, path: Path) -> LedgerLooks:

@@ -1,6 +1,6 @@
 """What a mechanism of a test set is given, and what it must do: describe what is priced, and answer a question with it.
 
-To add one, write a subclass of `LookMechanism` beside these, and name the class in `hedgerow.testset.mechanisms.choose`.
+To add one, write a subclass of `LookMechanism` beside these, and name it in `hedgerow.testset.mechanisms.choose`.
 
 ===========================  ==========================================================================  =============
 name                         what it releases                                                            relations
