@@ -57,7 +57,19 @@ class SmoothedResampleLook(LookMechanism):
                 finding="This metric has others.",
                 remedy="Use mechanism='gaussian' or 'laplace'.",
             )
-        build = _Pure(n) if conditions.budget.delta == 0.0 else _Composed(n)
+
+        def pure(epsilon: float) -> SmoothedResample:
+            # At δ = 0, m = n·ε₁/2 draws have the least error at ε₁; then as many made-up outcomes as ε₁ asks for.
+            draws = min(max(1, round(n * epsilon / 2.0)), _MOST_DRAWS)
+            return SmoothedResample(n, math.ceil(1.0 / math.expm1(epsilon / draws)), draws)
+
+        def composed(mu: float) -> SmoothedResample:
+            # At δ > 0 a draw's loss has variance 2/(a(n + 2a)): m = μ²a(n + 2a)/2 draws make a look about μ.
+            draws = min(max(1, round(mu**2 * _MADE_UP * n * (n + 2 * _MADE_UP * n) / 2.0)), _MOST_DRAWS)
+            fake = (-n + math.sqrt(n * n + 16.0 * draws / mu**2)) / 4.0
+            return SmoothedResample(n, max(1, math.ceil(fake)), draws)
+
+        build = pure if conditions.budget.delta == 0.0 else composed
         return cls.of(conditions, fit(build, conditions, checked=checked), options)
 
     def expected_error(self) -> float | None:
@@ -94,27 +106,3 @@ class SmoothedResampleLook(LookMechanism):
     @property
     def _stretch(self) -> float:
         return 1.0 + 2.0 * self.described.fake / self.described.n
-
-
-@dataclass(frozen=True, slots=True)
-class _Pure:
-    """At δ = 0, m = n·ε₁/2 draws have the least error at ε₁; then as many made-up outcomes as ε₁ asks for."""
-
-    n: int
-
-    def __call__(self, epsilon: float) -> SmoothedResample:
-        draws = min(max(1, round(self.n * epsilon / 2.0)), _MOST_DRAWS)
-        return SmoothedResample(self.n, math.ceil(1.0 / math.expm1(epsilon / draws)), draws)
-
-
-@dataclass(frozen=True, slots=True)
-class _Composed:
-    """At δ > 0 a draw's loss has variance 2/(a(n + 2a)): m = μ²a(n + 2a)/2 draws make a look about μ."""
-
-    n: int
-
-    def __call__(self, mu: float) -> SmoothedResample:
-        n = self.n
-        draws = min(max(1, round(mu**2 * _MADE_UP * n * (n + 2 * _MADE_UP * n) / 2.0)), _MOST_DRAWS)
-        fake = (-n + math.sqrt(n * n + 16.0 * draws / mu**2)) / 4.0
-        return SmoothedResample(n, max(1, math.ceil(fake)), draws)

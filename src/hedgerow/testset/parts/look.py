@@ -156,7 +156,7 @@ class Parts(Division):
         names, group = group_of(groups, len(sent))
         sub, part = SUBPARTS[kind], np.zeros(len(sent), dtype=np.int64)
         if kind == "classes":
-            part = sent.equal(_repeated(positive, len(sent))).astype(np.int64)
+            part = sent.equal(entries_of([positive]).taken(part)).astype(np.int64)
         elif kind == "chances":
             part = np.minimum(BINS - 1, np.floor(np.clip(sent.numbers, 0.0, 1.0) * BINS)).astype(np.int64)
         cell = group * sub + part
@@ -456,8 +456,3 @@ def _centred(scores: Floats) -> Floats:
     """Return how many are lower, and half of those that are equal, minus half of all: from −n/2 to n/2."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - counts / 2.0 - len(scores) / 2.0)[place])
-
-
-def _repeated(value: Any, n: int) -> Entries:
-    one = entries_of([value])
-    return one.taken(np.zeros(n, dtype=np.int64))

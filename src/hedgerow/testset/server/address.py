@@ -46,7 +46,12 @@ class Address:
         found = re.fullmatch(r"http://(localhost|127\.0\.0\.1):([0-9]{1,5})/?", text) if isinstance(text, str) else None
         if found is not None and 0 < int(found[2]) < 2**16:
             return cls(port=int(found[2]))
-        raise _elsewhere("This address is another one.")
+        raise ParameterError(
+            "HG450",
+            rule="A test set is served at a Unix socket or on this machine alone: unix:///PATH or http://localhost:PORT.",
+            finding="This address is another one.",
+            remedy="From another machine, reach it through ssh: ssh -L 8080:localhost:8080 HOST.",
+        )
 
     def __str__(self) -> str:
         return f"http://localhost:{self.port}" if self.path is None else f"unix://{self.path}"
@@ -153,12 +158,3 @@ def _remove_left_over(path: Path) -> None:
 def _taken(finding: str, remedy: str) -> ParameterError:
     rule = "A server listens at a Unix socket or a port of its own."
     return ParameterError("HG450", rule=rule, finding=finding, remedy=remedy)
-
-
-def _elsewhere(finding: str) -> ParameterError:
-    return ParameterError(
-        "HG450",
-        rule="A test set is served at a Unix socket or on this machine alone: unix:///PATH or http://localhost:PORT.",
-        finding=finding,
-        remedy="From another machine, reach it through ssh: ssh -L 8080:localhost:8080 HOST.",
-    )

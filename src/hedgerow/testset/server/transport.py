@@ -23,7 +23,7 @@ from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from hedgerow.errors import HedgerowError, LedgerError, ParameterError
+from hedgerow.errors import LedgerError, ParameterError
 from hedgerow.testset.server.address import LOCAL, Access, Address, bound, peer_of
 from hedgerow.testset.server.limits import Limits, Places, Rate
 from hedgerow.testset.server.service import Answer, Service, refusal, stopping
@@ -241,7 +241,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not _LENGTH.fullmatch(length):
             return refusal(malformed("Its Content-Length is no number."), 400)
         if int(length) > self.server.limits.most_bytes:
-            return refusal(_too_large(self.server.limits.most_bytes), 413)
+            refused = ParameterError(
+                "HG454",
+                rule=f"The body of a request has at most {self.server.limits.most_bytes:,} bytes.",
+                finding="This one has more.",
+                remedy="No look was taken. Send one prediction for each record, as CSV.",
+            )
+            return refusal(refused, 413)
         if not _KEY.fullmatch(self.headers.get("Idempotency-Key", "")):
             return refusal(malformed("It has no Idempotency-Key of 1 to 200 visible characters of ASCII."), 400)
         kind = _media_type(self.headers.get("Content-Type", ""))
@@ -309,15 +315,6 @@ def _media_type(stated: str) -> str:
 def _not_there(method: str, path: str) -> Answer:
     status = 405 if path in (FACTS, SCORES) else 404
     return refusal(malformed(f"A test set is asked by GET {FACTS} and POST {SCORES}."), status)
-
-
-def _too_large(most: int) -> HedgerowError:
-    return ParameterError(
-        "HG454",
-        rule=f"The body of a request has at most {most:,} bytes.",
-        finding="This one has more.",
-        remedy="No look was taken. Send one prediction for each record, as CSV.",
-    )
 
 
 def _busy(seconds: int, what: str) -> Answer:
