@@ -212,8 +212,23 @@ class DiscreteLaplace(Term):
         return replace(self, times=self.times + other.times)
 
 
+class _Bounded(Term):
+    """A pair whose loss is at most `epsilon`."""
+
+    __slots__ = ()
+    epsilon: float
+
+    def pure(self) -> float:
+        """Return `epsilon`."""
+        return self.epsilon
+
+    def rough_square(self) -> float:
+        """Return ε²."""
+        return self.epsilon**2
+
+
 @dataclass(frozen=True, slots=True)
-class Laplace(Term):
+class Laplace(_Bounded):
     """A Laplace pair at distance `epsilon` scales."""
 
     epsilon: float
@@ -222,17 +237,9 @@ class Laplace(Term):
         """Return the pair, cut into the cells of the grid."""
         return _laplace(self.epsilon, step), 1
 
-    def pure(self) -> float:
-        """Return `epsilon`."""
-        return self.epsilon
-
-    def rough_square(self) -> float:
-        """Return ε²."""
-        return self.epsilon**2
-
 
 @dataclass(frozen=True, slots=True)
-class Pure(Term):
+class Pure(_Bounded):
     """Any pair whose loss never exceeds `epsilon`."""
 
     epsilon: float
@@ -240,14 +247,6 @@ class Pure(Term):
     def grid(self, step: float) -> tuple[LossGrid, int]:
         """Return randomised response, which dominates whatever is ε-private."""
         return two_losses(self.epsilon, 1, step), 1
-
-    def pure(self) -> float:
-        """Return `epsilon`."""
-        return self.epsilon
-
-    def rough_square(self) -> float:
-        """Return ε²."""
-        return self.epsilon**2
 
     def alone(self) -> Profile:
         """Return the curve of randomised response."""

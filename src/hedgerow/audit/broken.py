@@ -102,7 +102,7 @@ def one_resample(seed: int) -> Rejection:
         return rng.normal(0.0, sd, size)
 
     upper = GaussianProfile(1.0).epsilon_upper(1e-3)
-    return _crossed(upper, (_chunked(with_record), _chunked(without)), _itself, delta=1e-3, runs=300_000)
+    return _crossed(upper, (_chunked(with_record), _chunked(without)), np.asarray, delta=1e-3, runs=300_000)
 
 
 def resample_at_one_over_z(seed: int) -> Rejection:
@@ -208,10 +208,6 @@ def _chunked(draw: Any) -> Sampler:
         return (draw(min(_CHUNK, runs - start)) for start in range(0, runs, _CHUNK))
 
     return sampler
-
-
-def _itself(x: Floats) -> Floats:
-    return x
 
 
 def _spread(outputs: Floats) -> Floats:

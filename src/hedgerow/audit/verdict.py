@@ -17,7 +17,6 @@ from hedgerow.audit.score import HistogramScore, likelihood_ratio
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_int, format_argument
 from hedgerow.facts.relation import Relation
-from hedgerow.mechanisms.description import Neighbours
 from hedgerow.mechanisms.mechanism import Mechanism, as_record
 from hedgerow.noise.source import NoiseSource
 from hedgerow.resampling.histogram import Histogram
@@ -153,7 +152,8 @@ def audit_mechanism(
         )
     drawn_from = SimulatedNoise() if noise is None else noise
     pairs = mechanism.worst_pairs(relation)
-    small = [pair for pair in pairs if _is_small_vector(mechanism, pair)]
+    sizes = [mechanism.outputs(pair.histograms()[0], 1, SimulatedNoise(0)).size for pair in pairs]
+    small = [pair for pair, size in zip(pairs, sizes, strict=True) if 2 <= size <= _MOST_COORDINATES]
     alpha = (1.0 - confidence) / (len(pairs) + len(small))
     attacks = []
     for pair in pairs:
@@ -213,11 +213,6 @@ def checked_runs(runs: object) -> int:
             remedy="A million sees noise 5 % low; the time it takes grows with it.",
         )
     return number
-
-
-def _is_small_vector(mechanism: Mechanism, pair: Neighbours) -> bool:
-    shape = mechanism.outputs(pair.histograms()[0], 1, SimulatedNoise(0)).shape
-    return 2 <= math.prod(shape) <= _MOST_COORDINATES
 
 
 def _finite(number: float) -> float | None:
