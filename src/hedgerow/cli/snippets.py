@@ -10,7 +10,7 @@ from hedgerow.facts.columns import Bands
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.keywords import Call
 
-_WIDTH = 88
+_LINE = 88
 
 
 def python_snippet(opened: Mapping[str, Any], calls: Sequence[Call], options: Mapping[str, Any]) -> str:
@@ -39,7 +39,7 @@ def python_snippet(opened: Mapping[str, Any], calls: Sequence[Call], options: Ma
     statistics = [_called(f"hg.{call.name}", call.args, _told(call.given)) for call in calls]
     listed = f"[{', '.join(statistics)}]"
     made = _called("survey.release", [_Written(listed)], options)
-    if len(f"release = {made}") > _WIDTH:
+    if len(f"release = {made}") > _LINE:
         lines = [f"    [{_broken(statistics, 8)}],", *(f"    {name}={_value(one)}," for name, one in options.items())]
         made = "\n".join(["survey.release(", *lines, ")"])
     return "\n".join(
@@ -102,7 +102,7 @@ def _value(value: Any) -> str:
 
 def _broken(statistics: Sequence[str], indent: int) -> str:
     """Return statistics in one line, or one a line where that is too long."""
-    if len(", ".join(statistics)) + indent <= _WIDTH:
+    if len(", ".join(statistics)) + indent <= _LINE:
         return ", ".join(statistics)
     pad = "\n" + " " * indent
     return pad + pad.join(f"{one}," for one in statistics) + "\n" + " " * (indent - 4)

@@ -236,8 +236,6 @@ def spend(
     release: Callable[[], ReceivedT],
     show: Callable[[ReceivedT, Sequence[str]], None],
     write: Callable[[ReceivedT], Sequence[str]] | None = None,
-    *,
-    free: Callable[[ReceivedT], bool] = lambda result: False,
 ) -> ReceivedT:
     """Release, write the files, then print: a failure of one does not keep back the other.
 
@@ -249,8 +247,6 @@ def spend(
         Prints the result, given the names of its files.
     write : callable or None
         Writes the files and returns their names; None where none are wanted.
-    free : callable
-        Whether no price was paid for a result: then a file that cannot be written is an ordinary error.
 
     Raises
     ------
@@ -262,10 +258,7 @@ def spend(
     try:
         with plain_warnings():
             result = release()
-            if free(result):
-                show(result, () if write is None else write(result))
-            else:
-                _deliver(result, show, write)
+            _deliver(result, show, write)
         return result
     except HedgerowError:
         raise

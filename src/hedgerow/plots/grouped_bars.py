@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SERIES = ("#9ecae1", "#e69f00", "#0072b2", "#f0e442", "#009e73", "#cc79a7", "#d55e00", "#1a1a1a")
 _MOST = 300
 # Inches.
-_WIDTH, _BAR, _GAP, _HEAD, _FOOT = 6.4, 0.2, 0.16, 0.42, 0.5
+_GROUPED_WIDTH, _BAR, _GAP, _TITLE, _SCALE = 6.4, 0.2, 0.16, 0.42, 0.5
 _STYLE = drawn_with()
 
 
@@ -85,7 +85,7 @@ def draw_grouped_bars(
         _set_scale(axes, bars, places)
         axes.set_xlabel(label_text(unit), color=QUIET, fontsize=9)
         set_heading(axes, wrapped_label(title, 60), pad=10)
-        _legend(axes, bars, series, level)
+        _grouped_legend(axes, bars, series, level)
         return axes
 
 
@@ -142,7 +142,7 @@ def _set_scale(axes: Axes, bars: Sequence[ErrorBar], places: list[float]) -> Non
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value + 0.0:,.6g}".replace("-", "−")))
 
 
-def _legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: float) -> None:
+def _grouped_legend(axes: Axes, bars: Sequence[ErrorBar], series: list[str], level: float) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -178,6 +178,6 @@ def _new_axes(groups: dict[str, list[ErrorBar]], places: list[float], *, few: bo
     )
     left, right = 0.3 + 0.083 * longest, 1.9
     tall = max(_BAR * (max(places, default=0.0) + 1.8), 1.1)
-    figure = new_figure(_WIDTH + left, _HEAD + tall + _FOOT)
+    figure = new_figure(_GROUPED_WIDTH + left, _TITLE + tall + _SCALE)
     width, height = figure.get_figwidth(), figure.get_figheight()
-    return figure.add_axes((left / width, _FOOT / height, (width - left - right) / width, tall / height))
+    return figure.add_axes((left / width, _SCALE / height, (width - left - right) / width, tall / height))

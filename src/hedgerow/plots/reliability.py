@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PANEL, _ACROSS = 2.5, 3
 _LETTERS = 42  # of a note, to a panel's width
-_STYLE = drawn_with(size=9)
+_SMALL_STYLE = drawn_with(size=9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def draw_reliability(curves: Sequence[ReliabilityCurve], *, ax: Axes | None = No
     import matplotlib
 
     panels = by_name(curves, lambda curve: curve.group)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_SMALL_STYLE):
         every = [ax] * len(panels) if ax is not None else _new_panels(len(panels))
         for axes, (group, drawn) in zip(every, panels.items(), strict=True):
             _draw_panel(axes, group, drawn)

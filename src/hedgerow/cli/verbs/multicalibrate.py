@@ -97,10 +97,7 @@ def multicalibrate(
         write_model(result.model, out)
         return (out,)
 
-    def show(result: FitResult, written: Sequence[str]) -> None:
-        _print(result, out, call.as_json, written)
-
-    spend(release, show, write, free=lambda result: result.model.certificate is None)
+    spend(release, lambda result, written: _print(result, out, call.as_json, written), write)
 
 
 def _declared(
@@ -143,26 +140,20 @@ def _print(result: FitResult, out: str, as_json: bool, written: Sequence[str]) -
 
     model, report = result.model, report_of(result.model)
     numbers = report.to_dict()["models"][0]
-    certificate = None if model.certificate is None else model.certificate.to_dict()
+    price: Any = model.certificate
     if as_json:
-        # Without privacy the errors would be those of the records themselves; a model file has none of them either.
-        shown = {**numbers, "note": report.note} if certificate is not None else None
+        shown = {**numbers, "note": report.note}
         head = {"model": out if written else None, "mechanism": model.mechanism, "report": shown}
         noted = {"notes": list(result.notes)} if result.notes else {}
         lost = {} if written else {"unwritten": json.loads(model_text(model))}
-        write_json({**head, "certificate": certificate, **replayed_field(result), **noted, **lost})
+        write_json({**head, "certificate": price.to_dict(), **replayed_field(result), **noted, **lost})
         return
     write_if_replayed(result)
     if not written:
         write_stdout(model_text(model))
         return
     write_stdout(f"{model.mechanism}, {len(model.family.groups)} groups, written to {out}")
-    if model.certificate is None:
-        write_stdout("  no privacy: the model is a function of the records as they are")
-        return
-    write_stdout(
-        f"  ε ≤ {model.certificate.epsilon:.6g} at δ = {model.certificate.delta:.3g}, {model.certificate.relation}"
-    )
+    write_stdout(f"  ε ≤ {price.epsilon:.6g} at δ = {price.delta:.3g}, {price.relation}")
     for name, words in (("max_error", "max error"), ("group_weighted_error", "group-weighted error")):
         before, after = ((numbers[when] or {}).get(name) for when in ("before", "after"))
         if before is None and after is None:

@@ -90,9 +90,9 @@ def table(
 
         call.spend(
             release,
-            lambda result: _page(result, title, call.level),
+            lambda result: _table_page(result, title, call.level),
             None if folder is None else lambda result: folder.write(result, level=call.level, title=title),
-            record=lambda result: _record(result, call.level),
+            record=lambda result: _table_record(result, call.level),
             after=after,
         )
 
@@ -117,13 +117,13 @@ def _released(survey: Survey, total: str | None, chosen: dict[str, Any]) -> Prot
     return survey.magnitude_table(column, bounds=bounds, step=step, **options_given)
 
 
-def _page(result: ProtectedTable, title: str | None, level: float) -> str:
+def _table_page(result: ProtectedTable, title: str | None, level: float) -> str:
     from hedgerow.release.publication.text import text_of
 
     return text_of(result.publication(title, level=level, errors=True))
 
 
-def _record(result: ProtectedTable, level: float) -> dict[str, Any] | None:
+def _table_record(result: ProtectedTable, level: float) -> dict[str, Any] | None:
     if len(result) <= _LARGE:
         return result.to_dict(level)
     write_stdout("".join(result.json_parts(level, **replayed_field(result))))

@@ -16,8 +16,8 @@ A mechanism is one frozen object with its own parameters and two methods:
 ``input_perturbation``        every record randomised first
 ============================  =====================================================================
 
-To add one, write a subclass of `CalibrationMechanism`, and name it in `MECHANISMS` and in the help text of the command.
-The estimator, the command, the report and `hedgerow verify` then find it.
+To add one, write a subclass of `CalibrationMechanism`, and name it in `MECHANISMS`. The estimator, the command and its
+help, the report and `hedgerow verify` then find it.
 """
 
 from __future__ import annotations
