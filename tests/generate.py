@@ -15,7 +15,7 @@ from hedgerow.statistics.statistic import Statistic
 ROOT = Path(__file__).parents[1]
 EXPORTS = ROOT / "src" / "hedgerow" / "__init__.py"
 REFERENCE = ROOT / "docs" / "reference" / "statistics.md"
-_IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import (\w+)\n", re.MULTILINE)
+_IMPORT = re.compile(r"^    from hedgerow\.statistics\.\S+ import ([\w, ]+)\n", re.MULTILINE)
 _LISTED = re.compile(r"^__all__ = \[\n(.*?)^\]\n", re.MULTILINE | re.DOTALL)
 _ELSEWHERE = re.compile(r"(    # Statistics that share a file, or stand in a folder\.\n).*?(?=\})", re.DOTALL)
 _SECTION = "(## {}\n\n```{{eval-rst}}\n).*?(```\n)"
@@ -28,8 +28,11 @@ def homes() -> dict[str, str]:
 
 def exports(text: str) -> str:
     """Return the text of ``hedgerow/__init__.py`` with all statistics, and no others."""
-    before, modules = set(_IMPORT.findall(text)), homes()
-    lines = [f"    from {module} import {name}\n" for name, module in sorted(modules.items(), key=lambda one: one[1])]
+    before, modules = {name for names in _IMPORT.findall(text) for name in names.split(", ")}, homes()
+    together: dict[str, list[str]] = {}
+    for name, module in sorted(modules.items(), key=lambda one: one[1]):
+        together.setdefault(module, []).append(name)
+    lines = [f"    from {module} import {', '.join(names)}\n" for module, names in together.items()]
     first = _IMPORT.search(text)
     assert first is not None  # there are some
     text = text[: first.start()] + "".join(lines) + _IMPORT.sub("", text[first.start() :])
