@@ -99,7 +99,7 @@ class Regression(Coefficients[Model, JointMoments]):
             for column, values in model.categories.items()
         )
         fit = Fit(self.moments, model.rows(self.regressors), model.target, constant)
-        return fit if self.second is None else self.second.around(fit, model)
+        return fit if self.second is None else self.second.robust_fit(fit, model)
 
     @cached_property
     def moments(self) -> Moments:

@@ -39,7 +39,7 @@ from hedgerow.regression.design import (
 from hedgerow.regression.moments import Fit, Moments
 from hedgerow.regression.record import request_record, written
 from hedgerow.regression.regression import Regression, RegressionByCell, regressions_from_record
-from hedgerow.regression.robust.numbers import SecondNumbers, ask_again
+from hedgerow.regression.robust.numbers import SecondNumbers, residual_query
 from hedgerow.regression.robust.second_step import choose_second, parse_robust
 from hedgerow.regression.shares import BITS_IN_ALL, shares_exact, shares_query
 from hedgerow.regression.terms import Terms
@@ -354,7 +354,7 @@ def with_robust_errors(plan: PlannedRegression, made: Made, source: Source, nois
     if step is None or mechanism is None:
         return made
     middle = step.middle
-    asked = [ask_again(one.fit, middle, mechanism, design.weight) for one in made]
+    asked = [residual_query(one.fit, middle, mechanism, design.weight) for one in made]
     queries = [shares_query(mechanism, middle.values, share, design.by, design.missing) for share, _ in asked]
     answers = sums_together(source, queries)
     for answer in answers.values():

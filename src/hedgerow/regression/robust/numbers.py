@@ -47,7 +47,7 @@ class SecondNumbers:
     released: Floats
     weighted: bool = False
 
-    def around(self, fit: Fit, model: Model) -> RobustFit:
+    def robust_fit(self, fit: Fit, model: Model) -> RobustFit:
         """Return a fit with the errors that these numbers tell."""
         middle, n = Middle.of(model), max(fit.moments.n, 1.0)
         reading = self.mechanism.reading(middle.moments)
@@ -88,7 +88,7 @@ def second_of(
     return SecondNumbers(kind, mechanism, clip, released, weighted)
 
 
-def ask_again(
+def residual_query(
     fit: Fit, middle: Middle, mechanism: JointMoments, weight: WeightOnGrid | None
 ) -> tuple[ClippedSquare, float]:
     """Return how the engine computes the shares of records at the coefficients of a fit, and the clip."""
