@@ -97,7 +97,12 @@ class Weighing:
         sums = {of: 1.0 if len(of) == 1 else float(size[2]) if of[0] == of[1] else product for of in self.model.sums}
         return JointWeights(len(self.layout.features), counts, sums | {(len(self.model.features),): _SHRUNK})
 
-    @property
+    def checked(self) -> Weighing:
+        """Return the question; HG707 where its guess cannot be, before anything is searched for."""
+        _ = self.guessed
+        return self
+
+    @cached_property
     def guessed(self) -> list[Floats]:
         """Records of each guessed truth."""
         if self.guess is not None:

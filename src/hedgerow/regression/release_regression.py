@@ -46,6 +46,7 @@ from hedgerow.regression.terms import Terms
 from hedgerow.release.designs.chooser import choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
+from hedgerow.release.forecast.guess import parse_guesses
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, parse_request
@@ -239,7 +240,7 @@ def plan_regression(
         )
     request = replace(request, notes=(*protection.notes, *request.notes))
     public = PublicFacts(protection.relation, protection.unit, protection.target, n, request.where, request.weights)
-    design = RegressionDesign(statistic, request.by, public, policy, guess)
+    design = RegressionDesign(statistic, request.by, public, policy, None if guess is None else parse_guesses(guess))
     laws = _LAWS[request.noise] or ((GAUSSIAN,) if request.budget.mu is not None else ())
     design = _chosen(design, statistic.robust, request.budget, laws)
     calibrated = least_noise(design.whole, public.relation, request.budget)
@@ -253,7 +254,7 @@ def _chosen(design: RegressionDesign, robust: str | None, budget: Budget, laws: 
 
     What a share of the price costs depends on the law, so that the best one for the first step alone may not be.
     """
-    asked = design.weighing()
+    asked = design.weighing().checked()
     best = choose(asked, budget, asked.relation, laws=laws if asked.layout.ball is None else (GAUSSIAN,))
     if robust is None:
         return replace(design, chosen=best)

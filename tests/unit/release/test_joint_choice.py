@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.unit.release.joint_questions import FAR, NEAR, asked, noise_of
 
+import hedgerow as hg
 from hedgerow.accounting.compose import profile_of
+from hedgerow.errors import ParameterError
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.relation import Relation
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE
 from hedgerow.mechanisms.number import gaussian_mu
-from hedgerow.release.designs.chooser import choose
+from hedgerow.release.designs.chooser import Linearised, choose
 from hedgerow.release.designs.joint_choice import Asked, mean_of, ratio_of
 from hedgerow.testing.simulated import SimulatedNoise
 
@@ -93,3 +97,31 @@ def test_the_forecast_error_is_that_of_simulated_releases(relation: Relation, st
     spread = float(np.std(drawn)) * 1000.0 / 2.0
     assert spread == pytest.approx(noise_of(choice, question, 0.0), rel=0.03)
     assert spread > 1.5 * noise_of(choose(question, Budget(6.0, 1e-6), relation), question, 0.0)
+
+
+def test_the_forecast_counts_noise_on_a_function_on_its_variance_and_on_its_divisor() -> None:
+    one = np.array([[1.0]])
+    functions = Linearised(2.0 * one, np.array([[[3.0, 0.0]]]), np.array([[[0.0, 4.0]]]), np.array([[[0.5, 0.0]]]))
+    squares, noise = functions.forecast(np.array([0.1, 0.2]))
+    assert noise == pytest.approx(0.09 * one)
+    assert squares == pytest.approx((2.0 + 0.09 + 0.5 * 0.8) * (1.0 + 2.0 * 0.0025) * one)
+    # The same through other numbers, of which these are combinations.
+    again = functions.through(np.diag([0.1, 0.2])).forecast()
+    assert again.squares == pytest.approx(squares) and again.noise == pytest.approx(noise)
+    assert replace(functions, of_divisor=None).forecast(0.0).squares == pytest.approx(2.0 * one)
+
+
+def test_equal_regressions_have_one_choice() -> None:
+    survey = hg.open(pa.table({"x": [0.0, 1.0], "y": [1.0, 0.0]}), relation="add-remove")
+
+    def chosen(**options: Any) -> Any:
+        return survey.plan_ols("y ~ x", bounds={"x": (0, 1), "y": (0, 1)}, **options).design.chosen
+
+    first = chosen(epsilon=1.0)
+    assert chosen(epsilon=1.0) is first
+    for other in ({"epsilon": 2.0}, {"epsilon": 1.0, "guess": {"x": {"mean": 0.9, "sd": 0.1}}}):
+        assert chosen(**other).mechanism != first.mechanism
+    impossible: dict[str, Any] = {"x": {"mean": 0.5, "sd": 0.9}}
+    for _ in range(2):
+        with pytest.raises(ParameterError, match="HG707"):
+            chosen(epsilon=1.0, guess=impossible)
