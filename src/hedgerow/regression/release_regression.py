@@ -45,8 +45,8 @@ from hedgerow.regression.shares import BITS_IN_ALL, shares_exact, shares_query
 from hedgerow.regression.terms import Terms
 from hedgerow.release.designs.chooser import choose
 from hedgerow.release.designs.design import PlannedStatistic, PublicFacts, check_midpoint
+from hedgerow.release.designs.guess import parse_guesses
 from hedgerow.release.execute import Answer, certificate_of, check_unchanged, draw_tables, read_histograms
-from hedgerow.release.forecast.guess import parse_guesses
 from hedgerow.release.opened import OpenedSource
 from hedgerow.release.plan import Plan
 from hedgerow.release.request import Context, parse_request
