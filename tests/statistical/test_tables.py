@@ -5,6 +5,7 @@
 """
 
 import dataclasses
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -17,6 +18,7 @@ import hedgerow as hg
 from hedgerow.facts.declared import Protection
 from hedgerow.facts.relation import Relation, Target
 from hedgerow.inference.counts import counts_with_errors, proportions_with_errors
+from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.execute import draw_tables
 from hedgerow.resampling.histogram import Histogram
@@ -117,13 +119,29 @@ def test_public_cells_hide_a_value_and_not_a_cell() -> None:
 
 
 SMALL = [Small("public membership", "replace-one", 16.0), Small("sum", "add-remove", 16.0)]
-UNITS = Small("units: sum", "replace-one", 16.0)
+SMALL += [Small("sum", "replace-one", 4.0, data="rare"), Small("units: count", "add-remove", 4.0)]
+SMALL += [Small("units: sum", "replace-one", 16.0), Small("units: sum", "add-remove", 4.0, data="tied")]
 LAST = "totals, nonnegative, rounded, CSV"
 
 
-@pytest.mark.parametrize("setting", [*SMALL, UNITS], ids=str)
+@pytest.mark.parametrize("setting", SMALL, ids=str)
 def test_small_cells_and_their_totals_cover_on_the_longest_path(setting: Small) -> None:
     """Cells of 10, 20 and 40 skewed records: totals added, cut at 0, rounded, written to CSV and read back."""
-    runs = 200 if setting is UNITS else 500
+    runs = 200 if setting.kind.startswith("units") else 500
     found = coverage(setting, runs, SEED, (LAST,))[LAST]
     assert len(found) == 12 and not any(too_low(int(covered), runs) for covered in found), found / runs
+
+
+def test_totals_that_take_each_cell_for_other_units_do_not_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sabotage: second moments are added over cells as if no unit had rows in several; hardly any noise hides it."""
+    over = JointTotals.over
+
+    def apart(self: JointTotals, add: Callable[..., np.ndarray], cells: int) -> JointTotals:
+        found = over(self, add, cells)
+        most, mixing = min(self.limit or 1, cells), found.mixing.copy()
+        mixing[1 + self.features :] /= most
+        return dataclasses.replace(found, products=found.products / most, mixing=mixing)
+
+    monkeypatch.setattr(JointTotals, "over", apart)
+    covered = coverage(Small("units: sum", "add-remove", 100.0), 500, SEED, ("totals, CSV",))["totals, CSV"]
+    assert stats.binom.cdf(int(covered[-1]), 500, 0.94) < 1e-12
