@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.bootstrap import calibrated
+from hedgerow.inference.bootstrap.calibrated import calibrated_interval
 from hedgerow.inference.bootstrap.replicates import Replicates, brawner_honaker_total_variance, chi_square_share
 from hedgerow.inference.interval import normal_quantile
 
@@ -72,7 +72,7 @@ def coverages(
         covered[name] = float((np.abs(means - truth) <= normal_quantile(level) * np.sqrt(variances)).mean())
     ends = np.array(
         [
-            calibrated.interval(
+            calibrated_interval(
                 Replicates(float(mean), float(spread), n_resamples, noise_variance, "multinomial"), level=level
             )
             for mean, spread in zip(means, spreads, strict=True)

@@ -150,7 +150,7 @@ def line(setting: Setting, runs: int) -> tuple[str, bool, bool]:
     """Return the line of a setting, and whether it falls short in coverage and in width."""
     made, plain = zip(*setting.differences(runs), strict=True)
     oracle = float(np.sqrt(setting.sampling_variance() + setting.noise_variance(made[0])))
-    ends = np.array([one.basis.interval(0.95, "moments") for one in made])
+    ends = np.array([one.region.ends(0.95) for one in made])
     truth = setting.truth()
     covered = float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
     width = float(np.mean(ends[:, 1] - ends[:, 0])) / (2.0 * Z * oracle)

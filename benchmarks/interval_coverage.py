@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.calibrated import calibrated_interval
 from hedgerow.inference.bootstrap.intervals import conservative_interval, most_conservative_interval, unbiased_interval
 from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.inference.interval import normal_quantile

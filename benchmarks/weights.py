@@ -145,7 +145,7 @@ def measure(statistic: str, size: str, n: int, runs: int, *, epsilon: float, rel
     found = cells(exact + noise @ mixing.T, noisy=True)
     oracle = math.sqrt(float(values.var()) + float(slopes @ found.noise @ slopes))
     read = estimate(function, found)
-    low, high = read.interval(0.95)
+    low, high = read.accepted(0.95)
     possible = function.high - function.low if math.isfinite(function.high - function.low) else 2.0 * abs(truth)
     plain = float((np.abs(values - truth) <= 1.96 * spread).mean())
     robust = float(np.quantile(read.value, 0.8413) - np.quantile(read.value, 0.1587)) / 2.0

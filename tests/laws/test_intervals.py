@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.calibrated import calibrated_interval
 from hedgerow.inference.bootstrap.intervals import (
     conservative_interval,
     file_interval,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.calibrated import calibrated_interval
 from hedgerow.inference.bootstrap.intervals import (
     conservative_interval,
     file_interval,

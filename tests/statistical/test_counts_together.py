@@ -111,7 +111,7 @@ COVERED = [
 
 
 def covered(setting: Setting, read: JointEstimates) -> float:
-    low, high = read.interval(0.95)
+    low, high = read.accepted(0.95)
     assert (low <= high).all()
     return float(stats.binom.cdf(np.sum((low <= setting.truth) & (setting.truth <= high)), RUNS, 0.94))
 

@@ -56,7 +56,7 @@ def test_intervals_cover(setting: Setting) -> None:
 )
 def test_intervals_without_the_noise_do_not_cover(setting: Setting) -> None:
     made = simulate(setting, RUNS)
-    low, high = estimate(made.function, untold(made.noisy)).interval(0.95)
+    low, high = estimate(made.function, untold(made.noisy)).accepted(0.95)
     covered = int(((low <= made.truth) & (made.truth <= high)).sum())
     assert stats.binom.cdf(covered, RUNS, 0.94) < 1e-12
 
@@ -78,7 +78,7 @@ def test_intervals_are_as_narrow_as_an_oracle_s_but_for_a_tenth(setting: Setting
     oracle = 3.92 * np.sqrt(value_of(made.function, made.exact.totals).var() + made.noise_variance)
 
     def width(cells: SideBySide) -> float:
-        low, high = estimate(made.function, cells).interval(0.95)
+        low, high = estimate(made.function, cells).accepted(0.95)
         return float((high - low).mean()) / oracle
 
     assert width(made.noisy) < 1.1
@@ -177,7 +177,7 @@ def test_means_cover_where_the_noises_of_count_and_total_are_correlated(rare: bo
         totals = JointTotals(
             moments[:, 0].copy(), moments[:, 1:2].copy(), moments[:, 2, None, None].copy(), mixing, law, None, ((1,),)
         )
-        low, high = estimate(Mean(Axis(1, 0.5, 0.5)), SideBySide((totals,))).interval(0.95)
+        low, high = estimate(Mean(Axis(1, 0.5, 0.5)), SideBySide((totals,))).accepted(0.95)
         return float(stats.binom.cdf(((low <= truth) & (truth <= high)).sum(), RUNS, 0.94))
 
     assert coverage_p_value(mixing) > 1e-6

@@ -84,7 +84,7 @@ def test_every_function_is_covered_with_an_error_that_is_its_spread(relation: Re
         read = estimate(FUNCTIONS[place], side)
         # The first cell of each run.
         value, error, low, high = (
-            part[:: 1 + grouped] for part in (read.value, read.standard_error, *read.interval(0.95))
+            part[:: 1 + grouped] for part in (read.value, read.standard_error, *read.accepted(0.95))
         )
         assert len(value) == 400
         assert ((low <= truth) & (truth <= high)).mean() > 0.92
@@ -115,7 +115,7 @@ def test_functions_of_products_are_released_with_their_errors(name: str, relatio
     income, size = (np.concatenate([t[name].to_numpy() for t in drawn]) for name in ("income", "size"))
     truth = np.cov(income, size)[0, 0 if name != "covariance" else 1] ** (0.5 if name == "standard deviation" else 1.0)
     read = estimate(function, SideBySide((read_together(planned, mechanism, drawn, noise),)))
-    value, error, (low, high) = read.value, read.standard_error, read.interval(0.95)
+    value, error, (low, high) = read.value, read.standard_error, read.accepted(0.95)
     assert len(value) == 200
     assert ((low <= truth) & (truth <= high)).mean() > 0.9
     assert abs(value.mean() - truth) < 4.0 * value.std() / np.sqrt(200)

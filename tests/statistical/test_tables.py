@@ -64,10 +64,10 @@ def exact_coverage(sd: float, law: str, *, of: str = "count", margin: float | No
         if counted
         else proportions_with_errors(1000.0 + z, 4000.0, **options)
     )
-    basis, truth = read.basis, 1000.0 if counted else 0.25
+    test, truth = read.test, 1000.0 if counted else 0.25
     if margin is not None:
-        basis = dataclasses.replace(basis, margin=margin)
-    low, high = basis.interval(0.95)
+        test = dataclasses.replace(test, margin=margin)
+    low, high = test.accepted(0.95)
     return float(p[(low <= truth + 1e-9) & (high >= truth - 1e-9)].sum() / p.sum())
 
 

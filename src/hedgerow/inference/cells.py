@@ -12,14 +12,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
+from hedgerow.inference.region import Region
 
 Floats = NDArray[np.float64]
 _PART = 10_000
@@ -64,18 +64,6 @@ class Columns(NamedTuple):
     reliable: NDArray[np.bool_]
 
 
-class IntervalArrays(Protocol):
-    """What intervals of many cells are computed from."""
-
-    def row(self, index: int, /) -> IntervalBasis:
-        """Return the basis of the interval of one cell."""
-        ...
-
-    def interval(self, level: float, /) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level."""
-        ...
-
-
 class LazyEstimates(Sequence[Estimate]):
     """Estimates that are made one by one, when they are asked for by their place."""
 
@@ -110,7 +98,7 @@ class Cells(LazyEstimates):
         In the column's unit; NaN where the noise leaves no error to give, or where errors are withheld.
     reliable : bool array
         False where a number is within 2 standard deviations of its noise.
-    basis : IntervalArrays
+    region : Region
         What intervals at any level are computed from.
     """
 
@@ -121,7 +109,7 @@ class Cells(LazyEstimates):
     bootstrap_error: Floats
     privacy_error: Floats
     reliable: NDArray[np.bool_]
-    basis: IntervalArrays
+    region: Region
 
     @classmethod
     def plain(
@@ -130,14 +118,14 @@ class Cells(LazyEstimates):
         labels: Sequence[Mapping[str, Any]],
         estimate: Floats,
         errors: tuple[Floats, Floats],
-        basis: IntervalArrays,
+        region: Region,
         *,
         reliable: NDArray[np.bool_] | None = None,
     ) -> Cells:
         """Return numbers without a bootstrap, with (sampling, privacy) errors: NaN where they are not given."""
         clear = np.ones(len(estimate), dtype=bool) if reliable is None else reliable
         bootstrap = np.where(np.isnan(errors[0]), math.nan, 0.0)
-        return cls(subject, labels, estimate, errors[0], bootstrap, errors[1], clear, basis)
+        return cls(subject, labels, estimate, errors[0], bootstrap, errors[1], clear, region)
 
     def __len__(self) -> int:
         return len(self.estimate)
@@ -158,7 +146,7 @@ class Cells(LazyEstimates):
             reliable=bool(self.reliable[at]),
             note=self.note(at),
             covers=self.subject.covers,
-            basis=self.basis.row(at),
+            region=self.region.row(at),
             replicates=self.replicates(at),
         )
 
@@ -186,7 +174,7 @@ class Cells(LazyEstimates):
     @property
     def interval_method(self) -> str:
         """The name of the intervals: that of the release, or of a bootstrap's own method."""
-        return self.basis.row(0).methods[0]
+        return self.region.methods[0]
 
     def entries(self, level: float = 0.95) -> Iterator[dict[str, Any]]:
         """Yield what `Estimate.to_dict` returns of each, without making it."""
@@ -224,12 +212,12 @@ class Cells(LazyEstimates):
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return (low, high) of each cell at a level (HG110), cut to what is possible. It costs no budget."""
-        return self.basis.interval(parse_level(level))
+        return self.region.interval(parse_level(level))
 
     def columns(self, level: float = 0.95) -> Columns:
         """Return estimates, errors and interval ends of all cells at a level (HG110)."""
         parts = self.sampling_error, self.bootstrap_error, self.privacy_error
-        low, high = self.basis.interval(parse_level(level))
+        low, high = self.region.interval(parse_level(level))
         return Columns(self.estimate, self._root_of_squares(), *parts, low, high, self.reliable)
 
     def _root_of_squares(self) -> Floats:

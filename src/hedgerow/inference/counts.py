@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.moments import RELIABLE_SDS
-from hedgerow.inference.score import Quadratic, ScoreArrays, ScoreBasis
+from hedgerow.inference.score import Quadratic, ScoreArrays
 
 Floats = NDArray[np.float64]
 Numbers = Floats | float
@@ -30,19 +30,13 @@ class NumbersWithErrors:
     sampling_error: Floats
     privacy_error: Floats
     reliable: NDArray[np.bool_]
-    basis: ScoreArrays
-
-    def row(self, index: int) -> NumbersWithErrors:
-        """Return the numbers of one cell."""
-        one = slice(index, index + 1)
-        value, sampling, privacy = (part[one] for part in (self.value, self.sampling_error, self.privacy_error))
-        return NumbersWithErrors(value, sampling, privacy, self.reliable[one], self.basis.row(index).cell)
+    test: ScoreArrays
 
 
-def exact_count(n: int) -> ScoreBasis:
+def exact_count(n: int) -> ScoreArrays:
     """Return the interval's numbers of a public n: an interval of one point."""
     none, count = Quadratic(), np.array([float(n)])
-    return ScoreArrays(count, none, none, 0.0, math.inf, "gaussian", "public").row(0)
+    return ScoreArrays(count, none, none, 0.0, math.inf, "gaussian", "public")
 
 
 def counts_with_errors(
@@ -62,7 +56,7 @@ def counts_with_errors(
     sampling = Quadratic() if census else Quadratic(linear=1.0, square=-1.0 / n if n else 0.0)
     most = math.inf if n is None else float(n)
     inside = np.minimum(np.maximum(noisy, 0.0), most)
-    basis = ScoreArrays(
+    test = ScoreArrays(
         a=noisy,
         sampling=sampling,
         noise=Quadratic(constant=noise_sd**2),
@@ -75,7 +69,7 @@ def counts_with_errors(
     sampling_error = np.sqrt(np.maximum(0.0, sampling.at(inside)))
     reliable = noisy >= RELIABLE_SDS * noise_sd
     value = np.where(reliable, noisy, inside)
-    return NumbersWithErrors(value, sampling_error, np.full_like(value, noise_sd), reliable, basis)
+    return NumbersWithErrors(value, sampling_error, np.full_like(value, noise_sd), reliable, test)
 
 
 def proportions_with_errors(
@@ -102,7 +96,7 @@ def proportions_with_errors(
     # Where the ratio is not defined it is a number in [0, 1]; the interval beside it says that nothing is known.
     divisor = np.where(total > 0.0, total, 1.0)
     value = np.where(total > 0.0, np.minimum(np.maximum(successes / divisor, 0.0), 1.0), 0.5)
-    basis = ScoreArrays(
+    test = ScoreArrays(
         a=successes,
         b=total,
         sampling=Quadratic(linear=spread, square=-spread),
@@ -114,9 +108,9 @@ def proportions_with_errors(
         method=method,
         margin=WHOLE_NUMBERS / divisor,
     )
-    sampling_error = np.sqrt(np.maximum(0.0, basis.sampling.at(value))) / divisor
+    sampling_error = np.sqrt(np.maximum(0.0, test.sampling.at(value))) / divisor
     privacy_error = np.sqrt(np.maximum(0.0, noise.at(value))) / divisor
     half = np.full_like(value, 0.5)
     return NumbersWithErrors(
-        value, np.where(reliable, sampling_error, half), np.where(reliable, privacy_error, half), reliable, basis
+        value, np.where(reliable, sampling_error, half), np.where(reliable, privacy_error, half), reliable, test
     )

@@ -1,4 +1,4 @@
-"""An estimate that knows its errors: plain numbers, and the basis of its intervals.
+"""An estimate that knows its errors: plain numbers, and the region of its intervals.
 
 standard_error² = sampling_error² + bootstrap_error² + privacy_error²: a reader sees how much of the error is privacy.
 """
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float, format_argument
 from hedgerow.facts.printed import decimals
-from hedgerow.inference.basis import IntervalBasis, Joint, Moved, conservative_at, replicated
-from hedgerow.inference.hypothesis import HypothesisTest, value_tested
+from hedgerow.inference.hypothesis import HypothesisTest, pvalue_of
 from hedgerow.inference.interval import Interval, parse_level
+from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.operators import Operators
+from hedgerow.inference.region import Region, ScoreRegion
 from hedgerow.inference.terms import operation_text, term_text
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Estimate(Operators):
     reliable: bool
     note: str | None
     covers: str
-    basis: IntervalBasis = field(repr=False, compare=False)
+    region: Region = field(repr=False, compare=False)
     replicates: tuple[float, ...] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -118,7 +119,7 @@ class Estimate(Operators):
         level : float
             Strictly between 0 and 1.
         method : str, optional
-            One of ``basis.methods``; the release's own by default.
+            One of ``region.methods``; the release's own by default.
         alpha_prime : float, optional
             Brawner and Honaker's α′, from 0 to below 1, of the method ``"conservative"``: how often the spread of the
             noise alone is less than what is subtracted for it; .05 by default, 0 subtracts nothing.
@@ -130,8 +131,8 @@ class Estimate(Operators):
             width of the noise is confidential.
         """
         level = parse_level(level)
-        chosen = self.basis.methods[0] if method is None else method
-        if self._withheld:
+        chosen = self.region.methods[0] if method is None else method
+        if self.region.withheld:
             raise ParameterError(
                 "HG159",
                 rule="An interval and a test need the width of the noise.",
@@ -141,16 +142,15 @@ class Estimate(Operators):
                 shell="The custodian sees the accuracy with --for-the-custodian. For others, release under "
                 "differential privacy, without --guarantee bootstrap-dp.",
             )
-        if chosen not in self.basis.methods:
+        if chosen not in self.region.methods:
             raise ParameterError(
                 "HG108",
                 rule="An interval method must belong to the release's method.",
                 finding=f"Found {format_argument(method)} on a release by {format_argument(self.method)}.",
-                remedy="It offers: " + ", ".join(self.basis.methods) + ".",
+                remedy="It offers: " + ", ".join(self.region.methods) + ".",
             )
-        basis = self.basis if alpha_prime is None else conservative_at(self.basis, chosen, alpha_prime)
-        low, high = basis.interval(level, chosen)
-        return Interval(low, high, level, chosen, self.covers)
+        region = self.region if alpha_prime is None else self.region.with_alpha(chosen, alpha_prime)
+        return Interval(*region.ends(level, chosen), level, chosen, self.covers)
 
     def test(self, value: float = 0.0, method: str | None = None) -> HypothesisTest:
         """Return the two-sided test that the target is `value`, sampling and noise counted. It costs no budget.
@@ -171,17 +171,23 @@ class Estimate(Operators):
         >>> age.test(40).pvalue > 0.001 > age.test(60).pvalue
         True
         """
-        return value_tested(self, value, method)
-
-    @property
-    def _withheld(self) -> bool:
-        """Whether the width of the noise is confidential, so that there is no interval."""
-        return getattr(self.basis, "withheld", False)
+        number = as_float(value)
+        if number is None or not math.isfinite(number):
+            raise ParameterError(
+                "HG139",
+                rule="A test is about one finite number.",
+                finding=f"Found {format_argument(value)}.",
+                remedy="For example 0, for a difference of two estimates.",
+            )
+        by = self.confidence_interval(0.95, method).method
+        error, distance = self.standard_error, self.estimate - number
+        statistic = None if error is None or (error == 0.0 and distance) else distance / error if error else 0.0
+        return HypothesisTest(statistic, pvalue_of(self.region, number, by), number, by, self.covers)
 
     def _interval_shown(self, level: float) -> Interval:
         """Return the interval for records and pictures: all that is possible, where it is withheld."""
-        if self._withheld:
-            return Interval(self.basis.low, self.basis.high, parse_level(level), self.basis.methods[0], self.covers)
+        if self.region.withheld:
+            return Interval(*self.region.possible, parse_level(level), self.region.methods[0], self.covers)
         return self.confidence_interval(level)
 
     @property
@@ -190,7 +196,7 @@ class Estimate(Operators):
 
         None of what is no mean, and where the noise hides the spread. Source: Brawner & Honaker (2018), eq. 30.
         """
-        records = getattr(self.basis, "records", None)
+        records = self.region.records
         return math.sqrt(records) * self.sampling_error if records and self.sampling_error else None
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -214,9 +220,9 @@ class Estimate(Operators):
         }
 
     @property
-    def joint(self) -> Joint | None:
+    def joint(self) -> JointValue | None:
         """What knows its joint law with other estimates; None where nothing does, as for a bootstrap."""
-        return getattr(self.basis, "joint", None)
+        return self.region.joint
 
     def of_others(self) -> Estimate:
         """Return it, to be computed with beside estimates of other releases, as of different people.
@@ -224,7 +230,7 @@ class Estimate(Operators):
         Whether that is so, the reader must know: where the same people are in both, errors would be wrong.
         """
         joint = self.joint
-        return self if joint is None else replace(self, basis=Moved(self.basis, 1.0, 0.0, joint.of_others()))
+        return self if joint is None else replace(self, region=replace(self.region, joint=joint.of_others()))
 
     def combined(self, symbol: str, other: object, *, swapped: bool = False) -> Estimate:
         """Return ``self symbol other`` for one of + − * / and a number or another estimate.
@@ -285,7 +291,7 @@ class Estimate(Operators):
             bootstrap_error=bootstrap,
             privacy_error=privacy,
             covers=_covers([self]),
-            basis=Moved(self.basis, scale, shift, joint),
+            region=self.region.moved(scale, shift, joint),
             replicates=None if drawn is None else tuple(scale * one + shift for one in drawn),
         )
 
@@ -334,7 +340,7 @@ class Estimate(Operators):
         return f"<Estimate {self}>"
 
     def __str__(self) -> str:
-        if self._withheld:
+        if self.region.withheld:
             return f"{self.label()}: {self.estimate:.6g} ({self.note})"
         interval = self.confidence_interval().outward()
         span = f"95 % interval {interval.low:.6g} to {interval.high:.6g}"
@@ -390,7 +396,7 @@ def _line(symbol: str, number: float, *, swapped: bool) -> tuple[float, float]:
     return (number if symbol == "*" else 1.0 / number), 0.0
 
 
-def _joint_of(estimate: Estimate) -> Joint:
+def _joint_of(estimate: Estimate) -> JointValue:
     if (joint := estimate.joint) is not None:
         return joint
     raise ParameterError(
@@ -407,13 +413,13 @@ def _joint_of(estimate: Estimate) -> Joint:
 
 def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> Estimate | None:
     """Return a sum or difference by its replicates; None unless both were drawn together by one bootstrap."""
-    first, second = (replicated(one.basis) for one in pair)
+    first, second = (one.region.by_replicates() for one in pair)
     if first is None or second is None:
         return None
-    basis = first.plus(second.scaled(1.0 if symbol == "+" else -1.0, 0.0))
-    if basis is None:
+    region = first.plus(second.scaled(1.0 if symbol == "+" else -1.0, 0.0))
+    if region is None:
         return None
-    parts = basis.parts() if basis.reliable else None
+    parts = region.parts() if region.reliable else None
     return Estimate(
         statistic=text,
         column=None,
@@ -427,12 +433,12 @@ def _by_replicates(symbol: str, pair: tuple[Estimate, Estimate], text: str) -> E
         reliable=all(one.reliable for one in pair),
         note=" ".join(dict.fromkeys(one.note for one in pair if one.note)) or None,
         covers=_covers(pair),
-        basis=basis,
-        replicates=basis.replicates.estimates or None,
+        region=region,
+        replicates=region.replicates.estimates or None,
     )
 
 
-def _computed(joint: Joint, text: str, operands: Sequence[Estimate]) -> Estimate:
+def _computed(joint: JointValue, text: str, operands: Sequence[Estimate]) -> Estimate:
     """Return the estimate of an expression; its errors and its interval are those of its joint law."""
     sure = joint.reliable
     notes = dict.fromkeys(one.note for one in operands if one.note)
@@ -448,12 +454,12 @@ def _computed(joint: Joint, text: str, operands: Sequence[Estimate]) -> Estimate
         sampling_error=joint.sampling_error if sure else None,
         bootstrap_error=0.0 if sure else None,
         privacy_error=joint.privacy_error if sure else None,
-        method=joint.methods[0],
+        method=joint.method,
         n_resamples=None,
         reliable=sure,
         note=" ".join(notes) or None,
         covers=_covers(operands),
-        basis=joint,
+        region=ScoreRegion.of(joint),
     )
 
 

@@ -6,16 +6,11 @@ noise alike, and its level is one minus the coverage of the intervals: no second
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hedgerow.errors import ParameterError
-from hedgerow.facts.given import as_float, format_argument
-
-if TYPE_CHECKING:
-    from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import Region
 
 _LEAST = 1e-12
 _CLOSE = 4e-6  # in z
@@ -61,27 +56,15 @@ class HypothesisTest:
         return f"test of {self.value:.15g}: {by}p = {self.pvalue:.3g} (two-sided; sampling and privacy noise counted)"
 
 
-def value_tested(estimate: Estimate, value: object, method: str | None) -> HypothesisTest:
-    """Return the test of a value by an estimate (HG139 where it is no number; HG108 as for an interval)."""
-    number = as_float(value)
-    if number is None or not math.isfinite(number):
-        raise ParameterError(
-            "HG139",
-            rule="A test is about one finite number.",
-            finding=f"Found {format_argument(value)}.",
-            remedy="For example 0, for a difference of two estimates.",
-        )
-    by = estimate.confidence_interval(0.95, method).method
+def pvalue_of(region: Region, value: float, method: str) -> float:
+    """Return the least α at which a region at 1 − α excludes a value, by a method of the region."""
 
     def outside(alpha: float) -> float:
-        """Return by how much the value lies outside the interval at 1 − α; below 0 inside."""
-        interval = estimate.confidence_interval(1.0 - alpha, method)
-        return max(interval.low - number, number - interval.high)
+        """Return by how much the value lies outside the region at 1 − α; below 0 inside."""
+        low, high = region.ends(1.0 - alpha, method)
+        return max(low - value, value - high)
 
-    error, distance = estimate.standard_error, estimate.estimate - number
-    statistic = None if error is None or (error == 0.0 and distance) else distance / error if error else 0.0
-    pvalue = _of_one_digit(outside) if by == _SOLVED else least_alpha(outside)
-    return HypothesisTest(statistic, pvalue, number, by, estimate.covers)
+    return _of_one_digit(outside) if method == _SOLVED else least_alpha(outside)
 
 
 def least_alpha(outside: Callable[[float], float]) -> float:

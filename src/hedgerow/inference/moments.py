@@ -98,7 +98,7 @@ def mean_errors(moments: NoisyMoments) -> MeanErrors:
     return MeanErrors(a, variance, upper, np.sqrt(variance / n), np.sqrt(mean_noise))
 
 
-def mean_interval_basis(
+def mean_score_test(
     moments: NoisyMoments,
     errors: MeanErrors,
     span: tuple[float, float],

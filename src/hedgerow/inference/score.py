@@ -13,8 +13,7 @@ proportion         n_v      N        Nθ − Nθ²                    s²(1 − 
 sum                Σx       1        v                           s_A²
 =================  =======  =======  ==========================  =========================================
 
-The formulas are written once, for the arrays of a whole table (`ScoreArrays`); an estimate holds those of its own cell
-(`ScoreBasis`).
+The formulas are written once, for the arrays of a whole table (`ScoreArrays`); an estimate holds those of its own cell.
 
 Skewness. A third moment is never released, but the mean and the variance of values in [L, U] bound it. With mean m,
 variance v, d = U − m and e = m − L, μ₃/v lies in [v/e − e, d − v/d]: for the upper end take the expectation of
@@ -144,20 +143,15 @@ class ScoreArrays:
     skew: Floats | float = 0.0
     skew_unsure: Floats | float = 0.0
 
-    @classmethod
-    def single(cls, a: float, **numbers: Any) -> ScoreBasis:
-        """Return the basis of one estimate alone."""
-        return ScoreBasis(cls(np.array([a]), **numbers))
-
     def rows(self, here: slice) -> ScoreArrays:
         """Return the numbers of some of the cells."""
         return ScoreArrays(**{part.name: _rows(getattr(self, part.name), here) for part in fields(self)})
 
-    def row(self, index: int) -> ScoreBasis:
+    def row(self, index: int) -> ScoreArrays:
         """Return the numbers of one cell."""
-        return ScoreBasis(self.rows(slice(index, index + 1)))
+        return self.rows(slice(index, index + 1))
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def accepted(self, level: float) -> tuple[Floats, Floats]:
         """Return (low, high) of each cell at a level, cut to what is possible.
 
         An estimate that is not possible is read as the possible one nearest to it. That is nearer to every possible θ,
@@ -216,33 +210,6 @@ class ScoreArrays:
             quantile = quantiles_of(self.noise_law, level, sampling, noise) / np.where(total > 0.0, total, 1.0)
             z = np.maximum(z, quantile)
         return factor, z
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreBasis:
-    """The numbers of one estimate, as it holds them: `ScoreArrays` of one cell."""
-
-    cell: ScoreArrays
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method: that of the release."""
-        return (self.cell.method,)
-
-    @property
-    def low(self) -> float:
-        """The least that is possible."""
-        return float(np.min(self.cell.low))
-
-    @property
-    def high(self) -> float:
-        """The most that is possible."""
-        return float(np.max(self.cell.high))
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
-        low, high = self.cell.interval(level)
-        return float(low[0]), float(high[0])
 
 
 def _rows(part: Any, here: slice) -> Any:

@@ -10,10 +10,10 @@ import numpy as np
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float, format_argument, kind_of, plain
-from hedgerow.inference.basis import IntervalBasis, RecordedBasis
 from hedgerow.inference.estimate import PUBLIC, Estimate
 from hedgerow.inference.joint.arithmetic import JointValue
 from hedgerow.inference.joint.totals import JointTotals
+from hedgerow.inference.region import RecordedRegion, Region, ScoreRegion
 from hedgerow.release.ask import ask
 from hedgerow.release.designs.design import covers
 from hedgerow.release.plan import Plan
@@ -139,13 +139,13 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
         design = item.design
         labels = [{}] if design is None else plan.labels
         for cell, label in enumerate(labels):
-            basis: IntervalBasis = RecordedBasis(0.0, 1.0, 0.95, "")
+            region: Region = RecordedRegion(0.0, 1.0, 0.95, "")
             if design is not None and design.function is not None:
                 size = len(design.joint_features["features"])
                 limit = plan.facts.limit
                 rows = None if limit is None else limit.max_rows
                 whole = moments.setdefault(id(design.drawn), _moments(size, plan.cells, rows))
-                basis = JointValue.of(whole, cell, design.function)
+                region = ScoreRegion.of(JointValue.of(whole, cell, design.function))
             number = float(plan.facts.n or 0) if design is None else 1.0
             yield Estimate(
                 item.statistic.name,
@@ -156,7 +156,7 @@ def _stand_ins(plan: Plan) -> Iterator[Estimate]:
                 PUBLIC if design is None else design.method,
                 *(None, True, None),
                 covers(item.statistic, plan.facts),
-                basis,
+                region,
             ).labelled(plan.request.labels)
 
 

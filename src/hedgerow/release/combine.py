@@ -13,8 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+import numpy as np
+
 from hedgerow.errors import ParameterError
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.keywords import takes
 from hedgerow.mechanisms.certificate import Certificate, certify
@@ -42,9 +45,9 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
         for parts in ([e.privacy_error for e in usable], [e.bootstrap_error for e in usable])
     )
     first = usable[0]
-    low, high = first.basis.low, first.basis.high
-    basis = ScoreArrays.single(
-        value,
+    low, high = first.region.possible
+    test = ScoreArrays(
+        np.array([value]),
         sampling=Quadratic(sampling**2),
         noise=Quadratic(privacy**2 + bootstrap**2),
         low=low,
@@ -66,7 +69,7 @@ def pooled(estimates: Sequence[Estimate]) -> Estimate:
         reliable=True,
         note=f"{len(usable)} releases pooled by inverse variance.",
         covers=first.covers,
-        basis=basis,
+        region=ScoreRegion(test),
     )
 
 

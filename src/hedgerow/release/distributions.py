@@ -18,11 +18,12 @@ from hedgerow.inference.distribution.distribution import Distribution
 from hedgerow.inference.distribution.simulated import Band, band
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.mechanism import Mechanism
 from hedgerow.release.designs.design import NOT_RELIABLE, PublicFacts
 from hedgerow.release.designs.distribution import (
-    DistributionBasis,
     DistributionStatistic,
+    DistributionTest,
     TableReading,
     covered,
     is_clear,
@@ -212,7 +213,7 @@ class ColumnDistribution:
             clear,
             None if clear else NOT_RELIABLE,
             covered(asked, self.facts),
-            DistributionBasis(asked, self.reading, self.place),
+            ScoreRegion(DistributionTest(asked, self.reading, self.place)),
         )
 
 

@@ -18,6 +18,7 @@ from hedgerow.errors import SpentError
 from hedgerow.inference.cells import Estimates
 from hedgerow.inference.counts import exact_count
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate, certify
 from hedgerow.mechanisms.mechanism import Single
 from hedgerow.noise.source import NoiseSource
@@ -46,7 +47,7 @@ def public_count(facts: PublicFacts) -> Estimate:
         reliable=True,
         note=PUBLIC_COUNT,
         covers="the number of records of this file, which replace-one makes public",
-        basis=exact_count(facts.n or 0),
+        region=ScoreRegion(exact_count(facts.n or 0)),
     )
 
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from hedgerow.errors import ParameterError, VerificationError
 from hedgerow.facts.printed import plural
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.basis import IntervalBasis, RecordedBasis
 from hedgerow.inference.cells import Estimates
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import parse_level
+from hedgerow.inference.region import RecordedRegion, Region
 from hedgerow.mechanisms.certificate import Certificate, record_of
 from hedgerow.noise.table import AdditiveTable
 from hedgerow.release.ask import ask
 from hedgerow.release.covariances import Covariances, correlated_numbers, covariances
 from hedgerow.release.designs.design import PublicFacts
-from hedgerow.release.designs.distribution import DistributionBasis, TableReading
+from hedgerow.release.designs.distribution import TableReading, reading_behind
 from hedgerow.release.distributions import (
     ColumnDistribution,
     distribution_of,
@@ -269,7 +269,7 @@ class Release(Result):
 
     def all_distributions(self) -> tuple[ColumnDistribution, ...]:
         """Return every distribution that was released: of each column, in each cell."""
-        kept = {id(one.basis.reading): one.basis.reading for one in self if isinstance(one.basis, DistributionBasis)}
+        kept = {id(reading): reading for reading in map(reading_behind, self) if reading is not None}
         tables = list(kept.values()) or self._readings()
         facts = PublicFacts(Relation(self.relation), self.unit, Target(self.target), self.n, self.where)
         return tuple(released(zip(self.distributions, tables, strict=True), facts))
@@ -510,17 +510,17 @@ def _several(records: Sequence[Mapping[str, Any]]) -> tuple[Release, ...]:
     return tuple(release_from_record(json.dumps(one)) for one in records)
 
 
-def recorded_estimate(entry: Mapping[str, Any], computed: IntervalBasis | None) -> Estimate:
+def recorded_estimate(entry: Mapping[str, Any], computed: Region | None) -> Estimate:
     """Return an estimate as a record states it, with the recorded interval alone; `computed` computes with it."""
     interval = entry["confidence_interval"]
     low = -math.inf if interval["low"] is None else float(interval["low"])
     high = math.inf if interval["high"] is None else float(interval["high"])
-    basis = RecordedBasis(low, high, float(interval["level"]), str(interval["method"]), computed)
+    region = RecordedRegion(low, high, float(interval["level"]), str(interval["method"]), computed)
     drawn = entry.get("replicates")
     return Estimate(
         **{name: entry[name] for name in _ESTIMATE},
         labels=dict(entry.get("labels", {})),
         covers=str(interval["covers"]),
-        basis=basis,
+        region=region,
         replicates=None if drawn is None else tuple(float(one) for one in drawn),
     )

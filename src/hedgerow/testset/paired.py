@@ -13,7 +13,8 @@ the second look on holds for fitted models, by the empirical Bernstein bound at 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
+from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.resampling.histogram import Histogram
 from hedgerow.testset.adaptive.bounds import SHARES, tail_exponent
 from hedgerow.testset.adaptive.interval import METHOD, for_fitted_model
@@ -112,7 +114,8 @@ def difference_score(settings: Settings, drawn: Drawn, differing: int, earlier: 
     value = min(max(2.0 * answer.estimate.estimate - 1.0, -differing / n), differing / n)
     noise = 2.0 * (mechanism.expected_error() or 0.0)
     sampling = math.sqrt(differing / n / n)
-    found = _Difference(value, sampling, noise, mechanism, differing)
+    plain = LevelTest(partial(_difference_ends, value, math.hypot(sampling, noise)), mechanism.name, -1.0, 1.0)
+    bound = LevelTest(partial(_fitted_ends, value, mechanism, differing, earlier), METHOD, -1.0, 1.0)
     fixed = Estimate(
         statistic="score",
         column=None,
@@ -126,10 +129,10 @@ def difference_score(settings: Settings, drawn: Drawn, differing: int, earlier: 
         reliable=True,
         note=None,
         covers=_COVERS,
-        basis=found,
+        region=ScoreRegion(plain),
     )
     fitted = earlier > 0
-    estimate = replace(fixed, basis=_FittedDifference(found, earlier)) if fitted else fixed
+    estimate = replace(fixed, region=ScoreRegion(bound)) if fitted else fixed
     return Score(
         estimate=estimate,
         metric=f"difference of {settings.metric.name}",
@@ -167,56 +170,29 @@ def _critical(n_looks: int) -> float:
     return -NormalDist().inv_cdf((1.0 - LEVEL) / (2.0 * n_looks))
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """A normal interval: sampling and noise."""
-
-    value: float
-    sampling: float
-    noise: float
-    mechanism: LookMechanism
-    differing: int
-
-    low = -1.0
-    high = 1.0
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return (self.mechanism.name,)
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        return _around(self.value, normal_quantile(level) * math.hypot(self.sampling, self.noise))
+def _difference_ends(value: float, error: float, level: float) -> tuple[float, float]:
+    """Return the ends of a normal interval: sampling and noise."""
+    return _around(value, normal_quantile(level) * error)
 
 
-@dataclass(frozen=True, slots=True)
-class _FittedDifference:
-    """The empirical Bernstein bound (Maurer & Pontil 2009, theorem 4), at the level for fitted models, plus the noise.
+def _fitted_ends(
+    value: float, mechanism: LookMechanism, differing: int, earlier: int, level: float
+) -> tuple[float, float]:
+    """Return the empirical Bernstein bound (Maurer & Pontil 2009, theorem 4) at the level for fitted models, and noise.
 
     For n numbers in [0, 1] with sample variance V, each side errs by √(2V·ln(2/δ)/n) + 7·ln(2/δ)/(3(n − 1)) but for
     probability δ. Here numbers lie in [−1, 1], the sample variance is at most m/(n − 1), and two sides have half each.
     """
+    n = float(mechanism.conditions.n or 1)
+    information, beta = mechanism.information(earlier), 1.0 - level
+    variance = differing / (n - 1.0)
 
-    of: _Difference
-    earlier: int
+    def half(share: float) -> float:
+        log = tail_exponent(information, share * beta) + math.log(4.0)
+        sampling = math.sqrt(2.0 * variance * log / n) + 14.0 * log / (3.0 * (n - 1.0))
+        return sampling + 2.0 * mechanism.spread((1.0 - share) * beta)
 
-    low = -1.0
-    high = 1.0
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return (METHOD,)
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        n = float(self.of.mechanism.conditions.n or 1)
-        information, beta = self.of.mechanism.information(self.earlier), 1.0 - level
-        variance = self.of.differing / (n - 1.0)
-
-        def half(share: float) -> float:
-            log = tail_exponent(information, share * beta) + math.log(4.0)
-            sampling = math.sqrt(2.0 * variance * log / n) + 14.0 * log / (3.0 * (n - 1.0))
-            return sampling + 2.0 * self.of.mechanism.spread((1.0 - share) * beta)
-
-        return _around(self.of.value, min(half(share) for share in SHARES))
+    return _around(value, min(half(share) for share in SHARES))
 
 
 def _around(value: float, half: float) -> tuple[float, float]:

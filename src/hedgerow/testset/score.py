@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.errors import VerificationError
-from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import Interval
+from hedgerow.inference.region import RecordedRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.release.receipt import Receivable
 from hedgerow.release.record.kind import READING
@@ -353,5 +353,5 @@ def _estimate(fields: dict[str, Any], mechanism: str) -> Estimate:
         reliable=fields["reliable"],
         note=fields["note"],
         covers=interval["covers"],
-        basis=RecordedBasis(*ends, float(interval["level"]), interval["method"]),
+        region=RecordedRegion(*ends, float(interval["level"]), interval["method"]),
     )

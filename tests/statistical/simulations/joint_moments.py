@@ -298,7 +298,7 @@ def measure(setting: Setting, runs: int) -> Result:
     plain = np.mean(np.abs(plain_values - truth) <= stdtrit(setting.n - 1.0, 0.975) * np.sqrt(variance))
     oracle = math.sqrt(np.nanvar(plain_values) + made.noise_variance)
     estimates = made.estimates()
-    low, high = estimates.interval(0.95)
+    low, high = estimates.accepted(0.95)
     reliable = estimates.reliable
     linear = plain_values - truth + (made.noisy.totals - made.exact.totals) @ made.slopes
     linear = linear[np.isfinite(linear)]
@@ -340,5 +340,5 @@ def known_width(made: Simulation) -> float:
     if isinstance(made.function, Deviation):
         squared = exact.squared  # type: ignore[union-attr]
         exact = replace(exact, squared=replace(squared, tangent=replace(tangent, slopes=squared.tangent.slopes)))
-    low, high = replace(read, tangent=tangent, exact=exact).interval(0.95)
+    low, high = replace(read, tangent=tangent, exact=exact).accepted(0.95)
     return float((high - low).mean())

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import hedgerow as hg
 from hedgerow.engines.query import Query, SumsQuery
 from hedgerow.facts.relation import Relation, Target
-from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.cells import Cells
+from hedgerow.inference.region import ReplicateRegion
 from hedgerow.inference.score import Quadratic
 from hedgerow.release.designs.design import PublicFacts
 from hedgerow.release.execute import draw_tables
@@ -163,11 +163,11 @@ def answers(plan: Plan, histogram: Histogram) -> dict[Query | SumsQuery, Histogr
 
 def oracle_width(estimate: hg.Estimate, setting: Setting, statistic: str, size: float) -> float:
     """Return 2·z·√(sampling variance + noise variance), both known exactly."""
-    law, basis = setting.law, estimate.basis
-    if isinstance(basis, BootstrapBasis):
-        noise = Quadratic(basis.replicates.privacy_variance * (size**2 if statistic == "mean" else 1.0))
+    law, region = setting.law, estimate.region
+    if isinstance(region, ReplicateRegion):
+        noise = Quadratic(region.replicates.privacy_variance * (size**2 if statistic == "mean" else 1.0))
     else:
-        noise = basis.read.exact.row(0).cell.noise
+        noise = region.test.read.exact.noise
     if statistic == "mean":
         sampling = law.variance / size
         privacy = float(noise.at(np.array(law.mean - 0.5))) / size**2

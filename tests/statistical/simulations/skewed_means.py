@@ -108,8 +108,8 @@ def simulate(setting: Setting, runs: int, read: Callable[[ScoreArrays], ScoreArr
     histogram = Histogram.from_triplets(cell, index, drawn[cell, index], cells=runs)
     design, mechanism = setting.design()
     sums = grid_sums(design.query, histogram)
-    basis = read(design.estimates(design.table(sums, mechanism, SimulatedNoise(rng))).basis.read.exact)
-    low, high = basis.interval(0.95)
+    basis = read(design.estimates(design.table(sums, mechanism, SimulatedNoise(rng))).region.test.read.exact)
+    low, high = basis.accepted(0.95)
     mean = float(probability @ np.arange(STEPS + 1)) / STEPS
     truth = mean if setting.statistic == "mean" else setting.n * mean
     return Result(int(((low <= truth) & (truth <= high)).sum()), runs, float((high - low).mean()))

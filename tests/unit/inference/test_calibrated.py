@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, stats
 
 from hedgerow.inference.bootstrap import calibrated, calibrated_programme
-from hedgerow.inference.bootstrap.calibrated import critical_curve
+from hedgerow.inference.bootstrap.calibrated import calibrated_interval, critical_curve
 from hedgerow.inference.bootstrap.calibrated_programme import CAPS, RATES, CriticalCurve
 from hedgerow.inference.bootstrap.replicates import Replicates
 from hedgerow.resampling.n_resamples import LADDER
@@ -59,7 +59,7 @@ def test_a_rate_between_two_is_read_as_the_higher_with_the_offset_that_it_leaves
     known = {"centre": 0.0, "n": 40.0}
     for rate, read, lower in ((2.5, 3.0, 2.0), (5.0, 6.0, 4.0), (32.0, 32.0, 24.0), (33.0, 64.0, 32.0)):
         ours, higher, less = (
-            calibrated.interval(Replicates(10.0, 5.0, 50, 2.0, rate=one, **known), level=0.95)
+            calibrated_interval(Replicates(10.0, 5.0, 50, 2.0, rate=one, **known), level=0.95)
             for one in (rate, read, lower)
         )
         assert ours == higher and ours[1] > less[1]
@@ -117,17 +117,17 @@ def test_curves_rise_with_the_spread_and_with_the_level() -> None:
 @pytest.mark.parametrize("k", [3, 10, 300])
 def test_it_tends_to_students_interval_where_there_is_no_noise(k: int) -> None:
     student = stats.t.ppf(0.975, k - 1) * math.sqrt(4.0 * (1 + 1 / k))
-    none = calibrated.interval(Replicates(0.0, 4.0, k, 0.0), level=0.95)[1]
-    little = calibrated.interval(Replicates(0.0, 4.0, k, 1e-9), level=0.95)[1]
+    none = calibrated_interval(Replicates(0.0, 4.0, k, 0.0), level=0.95)[1]
+    little = calibrated_interval(Replicates(0.0, 4.0, k, 1e-9), level=0.95)[1]
     assert none == pytest.approx(student, rel=5e-4)
     assert little == pytest.approx(none, rel=1e-6)
 
 
 def test_a_cap_narrows_and_a_loose_one_changes_nothing() -> None:
     summary = {"mean": 0.0, "spread": 0.02, "n_resamples": 50, "noise_variance": 0.02}
-    free = calibrated.interval(Replicates(**summary), level=0.95)[1]
-    assert calibrated.interval(Replicates(**summary, variance_cap=1.0), level=0.95)[1] == free
-    widths = [calibrated.interval(Replicates(**summary, variance_cap=c), level=0.95)[1] for c in (1e-6, 4e-4, 2e-3)]
+    free = calibrated_interval(Replicates(**summary), level=0.95)[1]
+    assert calibrated_interval(Replicates(**summary, variance_cap=1.0), level=0.95)[1] == free
+    widths = [calibrated_interval(Replicates(**summary, variance_cap=c), level=0.95)[1] for c in (1e-6, 4e-4, 2e-3)]
     assert widths == sorted(widths) and widths[-1] < free
     known = stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)
     assert known <= widths[0] < 1.08 * known
@@ -136,5 +136,5 @@ def test_a_cap_narrows_and_a_loose_one_changes_nothing() -> None:
 def test_a_mean_near_a_bound_does_not_prove_a_small_variance() -> None:
     """With m* at the bound by chance, the cap must leave room for the variance of the next few plausible means."""
     at_bound = Replicates(0.0, 0.02, 50, 0.02, centre=0.5, n=100, variance_cap=0.25 / 100)
-    low, high = calibrated.interval(at_bound, level=0.95)
+    low, high = calibrated_interval(at_bound, level=0.95)
     assert (high - low) / 2 > 1.2 * stats.norm.ppf(0.975) * math.sqrt(0.02 / 50)

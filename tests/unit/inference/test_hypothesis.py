@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 import hedgerow as hg
 from hedgerow.cli.main import app
 from hedgerow.errors import ParameterError
-from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.bootstrap.replicates import chi_square_share
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.hypothesis import HypothesisTest
+from hedgerow.inference.region import RecordedRegion
 from hedgerow.release.result import Release
 from hedgerow.testing.simulated import release as simulated
 
@@ -76,7 +76,7 @@ def test_a_calibrated_p_value_has_one_digit_and_is_never_too_small(monkeypatch: 
     estimate = replicated()
     # Student's interval in place of the programme's, so that any level is quick.
     monkeypatch.setattr("hedgerow.inference.hypothesis._SOLVED", "student")
-    estimate = replace(estimate, basis=replace(estimate.basis, census=True))
+    estimate = replace(estimate, region=replace(estimate.region, census=True))
     half = estimate.confidence_interval().high - estimate.estimate
     exact = [estimate.test(estimate.estimate + share * half) for share in (-1.7, 0.3, 0.9)]
     assert [one.method for one in exact] == ["student"] * 3
@@ -108,7 +108,7 @@ def test_only_numbers_are_tested(value: object) -> None:
 
 def test_a_record_with_one_interval_says_that_it_has_no_other() -> None:
     men = by_sex()[0]
-    recorded = replace(men, basis=RecordedBasis(39.0, 41.0, 0.95, "moments"))
+    recorded = replace(men, region=RecordedRegion(39.0, 41.0, 0.95, "moments"))
     with pytest.raises(ParameterError, match="HG108"):
         recorded.test(40.0)
 

@@ -8,10 +8,9 @@ import pytest
 from scipy import stats
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.bootstrap.calibrated import interval as calibrated_interval
+from hedgerow.inference.bootstrap.calibrated import calibrated_interval
 from hedgerow.inference.bootstrap.intervals import (
     INTERVALS,
-    BootstrapBasis,
     conservative_interval,
     file_error_parts,
     file_interval,
@@ -19,6 +18,7 @@ from hedgerow.inference.bootstrap.intervals import (
     unbiased_interval,
 )
 from hedgerow.inference.bootstrap.replicates import Replicates
+from hedgerow.inference.region import ReplicateRegion
 
 METHODS = [unbiased_interval, conservative_interval, most_conservative_interval, calibrated_interval, file_interval]
 POPULATION = METHODS[:-1]
@@ -52,8 +52,8 @@ def test_it_is_never_narrower_than_the_noise_alone(method: Callable[..., tuple[f
 @pytest.mark.parametrize("census", [False, True])
 @pytest.mark.parametrize("name", INTERVALS)
 def test_the_standard_error_is_the_same_beside_every_interval(name: str, census: bool) -> None:
-    parts = BootstrapBasis(SUMMARY, 0.0, 100.0, True, name, census).parts()
-    assert parts == BootstrapBasis(SUMMARY, 0.0, 100.0, True, "calibrated", census).parts()
+    parts = ReplicateRegion(SUMMARY, 0.0, 100.0, True, name, census).parts()
+    assert parts == ReplicateRegion(SUMMARY, 0.0, 100.0, True, "calibrated", census).parts()
     squares = parts.sampling_error**2 + parts.bootstrap_error**2 + parts.privacy_error**2
     assert parts.standard_error**2 == pytest.approx(squares)
     assert parts.privacy_error**2 == pytest.approx(2.0 / 50)

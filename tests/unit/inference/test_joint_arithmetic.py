@@ -10,6 +10,7 @@ from hedgerow.inference.joint.arithmetic import JointValue, covariance_of
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import Axis, Mean, Ratio, Total
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
+from hedgerow.inference.region import ScoreRegion
 
 N = (300, 500)
 X, Y = Axis(1, 40.0, 40.0), Axis(2, 30.0, 30.0)
@@ -46,7 +47,7 @@ def test_cells_of_one_release_are_independent() -> None:
     made = AGE - OTHER
     assert made.sampling_error == pytest.approx(math.hypot(AGE.sampling_error, OTHER.sampling_error), rel=2e-3)
     assert made.privacy_error == pytest.approx(math.hypot(AGE.privacy_error, OTHER.privacy_error), rel=2e-3)
-    low, high = made.interval(0.95, "moments")
+    low, high = ScoreRegion.of(made).ends(0.95)
     assert low < made.estimate < high
     assert (high - low) / (2 * 1.96 * made.standard_error) == pytest.approx(1.0, abs=0.1)
 
@@ -55,8 +56,8 @@ def test_a_quotient_of_two_means_is_the_ratio() -> None:
     made, ratio = AGE / YEARS, estimate(Ratio(X, Y), SideBySide((RELEASE.rows(slice(0, 1)),)))
     assert made.estimate == pytest.approx(float(ratio.value[0]))
     assert made.standard_error == pytest.approx(float(ratio.standard_error[0]), rel=0.01)
-    ends = ratio.interval(0.95)
-    assert made.interval(0.95, "moments") == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
+    ends = ratio.accepted(0.95)
+    assert ScoreRegion.of(made).ends(0.95) == pytest.approx((ends[0][0], ends[1][0]), rel=5e-3)
 
 
 def test_numbers_scale_and_shift() -> None:
@@ -73,7 +74,7 @@ def test_numbers_scale_and_shift() -> None:
         assert made.estimate == pytest.approx(scale * AGE.estimate + shift)
         assert made.standard_error == pytest.approx(abs(scale) * AGE.standard_error, rel=2e-3)
     assert (AGE - AGE).standard_error == 0.0
-    assert (AGE - AGE).interval(0.95, "moments") == (0.0, 0.0)
+    assert ScoreRegion.of(AGE - AGE).ends(0.95) == (0.0, 0.0)
     assert (100 / AGE).estimate == pytest.approx(100 / AGE.estimate)
     with pytest.raises(TypeError):
         AGE + "1"
@@ -83,8 +84,8 @@ def test_functions_of_values() -> None:
     assert AGE.log().standard_error == pytest.approx(AGE.standard_error / AGE.estimate, rel=0.01)
     assert AGE.log().exp().estimate == pytest.approx(AGE.estimate)
     assert AGE.sqrt().estimate == pytest.approx(math.sqrt(AGE.estimate))
-    general = (AGE + 0 * YEARS).interval(0.95, "moments")
-    logarithm = np.exp(AGE.log().interval(0.95, "moments"))
+    general = ScoreRegion.of(AGE + 0 * YEARS).ends(0.95)
+    logarithm = np.exp(ScoreRegion.of(AGE.log()).ends(0.95))
     assert tuple(logarithm) == pytest.approx(general, rel=2e-3)
 
 
@@ -120,4 +121,4 @@ def test_what_is_divided_by_noise_is_not_reliable() -> None:
     difference = JointValue.of(drowned, 0, Mean(X)) - JointValue.of(drowned, 1, Mean(X))
     made = AGE.of_others() / difference
     assert not made.reliable
-    assert made.interval(0.95, "moments")[0] == -math.inf
+    assert ScoreRegion.of(made).ends(0.95)[0] == -math.inf

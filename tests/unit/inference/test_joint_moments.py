@@ -24,7 +24,8 @@ from hedgerow.inference.joint.functions import (
     value_of,
 )
 from hedgerow.inference.joint.totals import JointTotals, SideBySide, influence_range, moments_of
-from hedgerow.inference.moments import NoisyMoments, mean_errors, mean_interval_basis, sum_variance
+from hedgerow.inference.moments import NoisyMoments, mean_errors, mean_score_test, sum_variance
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.joint.numbers import JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import joint_moments
@@ -90,7 +91,7 @@ def test_without_noise_the_estimates_are_the_textbook_ones() -> None:
         assert made.value[0] == pytest.approx(value, rel=2e-5), function
         assert made.standard_error[0] == pytest.approx(error, rel=3e-3), function
         assert made.privacy_error[0] == 0.0
-        low, high = made.interval(0.95)
+        low, high = made.accepted(0.95)
         assert low[0] < value < high[0]
         # Without noise the skewness that is not known counts most: that of products more than that of columns.
         assert 0.98 < (high[0] - low[0]) / (2 * 1.966 * error) < (1.15 if function in FUNCTIONS[:2] else 1.8)
@@ -110,18 +111,18 @@ def test_a_mean_is_read_as_everywhere_else(law: str, counted: bool) -> None:
         totals.count, totals.sums[:, 0], totals.products[:, 0, 0], 6.0 if counted else 0.0, 6.0, 6.0, 0.0
     )
     errors = mean_errors(moments)
-    basis = mean_interval_basis(moments, errors, (50.0, 50.0), noise_law=law, method="moments")
+    basis = mean_score_test(moments, errors, (50.0, 50.0), noise_law=law, method="moments")
     made = read(Mean(X), totals)
     assert made.value.tolist() == (50 + 50 * errors.mean).tolist()
     assert made.standard_error.tolist() == np.hypot(50 * errors.sampling_error, 50 * errors.privacy_error).tolist()
-    assert np.array(made.interval(0.9)).tolist() == np.array(basis.interval(0.9)).tolist()
+    assert np.array(made.accepted(0.9)).tolist() == np.array(basis.accepted(0.9)).tolist()
     # The general way, which the arithmetic of means takes, agrees: the same parts, and intervals within 3 %.
     tangent = made.tangent
     assert tangent.sampling[0] == pytest.approx(float((50 * errors.sampling_error[0]) ** 2), rel=1e-9)
     assert tangent.noise[0] == pytest.approx(float((50 * errors.privacy_error[0]) ** 2), rel=1e-9)
     other = estimate(Ratio(X, Axis(2, 1.0, 0.0)), SideBySide((totals,)))
-    low, high = (end[0] for end in other.interval(0.95))
-    first, last = (end[0] for end in made.interval(0.95))
+    low, high = (end[0] for end in other.accepted(0.95))
+    first, last = (end[0] for end in made.accepted(0.95))
     assert (high - low) / (last - first) == pytest.approx(1.0, abs=0.04)
 
 
@@ -153,7 +154,7 @@ def test_a_user_function_is_the_named_one() -> None:
         made, named = read(own, joint(4.0, shift=0.5)), read(Ratio(X, Y), joint(4.0, shift=0.5))
         assert made.value[0] == pytest.approx(float(named.value[0]))
         assert made.standard_error[0] == pytest.approx(float(named.standard_error[0]), rel=1e-6)
-        for end, other in zip(made.interval(0.95), named.interval(0.95), strict=True):
+        for end, other in zip(made.accepted(0.95), named.accepted(0.95), strict=True):
             assert end[0] == pytest.approx(float(other[0]), rel=2e-3)
     assert smooth_function(lambda t: math.log(t["x"]), columns).by_differences
     assert not smooth_function(lambda t: np.log(t["x"]), columns).by_differences
@@ -192,7 +193,7 @@ def test_every_answer_is_a_number_and_lies_in_what_is_possible(
     totals = joint(noise_sd, law, shift=shift, counted=counted)
     for function in FUNCTIONS:
         made = read(function, totals)
-        low, high = made.interval(0.95)
+        low, high = made.accepted(0.95)
         assert function.low <= low[0] <= high[0] <= function.high
         assert function.low <= made.value[0] <= function.high
         assert np.isfinite([made.value[0], made.sampling_error[0], made.privacy_error[0]]).all()
@@ -200,7 +201,7 @@ def test_every_answer_is_a_number_and_lies_in_what_is_possible(
             assert (low[0], high[0]) == (function.low, function.high)
             assert not made.reliable[0]
         row = JointValue.of(totals, 0, function)
-        assert row.interval(0.95, "moments") == (low[0], high[0])
+        assert ScoreRegion.of(row).ends(0.95) == (low[0], high[0])
 
 
 @pytest.mark.parametrize("correlated", [False, True])
@@ -216,12 +217,12 @@ def test_a_row_does_not_depend_on_the_others(correlated: bool) -> None:
     )
     for function in FUNCTIONS:
         together = read(function, totals)
-        low, high = together.interval(0.95)
+        low, high = together.accepted(0.95)
         for i in range(3):
             alone, among = JointValue.of(totals, i, function), JointCells(together).row(i)
-            assert among.interval(0.95, "moments") == alone.interval(0.95, "moments")
+            assert ScoreRegion.of(among).ends(0.95) == ScoreRegion.of(alone).ends(0.95)
             assert (among.estimate, among.standard_error) == (alone.estimate, alone.standard_error)
-            assert alone.interval(0.95, "moments") == (low[i], high[i])
+            assert ScoreRegion.of(alone).ends(0.95) == (low[i], high[i])
             assert alone.estimate == together.value[i]
             assert alone.standard_error == together.standard_error[i]
 
@@ -233,7 +234,7 @@ def test_moments_of_no_records_leave_everything_possible() -> None:
     for function in FUNCTIONS[:-1]:
         made = read(function, empty)
         assert not made.reliable[0]
-        assert np.array(made.interval(0.95)).ravel().tolist() == [function.low, function.high]
+        assert np.array(made.accepted(0.95)).ravel().tolist() == [function.low, function.high]
 
 
 def test_a_transformed_basis_gives_the_same_estimates() -> None:
@@ -320,9 +321,9 @@ def test_a_feature_that_may_be_missing_is_averaged_over_its_own_records(law: str
     weight = 0.7 - 0.4 * (sample > 0.3)
     truth = float(weight @ sample / weight.sum())
     made = estimate(Mean(Axis(2, base=1)), SideBySide((totals,)))
-    low, high = made.interval(0.95)
+    low, high = made.accepted(0.95)
     covered = int(((low <= truth) & (truth <= high)).sum())
     assert stats.binom.cdf(covered, runs, 0.94) > 1e-6
     assert made.standard_error.mean() / made.value.std() == pytest.approx(1.0, abs=0.05)
-    low, high = estimate(Mean(Axis(2)), SideBySide((totals,))).interval(0.95)
+    low, high = estimate(Mean(Axis(2)), SideBySide((totals,))).accepted(0.95)
     assert stats.binom.cdf(int(((low <= truth) & (truth <= high)).sum()), runs, 0.94) < 1e-12

@@ -213,7 +213,7 @@ def test_what_was_computed_names_the_expression_that_computes_it(tree: Any) -> N
 @given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
 def test_any_name_and_any_category_can_be_quoted(column: str, value: str) -> None:
     cell = {column: value.strip() or "x"}
-    one = Estimate("mean", "a, b", cell, 1.0, 0.0, 0.0, 0.0, "public", None, True, None, "", R.basis)
+    one = Estimate("mean", "a, b", cell, 1.0, 0.0, 0.0, 0.0, "public", None, True, None, "", R.region)
     assert ask(one.term(), [[one]]) is one
     assert ask(f"2 * mean(| {quoted(column)}={quoted(cell[column])})", [[one]]).estimate == 2.0
 

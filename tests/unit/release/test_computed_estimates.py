@@ -49,7 +49,7 @@ def test_the_difference_and_the_quotient_of_two_means_of_the_same_people_are_est
     assert quotient.estimate == pytest.approx(RATIO.estimate)
     assert quotient.standard_error == pytest.approx(RATIO.standard_error, rel=0.01)
     interval = quotient.confidence_interval(0.8)
-    assert (interval.low, interval.high) == pytest.approx(RATIO.basis.interval(0.8, "moments"), rel=2e-3)
+    assert (interval.low, interval.high) == pytest.approx(RATIO.region.ends(0.8), rel=2e-3)
     assert quotient.method == "moments" and quotient.reliable and quotient.bootstrap_error == 0.0
     assert quotient.to_dict().keys() == RATIO.to_dict().keys()
     assert {quotient.column, *quotient.cell} == {None}
@@ -65,7 +65,7 @@ def test_numbers_move_an_interval_as_it_is() -> None:
         (N * RATIO, SIZE, 0),
         (N - RATIO, -1, SIZE),
     ):
-        low, high = sorted(scale * end + shift for end in RATIO.basis.interval(0.9, "moments"))
+        low, high = sorted(scale * end + shift for end in RATIO.region.ends(0.9))
         interval = made.confidence_interval(0.9)
         assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-12)
         assert made.estimate == pytest.approx(scale * RATIO.estimate + shift)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hg
-from hedgerow.inference.joint.arithmetic import JointValue, Term
+from hedgerow.inference.joint.arithmetic import Term
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.release.result import Release, release_from_record
 from hedgerow.reports.verify.consistency import consistency
@@ -175,12 +175,11 @@ def test_a_record_from_before_functions_were_kept_is_read_and_verified() -> None
 
 
 def test_statistics_of_one_draw_are_read_from_one_object() -> None:
-    bases = [one.basis for one in released(by={"sex": [0, 1]})]
-    values = [basis for basis in bases if isinstance(basis, JointValue)]
+    values = [one.joint for one in released(by={"sex": [0, 1]}) if one.joint is not None]
     assert len(values) == 6 and len({id(value.releases[0]) for value in values}) == 1
     assert [value.node.place for value in values if isinstance(value.node, Term)] == [(0, 0), (0, 1)] * 3
-    other = released(by={"sex": [0, 1]})[0].basis
-    assert isinstance(other, JointValue) and other.releases[0] is not values[0].releases[0]
+    other = released(by={"sex": [0, 1]})[0].joint
+    assert other is not None and other.releases[0] is not values[0].releases[0]
 
 
 def test_another_process_has_the_usual_interval_of_a_function_of_ones_own() -> None:

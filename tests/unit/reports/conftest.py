@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.certificate import certify
 from hedgerow.mechanisms.mechanism import Composition, GaussianCounts, GaussianNoise
 from hedgerow.release.result import Release
@@ -17,25 +18,20 @@ from hedgerow.release.result import Release
 MECHANISM = Composition((GaussianNoise(2.0, 1.0), GaussianCounts(150.0, 2)))
 
 
-@dataclass(frozen=True)
-class Normal:
-    """An interval of two standard errors, whatever the level."""
+def normal(centre: float, error: float) -> ScoreRegion:
+    """Two standard errors to each side, whatever the level."""
+    return ScoreRegion(LevelTest(partial(_ends, centre - 2 * error, centre + 2 * error), "moments", 0.0, 100.0))
 
-    centre: float
-    error: float
-    methods: tuple[str, ...] = ("moments",)
-    low: float = 0.0
-    high: float = 100.0
 
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        return self.centre - 2 * self.error, self.centre + 2 * self.error
+def _ends(low: float, high: float, level: float) -> tuple[float, float]:
+    return low, high
 
 
 def estimate(column: str | None, cell: dict[str, Any], value: float, **changes: Any) -> Estimate:
     parts = {"sampling_error": 0.3, "bootstrap_error": 0.0, "privacy_error": 0.4, "reliable": True, "note": None}
     parts |= {"method": "moments", "n_resamples": None, "covers": f"the population mean of {column}; sampling counts"}
     statistic = "count" if column is None else "mean"
-    return Estimate(statistic, column, cell, value, basis=Normal(value, 0.5), **(parts | changes))
+    return Estimate(statistic, column, cell, value, region=normal(value, 0.5), **(parts | changes))
 
 
 @pytest.fixture(scope="session")

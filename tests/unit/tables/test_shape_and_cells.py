@@ -79,7 +79,7 @@ def test_counts_have_the_errors_and_intervals_of_single_counts(n: int | None, ce
     low, high = cells.interval(0.9)
     one_by_one = counts_with_errors(values, noise_sd=2.5, n=n, census=census, noise_law=law, method="gaussian")
     assert np.sqrt(np.broadcast_to(cells.sampling_variance, 6)) == pytest.approx(one_by_one.sampling_error)
-    for end, expected in zip((low, high), one_by_one.basis.interval(0.9), strict=True):
+    for end, expected in zip((low, high), one_by_one.test.accepted(0.9), strict=True):
         assert end == pytest.approx(expected)
 
 

@@ -28,7 +28,7 @@ from hedgerow.inference.interval import parse_level
 _GUARD = 2.0  # standard errors by which the offset is kept low where it sharpens the cap
 
 
-def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
+def calibrated_interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
     """Return m* ± √a h(s²/a), whose coverage is at least `level` for every sampling variance v ≥ 0.
 
     Exact under the model of private_bootstrap.md §4: m* normal about θ with variance v + (v/λ + a)/k, independent of
@@ -60,7 +60,7 @@ def interval(replicates: Replicates, *, level: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> low, high = interval(Replicates(10.0, 5.0, 50, 2.0), level=0.95)
+    >>> low, high = calibrated_interval(Replicates(10.0, 5.0, 50, 2.0), level=0.95)
     >>> round(low, 2), round(high, 2)
     (6.33, 13.67)
     """

@@ -204,12 +204,12 @@ def _ratio(distribution: Distribution, integrand: _Integrand, level: float) -> R
     middle = _Placed(distribution, integrand, np.full(distribution.tree.leaves, 0.5))
     value = middle.value
     lowest, highest = (_extreme(middle, side) for side in (-1.0, 1.0))
-    low = min(value, float(lowest.score().interval(level)[0][0]))
-    high = max(value, float(highest.score().interval(level)[1][0]))
+    low = min(value, float(lowest.score().accepted(level)[0][0]))
+    high = max(value, float(highest.score().accepted(level)[1][0]))
     at, mean = np.array([1.0, -value]), max(middle.parts[1], 1e-6 * float(distribution.edges[-1]))
     sampling = float(np.sqrt(max(at @ middle.errors[0] @ at, 0.0))) / (mean * max(distribution.records, 1.0))
     # A ratio of noisy numbers has no variance: its error is half the interval that a normal error would leave in 68 %.
-    ends = [float(one[0]) for one in middle.score().interval(_ONE_SD)]
+    ends = [float(one[0]) for one in middle.score().accepted(_ONE_SD)]
     # Where values stand is not known: anywhere between the two placements.
     error = float(np.hypot((ends[1] - ends[0]) / 2.0, (highest.value - lowest.value) / np.sqrt(12.0)))
     return Read(value, low, high, error, min(sampling, error))

@@ -11,14 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float
-from hedgerow.inference.basis import RecordedBasis
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
 from hedgerow.inference.joint.functions import Mean, Numbers, Smooth, SmoothFunction, UserFunction
 from hedgerow.inference.joint.recorded import Linearised
@@ -169,9 +168,9 @@ def _ends(node: Operation | Applied) -> list[float]:
 class JointValue(Operators):
     """An estimate, or an expression of estimates, with the errors of all that it is made of and their correlations.
 
-    It is what an `Estimate` computes with, and the basis of its interval. Arithmetic with numbers and with other values
-    of the same release gives another one. A value of another release is refused (HG130) unless one of the two says that
-    its records are of different people: ``a.of_others() - b``.
+    It is what an `Estimate` computes with, and the test that its interval inverts. Arithmetic with numbers and with
+    other values of the same release gives another one. A value of another release is refused (HG130) unless one of the
+    two says that its records are of different people: ``a.of_others() - b``.
 
     Attributes
     ----------
@@ -190,21 +189,20 @@ class JointValue(Operators):
     others: bool = False
     among: JointCells | None = field(default=None, repr=False, compare=False)
 
+    method: ClassVar[str] = "moments"
+
     @classmethod
     def of(cls, release: JointTotals, cell: int, function: SmoothFunction) -> JointValue:
         """Return a statistic of one cell of a release."""
         return cls((release,), Term(function, (0, cell)))
 
-    def __reduce__(self) -> tuple[type[JointValue] | type[RecordedBasis], tuple[object, ...]]:
-        # A function of the user's own is not sent along, only the usual interval that it has.
-        if not any(isinstance(term.function, UserFunction) for term in terms_of(self.node)):
-            return JointValue, (self.releases, self.node, self.others)
-        return RecordedBasis, (*self.interval(0.95, "moments"), 0.95, "moments")
+    def __reduce__(self) -> tuple[type[JointValue], tuple[object, ...]]:
+        return JointValue, (self.releases, self.node, self.others)  # without the other cells
 
     @property
-    def joint(self) -> JointValue:
-        """Itself: it knows how it goes together with others."""
-        return self
+    def is_sent(self) -> bool:
+        """Whether it can be sent to another process: a function of the user's own cannot."""
+        return not any(isinstance(term.function, UserFunction) for term in terms_of(self.node))
 
     @property
     def drawn_with(self) -> tuple[int, ...]:
@@ -231,11 +229,6 @@ class JointValue(Operators):
             return None
         axis, (_, cell) = node.function.x, node.place
         return None if axis.weight else max(0.0, float(release.totals[cell, axis.base]))
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method: moments."""
-        return ("moments",)
 
     @property
     def low(self) -> float:
@@ -272,12 +265,13 @@ class JointValue(Operators):
         """False where the noise swamps a count or what is divided by."""
         return bool(self.read.reliable[0]) and math.isfinite(self.standard_error)
 
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
-        if self.among is not None:
-            return self.among.ends(_cell_of(self.node), level)
-        low, high = self.read.interval(level)
-        return float(low[0]), float(high[0])
+    def accepted(self, level: float) -> tuple[Floats, Floats]:
+        """Return the values that are not rejected at a level, cut to what is possible."""
+        return self.read.accepted(level) if self.among is None else self.among.ends(_cell_of(self.node), level)
+
+    def row(self, index: int) -> JointValue:
+        """Return the value itself: it is of one number."""
+        return self
 
     def of_others(self) -> JointValue:
         """Return the same value, to be computed with beside values of other releases as of different people."""
@@ -314,7 +308,7 @@ class JointValue(Operators):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointCells:
-    """The estimates of one function in all cells of a release. An `IntervalArrays`.
+    """The estimates of one function in all cells of a release.
 
     Intervals are computed for some thousands of cells at a time, and kept: a cell's own is one of them.
     """
@@ -322,29 +316,53 @@ class JointCells:
     read: JointEstimates
     kept: dict[tuple[float, int], tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False)
 
+    method: ClassVar[str] = JointValue.method
+
+    @property
+    def low(self) -> float:
+        """The least that is possible."""
+        return self.read.function.low
+
+    @property
+    def high(self) -> float:
+        """The most that is possible."""
+        return self.read.function.high
+
     def row(self, index: int) -> JointValue:
         """Return what the estimate of one cell computes with."""
         return JointValue((self.read.cells.blocks[0],), Term(self.read.function, (0, index)), among=self)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def accepted(self, level: float) -> tuple[Floats, Floats]:
         """Return (low, high) of each cell at a level."""
         parts = [self._part(level, place) for place in range(-(-len(self.read.value) // _TOGETHER))]
         low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
         return low, high
 
-    def ends(self, index: int, level: float) -> tuple[float, float]:
+    def ends(self, index: int, level: float) -> tuple[Floats, Floats]:
         """Return (low, high) of one cell at a level."""
         place, row = divmod(index, _TOGETHER)
         low, high = self._part(level, place)
-        return float(low[row]), float(high[row])
+        return low[row : row + 1], high[row : row + 1]
 
     def _part(self, level: float, place: int) -> tuple[Floats, Floats]:
         if (found := self.kept.get((level, place))) is None:
-            found = self.read.rows(slice(place * _TOGETHER, (place + 1) * _TOGETHER)).interval(level)
+            found = self.read.rows(slice(place * _TOGETHER, (place + 1) * _TOGETHER)).accepted(level)
             if len(self.kept) >= _MOST_KEPT:
                 self.kept.clear()
             self.kept[level, place] = found
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class JointStatisticOfCells:
+    """A statistic of all cells of a release, of which nothing is computed before it is asked for."""
+
+    release: JointTotals
+    function: SmoothFunction
+
+    def row(self, index: int) -> JointValue:
+        """Return what the estimate of one cell computes with."""
+        return JointValue.of(self.release, index, self.function)
 
 
 def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:

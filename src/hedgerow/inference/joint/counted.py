@@ -8,13 +8,12 @@ errors and the interval that it has by itself (`inference.counts`); what is comp
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.counts import NumbersWithErrors, counts_with_errors, proportions_with_errors
-from hedgerow.inference.joint.arithmetic import JointValue
+from hedgerow.inference.joint.arithmetic import JointStatisticOfCells
 from hedgerow.inference.joint.functions import Axis, Mean, Total
 from hedgerow.inference.joint.totals import JointTotals
 from hedgerow.noise.table import AdditiveTable
@@ -24,107 +23,36 @@ COUNT, EQUAL, DIFFERENT = "count", "equal", "different"
 EVERY, SHARE = Axis(0, 1.0, 0.0), Mean(Axis(1, 0.5, 0.5))
 
 
-@dataclass(frozen=True, slots=True)
-class CountedValue:
-    """One count or share: its own numbers, and how it goes together with others (`joint`)."""
+def counted_cells(
+    table: AdditiveTable, *, n: int | None, census: bool, method: str
+) -> tuple[NumbersWithErrors, JointStatisticOfCells]:
+    """Return counts or shares of noisy counts, of records or of equal and different ones, and their joint laws.
 
-    numbers: NumbersWithErrors
-    joint: JointValue
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method: that of the release."""
-        return (self.numbers.basis.method,)
-
-    @property
-    def low(self) -> float:
-        """The least that is possible."""
-        return float(np.min(self.numbers.basis.low))
-
-    @property
-    def high(self) -> float:
-        """The most that is possible."""
-        return float(np.max(self.numbers.basis.high))
-
-    @property
-    def estimate(self) -> float:
-        """The estimate, moved to what is possible."""
-        return float(self.numbers.value[0])
-
-    @property
-    def sampling_error(self) -> float:
-        """The part of the standard error that comes from sampling."""
-        return float(self.numbers.sampling_error[0])
-
-    @property
-    def privacy_error(self) -> float:
-        """The part of the standard error that comes from the noise."""
-        return float(self.numbers.privacy_error[0])
-
-    @property
-    def standard_error(self) -> float:
-        """The root of the sum of the two squares."""
-        return float(np.hypot(self.sampling_error, self.privacy_error))
-
-    @property
-    def reliable(self) -> bool:
-        """False where the noise swamps the number of records."""
-        return bool(self.numbers.reliable[0])
-
-    @property
-    def is_exact(self) -> bool:
-        """True: it is the number that was released."""
-        return True
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
-        low, high = self.numbers.basis.interval(level)
-        return float(low[0]), float(high[0])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CountedCells:
-    """The counts or shares of all cells of a table. An `IntervalArrays`."""
-
-    numbers: NumbersWithErrors
-    totals: JointTotals
-    function: Mean | Total
-
-    def row(self, index: int) -> CountedValue:
-        """Return what the estimate of one cell computes with."""
-        return CountedValue(self.numbers.row(index), JointValue.of(self.totals, index, self.function))
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level."""
-        return self.numbers.basis.interval(level)
-
-
-def counted_cells(table: AdditiveTable, *, n: int | None, census: bool, method: str) -> CountedCells:
-    """Return the counts or shares of a table of noisy counts: of records, or of equal and different ones.
+    Each has its own numbers: their joint laws are for what is computed with them.
 
     ``n`` is the public number of all records, or None. Where a table counts equal records alone, n divides.
 
     >>> cells = ({"sex": 0}, {"sex": 1})
     >>> values = np.array([[30.0, 70.0], [20.0, 80.0]])
     >>> table = AdditiveTable(cells, (EQUAL, DIFFERENT), values, np.array([3.0, 3.0]), "gaussian")
-    >>> shares = counted_cells(table, n=200, census=False, method="gaussian")
-    >>> more = shares.row(0).joint - shares.row(1).joint
+    >>> shares, joint = counted_cells(table, n=200, census=False, method="gaussian")
+    >>> more = joint.row(0) - joint.row(1)
     >>> round(more.estimate, 9), round(more.sampling_error, 4), round(more.privacy_error, 4)
     (0.1, 0.0606, 0.0335)
     """
-    totals = joint_totals_of(table, n=n, census=census)
-    function, noise_sd = function_of(table.features, n), float(table.noise_sd[0])
+    column = JointStatisticOfCells(joint_totals_of(table, n=n, census=census), function_of(table.features, n))
+    noise_sd = float(table.noise_sd[0])
     if table.features == (COUNT,):
         numbers = counts_with_errors(
             table.column(COUNT), noise_sd=noise_sd, n=n, census=census, noise_law=table.noise_law, method=method
         )
-        return CountedCells(numbers, totals, function)
+        return numbers, column
     equal = table.column(EQUAL)
     whole = equal + table.column(DIFFERENT) if DIFFERENT in table.features else float(n or 0)
     numbers = proportions_with_errors(
         equal, whole, noise_sd=noise_sd, census=census, noise_law=table.noise_law, method=method
     )
-    return CountedCells(numbers, totals, function)
+    return numbers, column
 
 
 def function_of(features: tuple[str, ...], n: int | None) -> Mean | Total:

@@ -43,7 +43,7 @@ from hedgerow.inference.moments import (
     MeanErrors,
     NoisyMoments,
     mean_errors,
-    mean_interval_basis,
+    mean_score_test,
     mean_skewness,
     sum_skewness,
     sum_variance,
@@ -94,7 +94,7 @@ class Tangent:
 class _Intervals(Protocol):
     """Intervals of many rows by another way than `reach`."""
 
-    def interval(self, level: float, /) -> tuple[Floats, Floats]:
+    def accepted(self, level: float, /) -> tuple[Floats, Floats]:
         """Return (low, high) of each row."""
         ...
 
@@ -151,10 +151,10 @@ class JointEstimates:
         )
 
     @np.errstate(all="ignore")
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def accepted(self, level: float) -> tuple[Floats, Floats]:
         """Return (low, high) of each row at a level, cut to what is possible."""
         if self.exact is not None:
-            return self.exact.interval(level)
+            return self.exact.accepted(level)
         below, above = radii(self.tangent, parse_level(level))
         if isinstance(self.function, (Ratio, Mean)):
             low, high = _fieller(self, self.function, (below, above), level)
@@ -237,11 +237,11 @@ def _as_mean(function: Mean, cells: SideBySide, tangent: Tangent) -> JointEstima
     """Return means as they are read everywhere else."""
     block, half = cells.blocks[0], function.x.half
     moments, errors, covariance = _moments_of(function.x, block, tangent)
-    basis = mean_interval_basis(moments, errors, (function.x.centre, half), noise_law=block.law, method="moments")
-    basis = replace(basis, noise=replace(basis.noise, linear=-2.0 * half * covariance))
+    test = mean_score_test(moments, errors, (function.x.centre, half), noise_law=block.law, method="moments")
+    test = replace(test, noise=replace(test.noise, linear=-2.0 * half * covariance))
     value, known = function.x.centre + half * errors.mean, moments.reliable
     parts = half * errors.sampling_error, half * errors.privacy_error
-    return JointEstimates(function, cells, value, *parts, known, known, tangent, basis)
+    return JointEstimates(function, cells, value, *parts, known, known, tangent, test)
 
 
 def _moments_of(axis: Axis, block: JointTotals, tangent: Tangent) -> tuple[NoisyMoments, MeanErrors, float]:
@@ -287,7 +287,7 @@ def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstima
         unit, variance, upper = axis.half, records * errors.variance, records * errors.variance_upper
         skew, noise = mean_skewness(errors, upper > 0.0, 1.0), float(moments.total_sd)
         freedom = freedom if block.census else records - 1.0
-    basis = ScoreArrays(
+    test = ScoreArrays(
         value,
         sampling=Quadratic(upper * unit**2),
         noise=Quadratic((unit * noise) ** 2),
@@ -300,10 +300,10 @@ def _as_sum(function: Total, cells: SideBySide, tangent: Tangent) -> JointEstima
         skew_unsure=unit * skew[1],
     )
     errors_of = unit * np.sqrt(variance), np.full_like(value, unit * noise)
-    tangent = replace(tangent, skew=np.asarray(basis.skew), skew_unsure=np.asarray(basis.skew_unsure))
+    tangent = replace(tangent, skew=np.asarray(test.skew), skew_unsure=np.asarray(test.skew_unsure))
     known = np.ones(len(value), dtype=bool)
     return JointEstimates(
-        function, cells, np.clip(value, function.low, function.high), *errors_of, known, known, tangent, basis
+        function, cells, np.clip(value, function.low, function.high), *errors_of, known, known, tangent, test
     )
 
 
@@ -315,7 +315,7 @@ def _as_count(function: Total, cells: SideBySide, tangent: Tangent) -> JointEsti
     )
     known = np.ones(len(read.value), dtype=bool)
     parts = read.sampling_error, read.privacy_error
-    return JointEstimates(function, cells, read.value, *parts, read.reliable, known, tangent, read.basis)
+    return JointEstimates(function, cells, read.value, *parts, read.reliable, known, tangent, read.test)
 
 
 def _curvature_factor(function: SmoothFunction, cells: SideBySide, tangent: Tangent) -> Floats:
@@ -376,8 +376,8 @@ class _Roots:
 
     squared: JointEstimates
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        low, high = self.squared.interval(level)
+    def accepted(self, level: float) -> tuple[Floats, Floats]:
+        low, high = self.squared.accepted(level)
         return np.sqrt(low), np.sqrt(high)
 
     def rows(self, here: slice) -> _Roots:
@@ -469,7 +469,7 @@ def _fieller(
             )
             for covariance, scale in ((cells.sampling, factor * share), (cells.noise, factor))
         )
-        basis = ScoreArrays(
+        test = ScoreArrays(
             a=np.einsum("ri,i->r", cells.totals, first),
             b=np.einsum("ri,i->r", cells.totals, second),
             shift=0.0,
@@ -482,7 +482,7 @@ def _fieller(
             reliable=estimates.known,
             method="moments",
         )
-        ends.append(basis.interval(level))
+        ends.append(test.accepted(level))
     return ends[0][0], ends[1][1]
 
 

@@ -25,6 +25,7 @@ from hedgerow.facts.declared import Facts
 from hedgerow.facts.expression import DerivedColumn
 from hedgerow.facts.given import as_float, as_fraction, format_argument
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import WithheldRegion
 from hedgerow.ledger.bootstrap_statement import NUMBERS, BootstrapNoise, BootstrapStatement
 from hedgerow.noise.lattice import require_drawable
 from hedgerow.release.bootstrap_dp.asked import OfRows
@@ -47,20 +48,6 @@ _WHOLE = Grid(Fraction(0), Fraction(1), 1)
 _TAKEN = {"by", "epsilon", "delta", "noise", "missing", "share", "where", "estimator"}
 _NOTE = "NOT differential privacy; the width of its noise is confidential, so it has no error and no interval"
 _REASON = "noise as wide as the data make it, which is asked for by name"
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """The interval of a number whose noise may not be told: everything."""
-
-    methods: tuple[str, ...] = ("withheld",)
-    low: float = -math.inf
-    high: float = math.inf
-    withheld: bool = True
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return (−∞, ∞)."""
-        return self.low, self.high
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -264,7 +251,7 @@ class NumbersPlan(BootstrapPlan[BootstrapRelease]):
         estimates = tuple(
             Estimate(
                 number.name, number.column, {}, value, None, None, None, METHOD, None, False, _NOTE,
-                f"{number.name} of {number.column}, with noise of undisclosed width", Withheld(),
+                f"{number.name} of {number.column}, with noise of undisclosed width", WithheldRegion(),
             )
             for number, value in zip(self.numbers, values.tolist(), strict=True)
         )  # fmt: skip

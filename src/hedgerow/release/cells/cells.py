@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ParameterError
-from hedgerow.inference.basis import IntervalBasis
-from hedgerow.inference.cells import Cells, IntervalArrays, Subject
+from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.counts import SMALL_COUNT, counts_with_errors
 from hedgerow.inference.interval import parse_level
-from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import SmoothFunction, gradient, value_of
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.moments import RELIABLE_SDS, NoisyMoments, sum_variance
+from hedgerow.inference.region import JoinedRegions, Region, ScoreRegion, WithheldRegion
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.release.cells.shape import TableShape
 
@@ -37,8 +36,8 @@ WITHHELD = (
     "it would tell what the noise was scaled to."
 )
 _NO_SUBJECT = Subject("", None, "table", "")
-# Stands for a basis that follows from the other fields.
-FOLLOWS = ScoreArrays(np.zeros(0), Quadratic(), Quadratic(), 0.0, 0.0, "gaussian", "table")
+# Stands for a region that follows from the other fields.
+FOLLOWS = WithheldRegion()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +86,7 @@ class TableCells(Cells):
         μ₃/v of what a total adds up, and how far it may lie to either side (`inference.score.skewness_range`).
     subject : Subject
         What the numbers are, in words.
-    basis : IntervalArrays
+    region : Region
         What intervals come from: what the release itself read of the cells. Not given, it follows from all the above.
     labels : TableShape
         The shape, as a sequence of {column: category}.
@@ -127,7 +126,7 @@ class TableCells(Cells):
     freedom: Floats | float = math.inf
     skew: tuple[Floats | float, Floats | float] = (0.0, 0.0)
     subject: Subject = field(default=_NO_SUBJECT, kw_only=True)
-    basis: IntervalArrays = field(default=FOLLOWS, kw_only=True)
+    region: Region = field(default=FOLLOWS, kw_only=True)
 
     def __post_init__(self) -> None:
         _put(self, "values", _checked(self.values, self.shape.size))
@@ -143,8 +142,8 @@ class TableCells(Cells):
             if (variance < 0.0).any():
                 raise _unfit("A variance is below 0.")
             _put(self, name, float(variance) if variance.ndim == 0 else variance)
-        if self.basis is FOLLOWS:
-            _put(self, "basis", self._ruled_basis())
+        if self.region is FOLLOWS:
+            _put(self, "region", ScoreRegion(self._ruled_test()))
         _put(self, "labels", self.shape)
         _put(self, "estimate", self.values if self.shown is None else self.shown)
         self._put_errors()
@@ -199,7 +198,7 @@ class TableCells(Cells):
         cls,
         shape: TableShape,
         cells: Cells,
-        basis: ScoreArrays,
+        test: ScoreArrays,
         *,
         n: int | None,
         census: bool,
@@ -213,20 +212,20 @@ class TableCells(Cells):
         privacy = cells.privacy_error**2
         return cls(
             shape,
-            basis.a,
+            test.a,
             cells.sampling_error**2,
             float(privacy[0]) if privacy.min() == privacy.max() else privacy,
-            basis.noise_law,
+            test.noise_law,
             n,
             census,
             counted,
             *squares,
-            basis.low,
-            basis.high,
-            freedom=basis.freedom,
-            skew=(basis.skew, basis.skew_unsure),
+            test.low,
+            test.high,
+            freedom=test.freedom,
+            skew=(test.skew, test.skew_unsure),
             subject=cells.subject,
-            basis=basis,
+            region=ScoreRegion(test),
         )
 
     @classmethod
@@ -300,7 +299,7 @@ class TableCells(Cells):
             HG110 for the level; HG161 where the errors are withheld.
         """
         self._check_given()
-        return self.basis.interval(parse_level(level))
+        return self.region.interval(parse_level(level))
 
     def with_values(
         self, values: Floats, privacy_variance: Floats | float, *, noise_law: str | None = None
@@ -315,7 +314,7 @@ class TableCells(Cells):
             noise_law=law,
             sampling_variance=sampling,
             shown=None,
-            basis=FOLLOWS,
+            region=FOLLOWS,
         )
 
     def with_shown(self, shown: Floats | None) -> TableCells:
@@ -368,7 +367,7 @@ class TableCells(Cells):
         inside = np.minimum(np.maximum(self.values, self.low), self.high)
         return np.maximum(inside - (0.0 if self.n is None else inside**2 / max(self.n, 1)), 0.0)
 
-    def _ruled_basis(self) -> ScoreArrays:
+    def _ruled_test(self) -> ScoreArrays:
         """Return what intervals come from, by the formulas of every release; where errors are withheld, no interval."""
         noise_sd = np.sqrt(self._privacy_or(0.0))
         if not self.counted or self.withheld:
@@ -392,7 +391,7 @@ class TableCells(Cells):
             census=self.census,
             noise_law=self.noise_law,
             method=self.subject.method,
-        ).basis
+        ).test
         if np.all(noise_sd):
             return found
         # A number without any error is known, such as n: a score interval would still allow for a share below 1.
@@ -418,23 +417,6 @@ class UnitCells(TableCells):
         return TableCells(shape, **_of_units(self.function, parts), counted=self.counted, subject=self.subject)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
-    """Intervals of totals over different numbers of cells, by their places. An `IntervalArrays`."""
-
-    parts: Sequence[tuple[NDArray[np.intp], JointCells]]
-
-    def row(self, index: int) -> IntervalBasis:
-        places, cells = next(part for part in self.parts if index in part[0])
-        return cells.row(int(np.searchsorted(places, index)))
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        low, high = (np.empty(sum(len(places) for places, _ in self.parts)) for _ in range(2))
-        for places, cells in self.parts:
-            low[places], high[places] = cells.interval(level)
-        return low, high
-
-
 def joint_cells(
     shape: TableShape, function: SmoothFunction, moments: JointTotals, *, counted: bool, subject: Subject
 ) -> TableCells:
@@ -458,7 +440,7 @@ def joint_cells(
         high=function.high,
         skew=(read.tangent.skew, read.tangent.skew_unsure),
         subject=subject,
-        basis=JointCells(read),
+        region=ScoreRegion.of_cells(read),
     )
 
 
@@ -477,12 +459,12 @@ def _of_units(function: SmoothFunction, parts: Sequence[tuple[NDArray[np.intp], 
     """Return the fields of cells of units that are read from joint moments, by their places."""
     size = sum(len(places) for places, _ in parts)
     values, sampling, privacy = (np.empty(size) for _ in range(3))
-    intervals = []
+    regions = []
     for places, moments in parts:
         read = estimate(function, SideBySide((moments,)))
         values[places] = value_of(function, moments.totals)
         sampling[places], privacy[places] = read.sampling_error**2, read.privacy_error**2
-        intervals.append((places, JointCells(read)))
+        regions.append((places, ScoreRegion.of_cells(read)))
     even = privacy.min() == privacy.max()
     return {
         "values": values,
@@ -491,8 +473,14 @@ def _of_units(function: SmoothFunction, parts: Sequence[tuple[NDArray[np.intp], 
         "noise_law": parts[0][1].law,
         "low": function.low,
         "high": function.high,
-        "basis": intervals[0][1] if len(parts) == 1 else _Parts(intervals),
+        "region": regions[0][1] if len(parts) == 1 else _in_order(regions),
     }
+
+
+def _in_order(parts: Sequence[tuple[NDArray[np.intp], Region]]) -> JoinedRegions:
+    """Return the regions of totals over different numbers of cells, by their places."""
+    rows = {int(at): (region, row) for places, region in parts for row, at in enumerate(places)}
+    return JoinedRegions([region.row(row) for _, (region, row) in sorted(rows.items())])
 
 
 def _checked(values: object, size: int) -> Floats:

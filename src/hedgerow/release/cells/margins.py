@@ -199,7 +199,7 @@ def _summed(
             shown=None,
             freedom=_freedom(cells, added),
             skew=(_skewness(cells, cells.skew[0], added), _skewness(cells, cells.skew[1], added)),
-            basis=FOLLOWS,
+            region=FOLLOWS,
         )
     return totals.with_shown(None if cells.shown is None else added(cells.shown))
 

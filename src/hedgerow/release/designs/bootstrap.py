@@ -21,10 +21,10 @@ from hedgerow.engines.streamed import READ, Rows
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.bootstrap.intervals import BootstrapBasis
 from hedgerow.inference.cells import HIDDEN
 from hedgerow.inference.counts import SMALL_COUNT
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import ReplicateRegion
 from hedgerow.mechanisms.mechanism import (
     BoundedResampled,
     ResampledCoordinate,
@@ -86,8 +86,8 @@ class ReplicatedDesign(Design[R, AdditiveTable]):
         statistic, census = self.statistic, self.facts.census
         possible = read.replicates, read.low, read.high, read.defined
         records = None if census else read.records
-        basis = BootstrapBasis(*possible, self.interval, census, read.margin, records=records, drawn=drawn)
-        parts = basis.parts() if read.defined else None
+        region = ReplicateRegion(*possible, self.interval, census, read.margin, averaged=records, drawn=drawn)
+        parts = region.parts() if read.defined else None
         counted = statistic.is_count
         said = [] if read.reliable else [SMALL_COUNT if counted else NOT_RELIABLE]
         said += [HIDDEN] if parts and parts.sampling_error == 0.0 and not census else []
@@ -105,7 +105,7 @@ class ReplicatedDesign(Design[R, AdditiveTable]):
             reliable=read.reliable,
             note=" ".join([*said, *notes]) or None,
             covers=covers(statistic, self.facts),
-            basis=basis,
+            region=region,
             replicates=read.replicates.estimates or None,
         )
 
@@ -293,10 +293,10 @@ class BootstrapDesign(ReplicatedDesign[ResampledRows]):
         parts, widths = [], []
         for ratio in gammaincinv(half_freedom, levels) / half_freedom:
             replicates = replace(read.replicates, spread=read.replicates.spread * float(ratio))
-            basis = BootstrapBasis(replicates, read.low, read.high, True, self.interval, self.facts.census)
-            low, high = basis.interval(level, basis.methods[0])
+            region = ReplicateRegion(replicates, read.low, read.high, True, self.interval, self.facts.census)
+            low, high = region.ends(level)
             widths.append(high - low)
-            parts.append(basis.parts())
+            parts.append(region.parts())
         # The root of the squares is to be the mean standard error, which the means of the parts are not: where the
         # noise hides the sampling error it is 0 in some releases and large in others.
         error = math.fsum(part.standard_error for part in parts) / len(parts)

@@ -26,6 +26,7 @@ from hedgerow.engines.query import Query
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import NoisyMoments, sum_skewness, sum_variance
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.mechanisms.cell_totals import CellTotals, cell_totals
 from hedgerow.noise.source import NoiseSource
@@ -132,9 +133,9 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
 
     def table_cells(self, table: AdditiveTable) -> TableCells:
         """Return the numbers of a table, as they were drawn."""
-        (cells, basis), facts, shape = self._read(table), self.facts, TableShape.of(self.by)
+        (cells, test), facts, shape = self._read(table), self.facts, TableShape.of(self.by)
         squares = self.moments(table).squares(self.unit_value)
-        return TableCells.of_scores(shape, cells, basis, n=facts.n, census=facts.census, squares=squares)
+        return TableCells.of_scores(shape, cells, test, n=facts.n, census=facts.census, squares=squares)
 
     def table_noise(self, mechanism: CellTotals) -> tuple[float, float]:
         """Return the noise on totals and on their second moments, as root mean squares over the cells."""
@@ -178,7 +179,7 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
         noise_sd = unit * np.asarray(moments.total_sd)
         low, high = unit * np.minimum(self.limits[:, 0], 0), unit * np.maximum(self.limits[:, 1], 0)
         skew, unsure = sum_skewness(moments, variance, n, *np.transpose(self.limits).astype(np.float64))
-        basis = ScoreArrays(
+        test = ScoreArrays(
             unit * moments.total,
             sampling=Quadratic(upper * unit**2),
             noise=Quadratic(noise_sd**2),
@@ -196,8 +197,8 @@ class CellTotalsDesign(Design[CellTotals, AdditiveTable]):
             covers(self.statistic, self.facts, by_cell=True),
             NOT_RELIABLE,
         )
-        value = np.minimum(np.maximum(unit * moments.total, basis.low), basis.high)
-        return Cells.plain(subject, table.cells, value, (unit * np.sqrt(variance), noise_sd), basis), basis
+        value = np.minimum(np.maximum(unit * moments.total, test.low), test.high)
+        return Cells.plain(subject, table.cells, value, (unit * np.sqrt(variance), noise_sd), ScoreRegion(test)), test
 
 
 def _possible(each: Floats, n: int | None) -> Floats:

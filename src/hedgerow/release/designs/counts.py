@@ -14,9 +14,10 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.cells import Cells, Subject
-from hedgerow.inference.counts import SMALL_COUNT
-from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, CountedCells, counted_cells, function_of
+from hedgerow.inference.counts import SMALL_COUNT, NumbersWithErrors
+from hedgerow.inference.joint.counted import COUNT, DIFFERENT, EQUAL, counted_cells, function_of
 from hedgerow.inference.joint.functions import Mean, Total
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.mechanism import AveragedLaplaceCounts, Counts, GaussianCounts, GeometricCounts
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -145,14 +146,15 @@ class CountsDesign(Design[Counts, AdditiveTable]):
             sums = np.stack([equal, histogram.cell_sums() - equal], axis=1)[:, : len(self.features)]
         return mechanism.noisy(sums, source, cells=self.query.labels, features=self.features)
 
-    def _counted(self, table: AdditiveTable) -> CountedCells:
-        return counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+    def _counted(self, table: AdditiveTable) -> tuple[NumbersWithErrors, ScoreRegion]:
+        read, column = counted_cells(table, n=self.facts.n, census=self.facts.census, method=self.method)
+        return read, ScoreRegion(read.test, column)
 
     def table_cells(self, table: AdditiveTable) -> TableCells:
         """Return the numbers of a table of counts, as they were drawn."""
         cells, facts = self.estimates(table), self.facts
-        basis = self._counted(table).numbers.basis
-        return TableCells.of_scores(TableShape.of(self.by), cells, basis, n=facts.n, census=facts.census, counted=True)
+        test = self._counted(table)[0].test
+        return TableCells.of_scores(TableShape.of(self.by), cells, test, n=facts.n, census=facts.census, counted=True)
 
     def table_noise(self, mechanism: Counts) -> tuple[float, float]:
         """Return the noise on a count of a table; no second moment is drawn."""
@@ -160,8 +162,7 @@ class CountsDesign(Design[Counts, AdditiveTable]):
 
     def estimates(self, table: AdditiveTable) -> Cells:
         """Return one estimate per cell."""
-        counted, cells = self.statistic.is_count, self._counted(table)
-        read = cells.numbers
+        counted, (read, region) = self.statistic.is_count, self._counted(table)
         subject = Subject(
             self.statistic.name,
             self.statistic.column,
@@ -171,4 +172,4 @@ class CountsDesign(Design[Counts, AdditiveTable]):
         )
         known = counted | read.reliable
         sampling, privacy = (np.where(known, part, math.nan) for part in (read.sampling_error, read.privacy_error))
-        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), cells, reliable=read.reliable)
+        return Cells.plain(subject, table.cells, read.value, (sampling, privacy), region, reliable=read.reliable)

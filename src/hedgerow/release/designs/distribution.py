@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,11 @@ from hedgerow.engines.query import Query, ValueOnGrid
 from hedgerow.facts.budget import Budget
 from hedgerow.facts.columns import Category, CellLabels, Grid, Missing
 from hedgerow.facts.relation import Relation
-from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.distribution.distribution import Distribution, Read
 from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels, typical_prefix_variance
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import JoinedRegions, ScoreRegion
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.mechanisms.tree_counts import MOST_LEAVES as TREE_LEAVES
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
@@ -284,8 +284,8 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         ``public`` says that the release's n is the number of its records; ``counts`` are those of each level, from the
         top.
         """
-        basis: Any = first.basis  # a `DistributionBasis`, as `estimates` makes it
-        reading, grid = basis.reading, self.release.leaves.grid
+        reading, grid = reading_behind(first), self.release.leaves.grid
+        assert reading is not None  # as `estimates` makes it
         whole = {
             "estimates": [],
             "column": self.release.leaves.column,
@@ -312,7 +312,7 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
     def estimates(self, table: DistributionTable) -> Cells:
         """Return one estimate per cell."""
         asked, reading = self.statistic, table.reading
-        basis = DistributionCells(asked, reading)
+        region = JoinedRegions([ScoreRegion(DistributionTest(asked, reading, at)) for at in range(len(reading.cells))])
         found = [asked.read(one, 0.95) for one in reading.cells]
         value, sampling, privacy = (
             np.array([getattr(one, name) for one in found]) for name in ("value", "sampling_error", "privacy_error")
@@ -321,7 +321,7 @@ class DistributionStatistic(Design[TreeCounts, DistributionTable]):
         errors = np.where(clear, sampling, math.nan), np.where(clear, privacy, math.nan)
         words = covered(asked, self.release.facts)
         subject = Subject(asked.name, asked.column, self.method, words, NOT_RELIABLE, self._remark())
-        return Cells.plain(subject, table.cells, value, errors, basis, reliable=clear)
+        return Cells.plain(subject, table.cells, value, errors, region, reliable=clear)
 
     def _remark(self) -> str | None:
         leaves = self.release.leaves
@@ -369,34 +369,14 @@ def is_clear(distribution: Distribution) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DistributionCells:
-    """Intervals of one reading in all cells. An `IntervalArrays`."""
-
-    statistic: Statistic
-    reading: TableReading
-
-    def row(self, index: int) -> DistributionBasis:
-        """Return the basis of the interval of one cell."""
-        return DistributionBasis(self.statistic, self.reading, index)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return (low, high) of each cell at a level."""
-        found: list[Read] = [self.statistic.read(one, level) for one in self.reading.cells]
-        return np.array([one.low for one in found]), np.array([one.high for one in found])
-
-
-@dataclass(frozen=True, slots=True)
-class DistributionBasis(IntervalBasis):
-    """What the interval of one reading in one cell is computed from."""
+class DistributionTest:
+    """A reading of the distribution in one cell, as a test that is inverted: a `ScoreTest` of one number."""
 
     statistic: Statistic
     reading: TableReading
     cell: int
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """By inversion of what was released."""
-        return ("inversion",)
+    method: ClassVar[str] = "inversion"
 
     @property
     def low(self) -> float:
@@ -408,10 +388,20 @@ class DistributionBasis(IntervalBasis):
         """The most that is possible."""
         return float(self.reading.leaves.edges[-1]) if self.statistic.family == "function" else 1.0
 
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return (low, high) at a level."""
-        found = self.statistic.read(self.reading.cells[self.cell], level)
-        return found.low, found.high
+    def accepted(self, level: float) -> tuple[float, float]:
+        """Return the values that are not rejected at a level."""
+        read: Read = self.statistic.read(self.reading.cells[self.cell], level)
+        return read.low, read.high
+
+    def row(self, index: int) -> DistributionTest:
+        """Return the test itself: it is of one number."""
+        return self
+
+
+def reading_behind(estimate: Estimate) -> TableReading | None:
+    """Return the released table that an estimate was read from; None of what was read from none."""
+    test = getattr(estimate.region, "test", None)
+    return test.reading if isinstance(test, DistributionTest) else None
 
 
 def distribution_release(

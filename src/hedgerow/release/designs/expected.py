@@ -114,5 +114,5 @@ def _averaged(readings: Sequence[tuple[float, Estimate]], level: float) -> Readi
 
 
 def _width(estimate: Estimate, level: float) -> float:
-    low, high = estimate.basis.interval(level, estimate.basis.methods[0])
+    low, high = estimate.region.ends(level)
     return high - low

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from hedgerow.engines.query import Indicator, SumsQuery, ValueOnGrid, WeightOnGrid
 from hedgerow.facts.columns import CellLabels, Grid, Missing
 from hedgerow.inference.cells import Cells, Subject
-from hedgerow.inference.joint.arithmetic import JointCells
 from hedgerow.inference.joint.estimates import estimate
 from hedgerow.inference.joint.functions import Axis, SmoothFunction, Total, UserFunction
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.noise.source import NoiseSource
 from hedgerow.noise.table import AdditiveTable
@@ -209,7 +209,8 @@ class JointStatistic(Design[JointMoments, JointTable]):
         read = estimate(self.function, table.side)
         clear = read.reliable & np.isfinite(read.standard_error)
         errors = np.where(clear, read.sampling_error, math.nan), np.where(clear, read.privacy_error, math.nan)
-        return Cells.plain(self._subject, table.cells, read.value, errors, JointCells(read), reliable=read.reliable)
+        region = ScoreRegion.of_cells(read)
+        return Cells.plain(self._subject, table.cells, read.value, errors, region, reliable=read.reliable)
 
     def table_cells(self, table: JointTable) -> TableCells:
         """Return the numbers of a table of sums or counts, as they were drawn."""

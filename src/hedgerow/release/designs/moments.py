@@ -26,11 +26,12 @@ from hedgerow.inference.cells import Cells, Subject
 from hedgerow.inference.moments import (
     NoisyMoments,
     mean_errors,
-    mean_interval_basis,
+    mean_score_test,
     mean_skewness,
     sum_skewness,
     sum_variance,
 )
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.mechanisms.laws import GAUSSIAN, LAPLACE, AveragedLaplace
 from hedgerow.mechanisms.mechanism import (
@@ -68,11 +69,11 @@ def read_means(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, Scor
     moments = noisy_moments_of(design, table)
     errors = mean_errors(moments)
     span, law = (grid.centre, grid.half_range), table.noise_law
-    basis = mean_interval_basis(moments, errors, span, noise_law=law, method=design.method, margin=grid.rounding)
+    test = mean_score_test(moments, errors, span, noise_law=law, method=design.method, margin=grid.rounding)
     value = grid.centre + grid.half_range * errors.mean
     parts = (errors.sampling_error, errors.privacy_error)
     sampling, privacy = (np.where(moments.reliable, grid.half_range * part, math.nan) for part in parts)
-    return _cells(design, table, value, (sampling, privacy), basis, moments.reliable), basis
+    return _cells(design, table, value, (sampling, privacy), test, moments.reliable), test
 
 
 def read_sums(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, ScoreArrays]:
@@ -99,7 +100,7 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, Score
             freedom = np.where(moments.reliable, records - 1.0, math.inf)
     noise_sd = unit * moments.total_sd
     low, high = grid.as_bounds()
-    basis = ScoreArrays(
+    test = ScoreArrays(
         value,
         sampling=Quadratic(upper * unit**2),
         noise=Quadratic(noise_sd**2),
@@ -111,9 +112,9 @@ def read_sums(design: MomentsDesign, table: AdditiveTable) -> tuple[Cells, Score
         skew=skew[0],
         skew_unsure=skew[1],
     )
-    inside = np.minimum(np.maximum(value, basis.low), basis.high)
+    inside = np.minimum(np.maximum(value, test.low), test.high)
     spread = (unit * np.sqrt(variance), np.full_like(value, noise_sd))
-    return _cells(design, table, inside, spread, basis), basis
+    return _cells(design, table, inside, spread, test), test
 
 
 def _possible_sum(each: float, records: Floats | float | None) -> Floats | float:
@@ -143,7 +144,7 @@ def _cells(
     table: AdditiveTable,
     value: Floats,
     errors: tuple[Floats, Floats],
-    basis: ScoreArrays,
+    test: ScoreArrays,
     reliable: NDArray[np.bool_] | None = None,
 ) -> Cells:
     subject = Subject(
@@ -154,7 +155,7 @@ def _cells(
         NOT_RELIABLE,
         MIDPOINT if design.missing is Missing.MIDPOINT else None,
     )
-    return Cells.plain(subject, table.cells, value, errors, basis, reliable=reliable)
+    return Cells.plain(subject, table.cells, value, errors, ScoreRegion(test), reliable=reliable)
 
 
 # (κ, ω) by situation; None is not released.
@@ -300,14 +301,14 @@ class MomentsDesign(Design[Moments, AdditiveTable]):
 
     def table_cells(self, table: AdditiveTable) -> TableCells:
         """Return the numbers of a table of sums, as they were drawn."""
-        (cells, basis), facts, shape = read_sums(self, table), self.facts, TableShape.of(self.by)
+        (cells, test), facts, shape = read_sums(self, table), self.facts, TableShape.of(self.by)
         if not self.about_zero:
             # What is added to a sampling variance that intervals take is half a standard deviation of its noise.
-            noise = np.square(2.0 * (basis.sampling.constant - cells.sampling_error**2))
-            return TableCells.of_scores(shape, cells, basis, n=None, census=facts.census, squares=(None, noise))
+            noise = np.square(2.0 * (test.sampling.constant - cells.sampling_error**2))
+            return TableCells.of_scores(shape, cells, test, n=None, census=facts.census, squares=(None, noise))
         moments, unit = noisy_moments_of(self, table), self.unit_value * self.layout.reach
         squares = moments.squares(unit)
-        return TableCells.of_scores(shape, cells, basis, n=facts.n, census=facts.census, squares=squares)
+        return TableCells.of_scores(shape, cells, test, n=facts.n, census=facts.census, squares=squares)
 
     @property
     def unit_value(self) -> float:

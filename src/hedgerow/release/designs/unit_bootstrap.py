@@ -30,9 +30,9 @@ from hedgerow.engines.query import Query
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.columns import Category, Missing
 from hedgerow.facts.relation import Relation, UnitLimit
-from hedgerow.inference.basis import IntervalBasis
 from hedgerow.inference.cells import Subject
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import JoinedRegions
 from hedgerow.mechanisms.mechanism import ResampledCoordinate, ResampledUnits
 from hedgerow.noise.lattice import lattice_noise
 from hedgerow.noise.source import NoiseSource
@@ -194,20 +194,6 @@ class UnitBootstrapDesign(ReplicatedDesign[ResampledUnits]):
         return self.estimate_of(counted_apart, table.cells[row], notes=[rows_kept(self.unit)])
 
 
-@dataclass(frozen=True, slots=True)
-class _OfEstimates:
-    """The intervals of estimates that are made already. An `IntervalArrays`."""
-
-    estimates: Sequence[Estimate]
-
-    def row(self, index: int) -> IntervalBasis:
-        return self.estimates[index].basis
-
-    def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found = [one.confidence_interval(level) for one in self.estimates]
-        return np.array([one.low for one in found]), np.array([one.high for one in found])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplicatedCells(TableCells):
     """Cells of a table with replicates of each, as the release reads them.
@@ -236,9 +222,7 @@ class ReplicatedCells(TableCells):
     ) -> ReplicatedCells:
         """Read replicates of cells, or of totals that add up so many cells."""
         estimates = design.estimates(drawn, added)
-        numbers = [
-            (one.estimate, one.sampling_error, one.privacy_error, one.basis.low, one.basis.high) for one in estimates
-        ]
+        numbers = [(one.estimate, one.sampling_error, one.privacy_error, *one.region.possible) for one in estimates]
         values, sampling, privacy, low, high = np.array(numbers, dtype=np.float64).T
         first = estimates[0]
         return cls(
@@ -251,7 +235,7 @@ class ReplicatedCells(TableCells):
             low=low,
             high=high,
             subject=Subject(first.statistic, first.column, first.method, first.covers),
-            basis=_OfEstimates(estimates),
+            region=JoinedRegions([one.region for one in estimates]),
             design=design,
             drawn=drawn,
             added=added,

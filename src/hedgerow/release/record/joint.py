@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hedgerow.inference.joint.arithmetic import JointValue
-from hedgerow.inference.joint.counted import CountedValue, counted_cells, table_of
+from hedgerow.inference.joint.counted import counted_cells, table_of
 from hedgerow.inference.joint.recorded import function_of
 from hedgerow.inference.joint.totals import JointTotals
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.mechanisms.description import Floats
 from hedgerow.mechanisms.joint_moments import JointMoments
 from hedgerow.mechanisms.mechanism import Mechanism, Single
@@ -32,10 +33,8 @@ def moved(record: Mapping[str, Any], before: int) -> dict[str, Any]:
     return {**record, "estimates": [before + place for place in record["estimates"]], "functions": functions}
 
 
-def joint_values(
-    records: Sequence[Mapping[str, Any]], mechanism: Mechanism, about: Facts
-) -> dict[int, JointValue | CountedValue]:
-    """Return what the estimates of a record compute with, by their places.
+def joint_values(records: Sequence[Mapping[str, Any]], mechanism: Mechanism, about: Facts) -> dict[int, ScoreRegion]:
+    """Return the regions of the estimates of a record, by their places: they know what one computes with.
 
     Parameters
     ----------
@@ -52,20 +51,21 @@ def joint_values(
         It is no such record.
     """
     classes()  # the file of a statistic defines its function of totals
-    found: dict[int, JointValue | CountedValue] = {}
+    found: dict[int, ScoreRegion] = {}
     for one, part in with_parts(records, JointStatistic.parts(mechanism), counted=False):
         whole = totals_of(one, part, about)
         for read in one.get("functions", ()):
             for cell, place in enumerate(read["estimates"]):
                 function = function_of(read["function"], whole.totals[cell], cell)
                 if function is not None:
-                    found[int(place)] = JointValue.of(whole, cell, function)
+                    found[int(place)] = ScoreRegion.of(JointValue.of(whole, cell, function))
     for one, counts in with_parts(records, CountsDesign.parts(mechanism), counted=True):
         features = tuple(str(name) for name in one["counted"])
         sums = np.array([cell["sums"] for cell in one["cells"]], dtype=np.float64)
         table = table_of(sums, features, counts.table_spread(features), counts.noise_law.name)
-        cells = counted_cells(table, n=about.n, census=about.census, method=counts.methods[0])
-        found |= {int(place): cells.row(cell) for cell, place in enumerate(one["estimates"])}
+        numbers, column = counted_cells(table, n=about.n, census=about.census, method=counts.methods[0])
+        region = ScoreRegion(numbers.test, column)
+        found |= {int(place): region.row(cell) for cell, place in enumerate(one["estimates"])}
     return found
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.testset.adaptive.bounds import chernoff, share_of_sampling, tail_exponent
 from hedgerow.testset.mechanisms.mechanism import Answer, LookMechanism
 
@@ -44,10 +46,7 @@ class FittedModel:
     paid: bool = True
     sums: tuple[float, float] | None = None
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method."""
-        return (METHOD,)
+    method: ClassVar[str] = METHOD
 
     @property
     def low(self) -> float:
@@ -69,8 +68,8 @@ class FittedModel:
     def _information(self) -> float:
         return self.mechanism.information(self.earlier)
 
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
+    def accepted(self, level: float) -> tuple[float, float]:
+        """Return the scores that are not excluded at a level, cut to what is possible."""
         n, wide, margin = self.mechanism.records_a_look, self.high - self.low, self.mechanism.conditions.grid.rounding
         if not self.proven:
             return self.low, self.high
@@ -85,6 +84,10 @@ class FittedModel:
         low, _ = chernoff(min(1.0, max(0.0, place - noise)), n, exponent)
         _, high = chernoff(max(0.0, min(1.0, place + noise)), n, exponent)
         return max(self.low, self.low + low * wide - margin), min(self.high, self.low + high * wide + margin)
+
+    def row(self, index: int) -> FittedModel:
+        """Return the test itself: it is of one score."""
+        return self
 
     def _of_private_n(self, beta: float) -> tuple[float, float]:
         """Return the ends, in [0, 1], for the least and the most records that the noise leaves possible."""
@@ -102,5 +105,5 @@ class FittedModel:
 def for_fitted_model(answer: Answer, mechanism: LookMechanism, earlier: int) -> Estimate:
     """Return the estimate of a look with the interval that holds for a model fitted to `earlier` answers."""
     estimate = answer.estimate
-    basis = FittedModel(estimate.estimate, mechanism, earlier, answer.paid, answer.sums)
-    return replace(estimate, basis=basis, covers=COVERS_FITTED if basis.proven else _NONE)
+    fitted = FittedModel(estimate.estimate, mechanism, earlier, answer.paid, answer.sums)
+    return replace(estimate, region=ScoreRegion(fitted), covers=COVERS_FITTED if fitted.proven else _NONE)

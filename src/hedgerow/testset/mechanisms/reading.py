@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+import numpy as np
+
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import ScoreRegion
 from hedgerow.inference.score import Quadratic, ScoreArrays
 from hedgerow.testset.mechanisms.mechanism import LookMechanism
 
@@ -61,8 +64,8 @@ def estimate_of_mean(
         square=resampling.square,
     )
     low, high = conditions.grid.as_bounds()
-    basis = ScoreArrays.single(
-        half * u,
+    test = ScoreArrays(
+        np.array([half * u]),
         shift=centre,
         sampling=sampling,
         noise=other,
@@ -86,7 +89,7 @@ def estimate_of_mean(
         reliable=True,
         note=None,
         covers=COVERS,
-        basis=basis,
+        region=ScoreRegion(test),
     )
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from hedgerow.errors import ParameterError, SpentError
 from hedgerow.facts.given import as_float, as_int, format_argument
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.interval import normal_quantile
+from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.adaptive.sparse_vector import Answers, RunState, SparseVectorRun, sparse_vector
 from hedgerow.mechanisms.mechanism import SparseVector
 from hedgerow.noise.source import NoiseSource
@@ -166,9 +168,9 @@ class ThresholdoutLook(LookMechanism):
 
     def _agreeing(self, training: float) -> Estimate:
         low, high = self.conditions.grid.as_bounds()
-        scales = (self.described.threshold_scale * self._unit, self.described.question_scale * self._unit)
+        scale = self.described.threshold_scale * self._unit + self.described.question_scale * self._unit
         worst = self.conditions.half_range / math.sqrt(self.conditions.n or 1)
-        basis = _NearTrainingScore(training, self.threshold, scales, worst, low, high)
+        ends = partial(_near_training_score, training, self.threshold, scale, worst, low, high)
         return Estimate(
             statistic="score",
             column=None,
@@ -182,7 +184,7 @@ class ThresholdoutLook(LookMechanism):
             reliable=True,
             note=_AGREES,
             covers=COVERS,
-            basis=basis,
+            region=ScoreRegion(LevelTest(ends, self.name, low, high)),
         )
 
 
@@ -203,29 +205,15 @@ def checked_training(training: object) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _NearTrainingScore:
-    """The interval that the answer "no" gives: |training − test| < threshold + ρ − ν, Laplace ρ and ν of known scales.
+def _near_training_score(
+    training: float, threshold: float, scale: float, worst: float, low: float, high: float, level: float
+) -> tuple[float, float]:
+    """Return the interval that the answer "no" gives: |training − test| < threshold + ρ − ν, Laplace ρ and ν.
 
-    Half of the error goes to sampling, at its largest, the other half to ρ and ν, a quarter each: P(ρ > b·ln(2/α)) is
-    α/4.
+    `scale` is the sum of their scales. Half of the error goes to sampling, at its largest `worst`, the other half to ρ
+    and ν, a quarter each: P(ρ > b·ln(2/α)) is α/4.
     """
-
-    training: float
-    threshold: float
-    scales: tuple[float, float]
-    worst_sampling: float
-    low: float
-    high: float
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method."""
-        return ("thresholdout",)
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level, cut to what is possible."""
-        alpha = 1.0 - level
-        noise = sum(self.scales) * math.log(2.0 / alpha)
-        half = self.threshold + noise + normal_quantile(1.0 - alpha / 2.0) * self.worst_sampling
-        return max(self.training - half, self.low), min(self.training + half, self.high)
+    alpha = 1.0 - level
+    noise = scale * math.log(2.0 / alpha)
+    half = threshold + noise + normal_quantile(1.0 - alpha / 2.0) * worst
+    return max(training - half, low), min(training + half, high)

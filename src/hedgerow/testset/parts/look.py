@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError, UncertifiedError
 from hedgerow.facts.relation import Relation
 from hedgerow.inference.estimate import Estimate
+from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.joint.numbers import STEPS, JointFeature, JointLayout
 from hedgerow.mechanisms.joint.weights import JointWeights
 from hedgerow.mechanisms.joint_moments import JointMoments, joint_moments
@@ -366,57 +368,23 @@ def _part(look: LookByParts, measure: Measure, group: str | None, told: Told | S
         reliable=reading.reliable,
         note=None if reading.reliable else "the noise is too large for the records that this divides by",
         covers=COVERS,
-        basis=Fixed(reading, GaussianLook.name),
+        region=ScoreRegion(LevelTest(reading.fixed, GaussianLook.name, *reading.ends)),
     )
     if not look.earlier:
         return Part(measure.name, group, records, estimate, None)
     fixed = estimate.confidence_interval()
-    basis = Fitted(reading, METHOD, look.information, records, float(told.sds[0]))
-    return Part(measure.name, group, records, replace(estimate, basis=basis, covers=COVERS_FITTED), fixed)
+    fitted = partial(_fitted_ends, reading, look.information, records, float(told.sds[0]))
+    region = ScoreRegion(LevelTest(fitted, METHOD, *reading.ends))
+    return Part(measure.name, group, records, replace(estimate, region=region, covers=COVERS_FITTED), fixed)
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """The interval of a model that was made before any answer was known."""
-
-    reading: Reading
-    method: str
-
-    @property
-    def low(self) -> float:
-        """The least that is possible."""
-        return self.reading.ends[0]
-
-    @property
-    def high(self) -> float:
-        """The most that is possible."""
-        return self.reading.ends[1]
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """One method."""
-        return (self.method,)
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level."""
-        return self.reading.fixed(level)
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted(Fixed):
-    """The interval of a model fitted to earlier answers; the probability is shared by public facts alone."""
-
-    information: float
-    records: int
-    sd: float
-
-    def interval(self, level: float, method: str) -> tuple[float, float]:
-        """Return the interval at a level."""
-        information, beta = self.information, 1.0 - level
-        if not math.isfinite(information):
-            return self.reading.ends
-        share = share_of_sampling(information, self.records, lambda b: two_sided(b) * self.sd / self.records, beta)
-        return self.reading.fitted(tail_exponent(information, share * beta), (1.0 - share) * beta)
+def _fitted_ends(reading: Reading, information: float, records: int, sd: float, level: float) -> tuple[float, float]:
+    """Return the interval of a model fitted to earlier answers; public facts alone share the probability to err."""
+    if not math.isfinite(information):
+        return reading.ends
+    beta = 1.0 - level
+    share = share_of_sampling(information, records, lambda b: two_sided(b) * sd / records, beta)
+    return reading.fitted(tail_exponent(information, share * beta), (1.0 - share) * beta)
 
 
 def group_of(groups: Entries | None, n: int) -> tuple[tuple[str, ...], Integers]:
