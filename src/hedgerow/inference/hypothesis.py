@@ -56,8 +56,8 @@ class HypothesisTest:
         return f"test of {self.value:.15g}: {by}p = {self.pvalue:.3g} (two-sided; sampling and privacy noise counted)"
 
 
-def pvalue_of(region: Region, value: float, method: str) -> float:
-    """Return the least α at which a region at 1 − α excludes a value, by a method of the region."""
+def pvalue_of(region: Region, value: float, method: str | None = None) -> float:
+    """Return the least α at which a region at 1 − α excludes a value, by its first method unless one is named."""
 
     def outside(alpha: float) -> float:
         """Return by how much the value lies outside the region at 1 − α; below 0 inside."""

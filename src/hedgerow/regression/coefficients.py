@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import VerificationError
 from hedgerow.facts.printed import Lines, decimals
-from hedgerow.inference.hypothesis import least_alpha
+from hedgerow.inference.hypothesis import pvalue_of
 from hedgerow.inference.interval import Interval, parse_level
+from hedgerow.inference.region import LevelTest, ScoreRegion
 from hedgerow.mechanisms.certificate import Certificate
 from hedgerow.mechanisms.mechanism import Mechanism
-from hedgerow.regression.contrasts import ContrastTest, ContrastTests, Hypothesis, hypotheses, unfit
+from hedgerow.regression.contrasts import ContrastTest, ContrastTests, hypotheses, unfit
 from hedgerow.regression.record import Declared, written
 from hedgerow.regression.terms import Regressor
 from hedgerow.release.publication.frame import build_frame
@@ -39,7 +40,7 @@ ModelT = TypeVar("ModelT", bound=Declared)
 MechanismT = TypeVar("MechanismT", bound=Mechanism)
 
 
-class Fitted(Protocol):
+class CoefficientFit(Protocol):
     """The algebra behind a fit."""
 
     @property
@@ -66,8 +67,8 @@ class Fitted(Protocol):
         """Return the sampling and the noise error of a weighted sum of coefficients."""
         ...
 
-    def interval(self, weights: Floats, level: float) -> tuple[float, float]:
-        """Return its interval at a level."""
+    def accepted(self, weights: Floats, level: float) -> tuple[float, float]:
+        """Return the values of it that are not rejected at a level."""
         ...
 
 
@@ -121,7 +122,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
     replayed: bool = False
 
     @property
-    def fit(self) -> Fitted:
+    def fit(self) -> CoefficientFit:
         """The algebra behind it."""
         raise NotImplementedError
 
@@ -193,7 +194,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         """Return the interval of each coefficient, an end infinite where the noise hides it (HG110 for the level)."""
         level = parse_level(level)
         return {
-            name: self.fit.interval(row, level) for name, row in zip(self.names, np.eye(len(self.names)), strict=True)
+            name: self._region(row).ends(level) for name, row in zip(self.names, np.eye(len(self.names)), strict=True)
         }
 
     @property
@@ -216,7 +217,7 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         (asked,), level = hypotheses(weights, self.names), parse_level(level)
         row = asked.weights
         return Contrast(
-            float(row @ self.fit.params), *self.fit.errors(row), *self.fit.interval(row, level), level, self.reliable
+            float(row @ self.fit.params), *self.fit.errors(row), *self._region(row).ends(level), level, self.reliable
         )
 
     def t_test(self, contrasts: object, level: float = 0.95) -> ContrastTests:
@@ -247,16 +248,16 @@ class Coefficients(Receivable, Generic[ModelT, MechanismT]):
         level, found = parse_level(level), []
         for one in hypotheses(contrasts, self.names):
             effect, sd = float(one.weights @ self.fit.params), math.hypot(*self.fit.errors(one.weights))
-            ends = self.fit.interval(one.weights, level)
+            region = self._region(one.weights)
             distance = effect - one.value
             tvalue = distance / sd if sd else math.copysign(math.inf, distance) if distance else 0.0
-            pvalue = least_alpha(partial(self._outside, one))
-            found.append(ContrastTest(one.name, effect, sd, one.value, tvalue, pvalue, *ends, level))
+            pvalue = pvalue_of(region, one.value)
+            found.append(ContrastTest(one.name, effect, sd, one.value, tvalue, pvalue, *region.ends(level), level))
         return ContrastTests(tuple(found))
 
-    def _outside(self, tested: Hypothesis, alpha: float) -> float:
-        low, high = self.fit.interval(tested.weights, 1.0 - alpha)
-        return max(low - tested.value, tested.value - high)
+    def _region(self, weights: Floats) -> ScoreRegion:
+        """Return the values of a weighted sum of coefficients that are not rejected."""
+        return ScoreRegion(LevelTest(partial(self.fit.accepted, weights), self.about.mechanism.type))
 
     @property
     def tvalues(self) -> dict[str, float]:

@@ -264,8 +264,8 @@ class Fit:
         variance = max(self._raw_scale + 0.5 * self._scale_noise, 0.0)
         return variance * float(w @ self.inverse @ w) / max(self.moments.n, 1.0), 0.0
 
-    def interval(self, weights: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of w'β at a level: (−∞, ∞) where the noise hides it."""
+    def accepted(self, weights: Floats, level: float) -> tuple[float, float]:
+        """Return the values of w'β that are not rejected at a level: (−∞, ∞) where the noise hides it."""
         if not self.positive:
             return -math.inf, math.inf
         q, _ = self._basis

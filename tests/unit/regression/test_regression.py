@@ -98,7 +98,7 @@ def test_without_noise_it_is_ordinary_least_squares(formula: str, people: pd.Dat
     np.testing.assert_allclose(fit.params, oracle.params.iloc[place], rtol=1e-8)
     np.testing.assert_allclose(fit.sampling_covariance, oracle.cov_params().iloc[place, place], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(fit.rsquared, oracle.rsquared, rtol=1e-8)
-    interval = fit.interval(np.eye(len(names))[0], 0.95)
+    interval = fit.accepted(np.eye(len(names))[0], 0.95)
     np.testing.assert_allclose(interval, oracle.conf_int().iloc[place[0]], rtol=1e-6)
 
 
@@ -369,7 +369,7 @@ def test_intervals_of_fits_that_the_noise_swamps_are_wide_and_hold() -> None:
         if fit.reliable:
             continue
         for weights, value in zip(np.eye(4), truth, strict=True):
-            (low, high), (start, end) = (one.interval(weights, 0.95) for one in (fit, wrong))
+            (low, high), (start, end) = (one.accepted(weights, 0.95) for one in (fit, wrong))
             held["all"].append(low <= value <= high)
             held["finite"] += [low <= value <= high] if math.isfinite(high - low) else []
             held["response only"].append(start <= value <= end)
@@ -397,7 +397,7 @@ def test_contrasts_are_tested_as_statsmodels_does(people: pd.DataFrame) -> None:
     value = alone.effect + 2.0 * alone.sd
     (tested,) = fit.t_test(f"2 * age - educ = {value!r}")
     for factor, inside in ((1.001, False), (0.999, True)):
-        low, high = fit.fit.interval(np.array([0, 2, -1, 0, 0, 0.0]), 1.0 - factor * tested.pvalue)
+        low, high = fit.fit.accepted(np.array([0, 2, -1, 0, 0, 0.0]), 1.0 - factor * tested.pvalue)
         assert (low <= value <= high) is inside
     assert 0.03 < tested.pvalue < 0.06
     for bad in ("wages", "age educ", "age * educ", "2 = 3", "age = 1 = 2", "age /", "", [1.0], [[0.0] * 6], "age / 0"):

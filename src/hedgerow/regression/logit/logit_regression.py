@@ -80,8 +80,8 @@ class LogitFit:
         sampling, noise = (math.sqrt(max(0.0, float(part))) for part in parts)
         return sampling, noise
 
-    def interval(self, weights: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of w'β at a level: (−∞, ∞) where the fit is not reliable."""
+    def accepted(self, weights: Floats, level: float) -> tuple[float, float]:
+        """Return the values of w'β that are not rejected at a level: (−∞, ∞) where the fit is not reliable."""
         from hedgerow.special import ndtri
 
         reach = float(ndtri(0.5 + level / 2.0)) * math.hypot(*self.errors(weights))
