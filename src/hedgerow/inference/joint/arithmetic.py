@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import add, mul, sub, truediv
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +20,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
-from hedgerow.inference.joint.functions import Mean, Numbers, Smooth, SmoothFunction, UserFunction
-from hedgerow.inference.joint.recorded import Linearised
+from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.operators import Operators
 
@@ -29,35 +29,162 @@ Range = tuple[float, float]
 Place = tuple[int, int]  # release and cell
 _FUNCTIONS = {"log": np.log, "exp": np.exp, "sqrt": np.sqrt}
 _LEAST = {"log": 0.0, "exp": -math.inf, "sqrt": 0.0}
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+_EVERYTHING = (-math.inf, math.inf)
 _TOGETHER, _MOST_KEPT = 4096, 64
 
 
+class Node:
+    """A part of an expression: a statistic, a number, or what is made of such parts."""
+
+    __slots__ = ()
+    term: Term | None = None
+
+    def terms(self) -> list[Term]:
+        """Return the statistics in it, from left to right."""
+        return []
+
+    def limits(self) -> Range:
+        """Return what is possible for it if each of its terms can be anything possible."""
+        raise NotImplementedError
+
+    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+        """Return its value by those of its terms."""
+        raise NotImplementedError
+
+    def divisors(self) -> list[Node]:
+        """Return the parts by which others are divided, and arguments of log and sqrt."""
+        return []
+
+    def renumbered(self, numbers: Sequence[int]) -> Node:
+        """Return it with its releases numbered anew."""
+        return self
+
+    def over(self, cells: Mapping[Place, slice]) -> SmoothFunction:
+        """Return it as a function of the totals of its cells, by where each of them stands."""
+        return Expression(self, cells)
+
+
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(Node):
     """A statistic of one cell of one release."""
 
     function: SmoothFunction
     place: Place
 
+    @property
+    def term(self) -> Term:  # type: ignore[override]  # None of other nodes
+        """Itself."""
+        return self
+
+    def terms(self) -> list[Term]:
+        """Return itself."""
+        return [self]
+
+    def limits(self) -> Range:
+        """Return what is possible."""
+        return self.function.low, self.function.high
+
+    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+        """Return its value."""
+        return of_term(self)
+
+    def renumbered(self, numbers: Sequence[int]) -> Term:
+        """Return it with its release numbered anew."""
+        return Term(self.function, (numbers[self.place[0]], self.place[1]))
+
+    def over(self, cells: Mapping[Place, slice]) -> SmoothFunction:
+        """Return its own function."""
+        return self.function
+
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Constant(Node):
+    """A number."""
+
+    number: float
+
+    def limits(self) -> Range:
+        """Return the number alone."""
+        return self.number, self.number
+
+    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+        """Return the number."""
+        return np.asarray(complex(self.number))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Node):
     """Two expressions under one of + − * /."""
 
     symbol: str
     left: Node
     right: Node
 
+    def terms(self) -> list[Term]:
+        """Return the statistics of both."""
+        return self.left.terms() + self.right.terms()
+
+    def limits(self) -> Range:
+        """Return what is possible."""
+        left, right = self.left.limits(), self.right.limits()
+        if self.symbol == "/" and right[0] <= 0.0 <= right[1]:
+            return _EVERYTHING
+        with np.errstate(all="ignore"):
+            ends = [float(_OPERATORS[self.symbol](np.float64(a), np.float64(b))) for a in left for b in right]
+        return _EVERYTHING if any(math.isnan(end) for end in ends) else _between(ends)
+
+    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+        """Return its value by those of its terms."""
+        return np.asarray(_OPERATORS[self.symbol](self.left.value(of_term), self.right.value(of_term)))
+
+    def divisors(self) -> list[Node]:
+        """Return its own divisor, where it is no number, and those of both sides."""
+        own = [self.right] if self.symbol == "/" and self.right.terms() else []
+        return own + self.left.divisors() + self.right.divisors()
+
+    def renumbered(self, numbers: Sequence[int]) -> Operation:
+        """Return it with its releases numbered anew."""
+        return Operation(self.symbol, self.left.renumbered(numbers), self.right.renumbered(numbers))
+
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Node):
     """A function of an expression: log, exp or sqrt."""
 
     name: str
     argument: Node
 
+    def terms(self) -> list[Term]:
+        """Return the statistics of its argument."""
+        return self.argument.terms()
 
-Node = Term | Operation | Applied | float
+    def limits(self) -> Range:
+        """Return what is possible."""
+        with np.errstate(all="ignore"):
+            return _between(
+                [float(_FUNCTIONS[self.name](max(end, _LEAST[self.name]))) for end in self.argument.limits()]
+            )
+
+    def value(self, of_term: Callable[[Term], Numbers]) -> Numbers:
+        """Return its value, NaN where the function is not defined."""
+        argument = self.argument.value(of_term)
+        inside = argument.real > _LEAST[self.name]
+        return np.asarray(np.where(inside, _FUNCTIONS[self.name](np.where(inside, argument, 1.0)), np.nan))
+
+    def divisors(self) -> list[Node]:
+        """Return those of its argument, and the argument of log and sqrt."""
+        return self.argument.divisors() + ([] if self.name == "exp" else [self.argument])
+
+    def renumbered(self, numbers: Sequence[int]) -> Applied:
+        """Return it with its releases numbered anew."""
+        return Applied(self.name, self.argument.renumbered(numbers))
+
+
+def _between(ends: list[float]) -> Range:
+    """Return the range of the ends; everything where nothing is possible, or nothing that a computer can hold."""
+    low, high = min(ends), max(ends)
+    return (low, high) if low < math.inf and high > -math.inf else _EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,98 +197,28 @@ class Expression(Smooth):
     @property
     def homogeneous(self) -> bool:  # type: ignore[override]  # a constant in most functions
         """Whether every term is."""
-        return all(term.function.homogeneous for term in terms_of(self.node))
+        return all(term.function.homogeneous for term in self.node.terms())
 
     def _limits(self) -> Range:
-        return _range(self.node)
+        return self.node.limits()
 
     def _value(self, totals: Numbers) -> Numbers:
-        return self._evaluated(self.node, lambda term, here: term.function(totals[:, here]))
+        return self.node.value(lambda term: term.function(totals[:, self.cells[term.place]]))
 
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
         """Return the expression of its terms' estimates."""
 
-        def unbiased(term: Term, here: slice) -> Numbers:
+        def unbiased(term: Term) -> Numbers:
+            here = self.cells[term.place]
             return np.asarray(term.function.estimate(totals[:, here], excess[:, here, here]), dtype=complex)
 
-        value = np.asarray(self._evaluated(self.node, unbiased))
-        return np.broadcast_to(value.real, len(totals))
+        return np.broadcast_to(self.node.value(unbiased).real, len(totals))
 
     def _divisors(self, totals: Numbers) -> list[Numbers]:
-        found = [self._evaluated(node, lambda t, here: t.function(totals[:, here])) for node in _divisors(self.node)]
-        for term in terms_of(self.node):
+        found = [node.value(lambda t: t.function(totals[:, self.cells[t.place]])) for node in self.node.divisors()]
+        for term in self.node.terms():
             found += term.function.divisors(totals[:, self.cells[term.place]])
         return found
-
-    def _evaluated(self, node: Node, of_term: Callable[[Term, slice], Numbers]) -> Numbers:
-        if isinstance(node, Term):
-            return of_term(node, self.cells[node.place])
-        if isinstance(node, Applied):
-            argument = self._evaluated(node.argument, of_term)
-            inside = argument.real > _LEAST[node.name]
-            return np.asarray(np.where(inside, _FUNCTIONS[node.name](np.where(inside, argument, 1.0)), np.nan))
-        if isinstance(node, Operation):
-            left, right = self._evaluated(node.left, of_term), self._evaluated(node.right, of_term)
-            return np.asarray(_combined(node.symbol, left, right))
-        return np.asarray(complex(node))
-
-
-def terms_of(node: Node) -> list[Term]:
-    """Return the terms of an expression, from left to right."""
-    if isinstance(node, Term):
-        return [node]
-    if isinstance(node, Operation):
-        return terms_of(node.left) + terms_of(node.right)
-    return terms_of(node.argument) if isinstance(node, Applied) else []
-
-
-def _cell_of(node: Node) -> int:
-    (term,) = terms_of(node)
-    return term.place[1]
-
-
-def _combined(symbol: str, left: Any, right: Any) -> Any:
-    if symbol == "+":
-        return left + right
-    if symbol == "-":
-        return left - right
-    return left * right if symbol == "*" else left / right
-
-
-def _divisors(node: Node) -> list[Node]:
-    """Return the parts of an expression by which others are divided, and arguments of log and sqrt."""
-    if isinstance(node, Applied):
-        return _divisors(node.argument) + ([] if node.name == "exp" else [node.argument])
-    if not isinstance(node, Operation):
-        return []
-    own = [node.right] if node.symbol == "/" and terms_of(node.right) else []
-    return own + _divisors(node.left) + _divisors(node.right)
-
-
-def _range(node: Node) -> Range:
-    """Return what is possible for an expression if each of its terms can be anything possible.
-
-    Where nothing is, as for the logarithm of what is negative, or beyond the numbers of a computer, it is everything.
-    """
-    if isinstance(node, Term):
-        return node.function.low, node.function.high
-    if isinstance(node, float):
-        return node, node
-    with np.errstate(all="ignore"):
-        ends = _ends(node)
-    low, high = min(ends), max(ends)
-    return (low, high) if low < math.inf and high > -math.inf else (-math.inf, math.inf)
-
-
-def _ends(node: Operation | Applied) -> list[float]:
-    everything = [-math.inf, math.inf]
-    if isinstance(node, Applied):
-        return [float(_FUNCTIONS[node.name](max(end, _LEAST[node.name]))) for end in _range(node.argument)]
-    left, right = _range(node.left), _range(node.right)
-    if node.symbol == "/" and right[0] <= 0.0 <= right[1]:
-        return everything
-    ends = [float(_combined(node.symbol, np.float64(one), np.float64(other))) for one in left for other in right]
-    return everything if any(math.isnan(end) for end in ends) else ends
 
 
 @dataclass(frozen=True)
@@ -202,43 +259,38 @@ class JointValue(Operators):
     @property
     def is_sent(self) -> bool:
         """Whether it can be sent to another process: a function of the user's own cannot."""
-        return not any(isinstance(term.function, UserFunction) for term in terms_of(self.node))
+        return all(term.function.is_sent for term in self.node.terms())
 
     @property
     def drawn_with(self) -> tuple[int, ...]:
         """What values must have in common for their covariance to be known: the release, of units also the cell."""
         (release,) = self.releases
-        cells = {term.place[1] for term in terms_of(self.node)} if release.limit is not None else ()
+        cells = {term.place[1] for term in self.node.terms()} if release.limit is not None else ()
         return (id(release), *cells)
 
     @property
     def is_exact(self) -> bool:
         """Whether it is the function that was released, and not a tangent that a record keeps of it."""
-        return not any(isinstance(term.function, Linearised) for term in terms_of(self.node))
+        return all(term.function.is_exact for term in self.node.terms())
 
     @property
     def records(self) -> float | None:
         """Of how many records a mean is, public or noisy; None of anything else, and of a census."""
-        (release, *others), node = self.releases, self.node
-        if (
-            others
-            or release.census
-            or release.limit
-            or not (isinstance(node, Term) and isinstance(node.function, Mean))
-        ):
+        term, (release, *_) = self.node.term, self.releases
+        axis = None if term is None else term.function.mean_of
+        if term is None or axis is None or axis.weight or release.census or release.limit:
             return None
-        axis, (_, cell) = node.function.x, node.place
-        return None if axis.weight else max(0.0, float(release.totals[cell, axis.base]))
+        return max(0.0, float(release.totals[term.place[1], axis.base]))
 
     @property
     def low(self) -> float:
         """The least that is possible."""
-        return _range(self.node)[0]
+        return self.node.limits()[0]
 
     @property
     def high(self) -> float:
         """The most that is possible."""
-        return _range(self.node)[1]
+        return self.node.limits()[1]
 
     @property
     def estimate(self) -> float:
@@ -267,7 +319,9 @@ class JointValue(Operators):
 
     def accepted(self, level: float) -> tuple[Floats, Floats]:
         """Return the values that are not rejected at a level, cut to what is possible."""
-        return self.read.accepted(level) if self.among is None else self.among.ends(_cell_of(self.node), level)
+        return (
+            self.read.accepted(level) if self.among is None else self.among.ends(self.node.terms()[0].place[1], level)
+        )
 
     def row(self, index: int) -> JointValue:
         """Return the value itself: it is of one number."""
@@ -286,24 +340,25 @@ class JointValue(Operators):
         if isinstance(other, JointValue):
             releases, node = _merged(self, other)
         elif (number := as_float(other)) is not None:
-            releases, node = self.releases, number
+            releases, node = self.releases, Constant(number)
         else:
             return NotImplemented  # type: ignore[no-any-return]  # Python's own answer to an unknown operand
         left, right = (node, self.node) if swapped else (self.node, node)
-        _check_cells(releases, terms_of(left) + terms_of(right))
+        _check_cells(releases, left.terms() + right.terms())
         return JointValue(releases, Operation(symbol, left, right), self.others and getattr(other, "others", True))
+
+    @property
+    def _cell(self) -> int:
+        return self.node.terms()[0].place[1]
 
     @cached_property
     def read(self) -> JointEstimates:
         """Its errors, over the cells that it reads side by side."""
         if self.among is not None:
-            cell = _cell_of(self.node)
-            return self.among.read.rows(slice(cell, cell + 1))
-        places = sorted({term.place for term in terms_of(self.node)})
+            return self.among.read.rows(slice(self._cell, self._cell + 1))
+        places = sorted({term.place for term in self.node.terms()})
         cells = _beside(self.releases, places)
-        if isinstance(self.node, Term):
-            return estimate(self.node.function, cells)
-        return estimate(Expression(self.node, dict(zip(places, cells.places, strict=True))), cells)
+        return estimate(self.node.over(dict(zip(places, cells.places, strict=True))), cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -379,14 +434,14 @@ def covariance_of(values: Sequence[JointValue]) -> tuple[Floats, Floats]:
         releases, node = _merged(whole, value)
         nodes.append(node)
         whole = JointValue(releases, Operation("+", whole.node, node), whole.others and value.others)
-        _check_cells(releases, terms_of(whole.node))
-    places = sorted({term.place for node in nodes for term in terms_of(node)})
+        _check_cells(releases, whole.node.terms())
+    places = sorted({term.place for node in nodes for term in node.terms()})
     cells = _beside(whole.releases, places)
     where = dict(zip(places, cells.places, strict=True))
     read = []
     for value, node in zip(values, nodes, strict=True):
         # A value has the slopes of its own cells, in the order of its own places.
-        moved = {own.place: term.place for own, term in zip(terms_of(value.node), terms_of(node), strict=True)}
+        moved = {own.place: term.place for own, term in zip(value.node.terms(), node.terms(), strict=True)}
         own = [where[moved[place]] for place in sorted(moved)]
         slopes = np.zeros((1, cells.totals.shape[1]))
         slopes[:, np.concatenate([np.arange(one.start, one.stop) for one in own])] = value.read.tangent.slopes
@@ -430,12 +485,4 @@ def _merged(first: JointValue, second: JointValue) -> tuple[tuple[JointTotals, .
         numbers.append(known[0] if known else len(releases))
         if not known:
             releases.append(release)
-    return tuple(releases), _renumbered(second.node, numbers)
-
-
-def _renumbered(node: Node, numbers: Sequence[int]) -> Node:
-    if isinstance(node, Term):
-        return Term(node.function, (numbers[node.place[0]], node.place[1]))
-    if isinstance(node, Operation):
-        return Operation(node.symbol, _renumbered(node.left, numbers), _renumbered(node.right, numbers))
-    return Applied(node.name, _renumbered(node.argument, numbers)) if isinstance(node, Applied) else node
+    return tuple(releases), second.node.renumbered(numbers)

@@ -15,9 +15,9 @@ noise of the sampling variance, and the skewness of the records (`inference.scor
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,8 @@ from hedgerow.inference.counts import counts_with_errors
 from hedgerow.inference.interval import normal_quantile, parse_level
 from hedgerow.inference.joint.functions import (
     Axis,
-    Correlation,
-    Covariance,
-    Deviation,
     Mean,
     Numbers,
-    Ratio,
     SmoothFunction,
     Total,
     gradient,
@@ -156,8 +152,9 @@ class JointEstimates:
         if self.exact is not None:
             return self.exact.accepted(level)
         below, above = radii(self.tangent, parse_level(level))
-        if isinstance(self.function, (Ratio, Mean)):
-            low, high = _fieller(self, self.function, (below, above), level)
+        quotient = self.function.quotient(self.cells.totals.shape[1])
+        if quotient is not None:
+            low, high = _fieller(self, quotient, (below, above), level)
         else:
             shift = self._bias()
             low = reach(self.function, self.cells, self.tangent, -1.0, below) - shift
@@ -169,7 +166,7 @@ class JointEstimates:
 
     def _bias(self) -> Floats | float:
         """Return by how much products of means are too large on average: an end of an interval is moved by it too."""
-        if not isinstance(self.function, Covariance):
+        if not self.function.moves_ends:
             return 0.0
         unbiased = self.function.estimate(self.cells.totals, self.cells.sampling + self.cells.noise)
         return np.nan_to_num(value_of(self.function, self.cells.totals) - unbiased)
@@ -190,15 +187,13 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
     >>> age.value.round(3).tolist(), age.standard_error.round(3).tolist()
     ([60.0], [2.513])
     """
-    if isinstance(function, Deviation):
-        return _root_of(function, estimate(function.variance, cells))
+    if function.squared is not None:
+        return _root_of(function, estimate(function.squared, cells))
     tangent, defined = _tangent(function, cells)
     known = defined & _counted(cells)
     of_rows = len(cells.blocks) == 1 and cells.blocks[0].limit is None
-    if isinstance(function, Mean) and of_rows and not function.x.weight:
-        return _as_mean(function, cells, tangent)
-    if isinstance(function, Total) and of_rows and not function.x.weight:
-        return (_as_sum if function.x.place else _as_count)(function, cells, tangent)
+    if of_rows and function.read_as in _READ_AS:
+        return _READ_AS[function.read_as](function, cells, tangent)
     plain = value_of(function, cells.totals)
     value = function.estimate(cells.totals, cells.sampling + cells.noise)
     value = np.where(np.isfinite(value), value, plain)
@@ -209,7 +204,7 @@ def estimate(function: SmoothFunction, cells: SideBySide) -> JointEstimates:
     middle = function.low + possible / 2.0 if np.isfinite(possible) else np.clip(0.0, function.low, function.high)
     value = np.clip(np.where(np.isfinite(value), value, middle), function.low, function.high)
     reliable = known & _clear(function, cells)
-    if not isinstance(function, Correlation):
+    if function.has_poles:
         known = reliable  # near a pole the function may have any value
     most = np.where(reliable, np.inf, possible / 2.0)
     factor = _curvature_factor(function, cells, tangent)
@@ -318,6 +313,14 @@ def _as_count(function: Total, cells: SideBySide, tangent: Tangent) -> JointEsti
     return JointEstimates(function, cells, read.value, *parts, read.reliable, known, tangent, read.test)
 
 
+# How functions of one cell of rows are read that every release reads alike.
+_READ_AS: dict[str, Callable[[Any, SideBySide, Tangent], JointEstimates]] = {
+    "mean": _as_mean,
+    "sum": _as_sum,
+    "count": _as_count,
+}
+
+
 def _curvature_factor(function: SmoothFunction, cells: SideBySide, tangent: Tangent) -> Floats:
     """Return the factor that takes off a standard error what the noise adds to it on average through the slopes.
 
@@ -348,7 +351,7 @@ def _seen(tangent: Tangent) -> Floats:
     return tangent.sampling * -np.expm1(-np.square(np.maximum(tangent.raw, 0.0) / (0.5 * spread)))
 
 
-def _root_of(function: Deviation, squared: JointEstimates) -> JointEstimates:
+def _root_of(function: SmoothFunction, squared: JointEstimates) -> JointEstimates:
     """Return the roots of estimated variances v. The error of √v is s/(2·(v² + s²)^¼), where s is that of v.
 
     That is s/(2√v) where v is well above 0. Over the positive estimates of a normal or Laplace v its mean is within 3 %
@@ -403,7 +406,7 @@ def _tangent(function: SmoothFunction, cells: SideBySide) -> tuple[Tangent, NDAr
         slopes,
         raw,
         sampling,
-        cells.noise_covariance(slopes, slopes) + _second_order(function, cells),
+        cells.noise_covariance(slopes, slopes) + function.second_order(cells.totals, cells.noise),
         *cells.spread_noise(slopes),
         cells.freedom(slopes),
         cells.noise_draws(slopes),
@@ -411,16 +414,6 @@ def _tangent(function: SmoothFunction, cells: SideBySide) -> tuple[Tangent, NDAr
         unsure,
     )
     return tangent, defined
-
-
-def _second_order(function: SmoothFunction, cells: SideBySide) -> Floats | float:
-    """Return the noise variance of the product of two means beyond its tangent: V_xx V_yy + V_xy²."""
-    if not isinstance(function, Covariance):
-        return 0.0
-    x, y = function.x, function.y
-    n = np.maximum(cells.totals[:, x.base], 1.0)
-    first, second, both = (cells.noise[a.place, b.place] * a.half * b.half / n**2 for a, b in ((x, x), (y, y), (x, y)))
-    return np.asarray(first * second + both**2)
 
 
 def _counted(cells: SideBySide) -> NDArray[np.bool_]:
@@ -446,16 +439,13 @@ def _clear(function: SmoothFunction, cells: SideBySide) -> NDArray[np.bool_]:
 
 
 def _fieller(
-    estimates: JointEstimates, function: Ratio | Mean, radius: tuple[Floats, Floats], level: float
+    estimates: JointEstimates, quotient: tuple[Floats, Floats], radius: tuple[Floats, Floats], level: float
 ) -> tuple[Floats, Floats]:
     """Return Fieller's interval of Σx/Σy: {θ : (X − θY)² ≤ z² Var(X − θY)}, each end at its own critical value.
 
     The mean of a feature that may be missing is the ratio of its sum to the noisy number of records that have it.
     """
-    cells = estimates.cells
-    below = function.y if isinstance(function, Ratio) else function.x.counting()
-    first, second = (axis.along(cells.totals.shape[1]) for axis in (function.x, below))
-    tangent = estimates.tangent
+    cells, function, tangent, (first, second) = estimates.cells, estimates.function, estimates.tangent, quotient
     # The same sampling variance at the estimate as everywhere: clipped where its noise made it impossible.
     share = np.where(tangent.raw > 0.0, tangent.sampling / np.where(tangent.raw > 0.0, tangent.raw, 1.0), 0.0)
     ends = []

@@ -61,6 +61,49 @@ class SmoothFunction(Protocol):
         """Return what must be at least two standard deviations of its noise: the value divides by it."""
         ...
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether it can be sent to another process, and stand on record: code of the user's own cannot."""
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is the function that was released, and not its tangent."""
+        ...
+
+    @property
+    def has_poles(self) -> bool:
+        """Whether it may have any value where the noise swamps what it divides by."""
+        ...
+
+    @property
+    def moves_ends(self) -> bool:
+        """Whether the ends of an interval are moved by the bias that is taken off the estimate."""
+        ...
+
+    @property
+    def read_as(self) -> str:
+        """``"mean"``, ``"sum"`` or ``"count"`` where it is read by the formulas of these; else ``"function"``."""
+        ...
+
+    @property
+    def mean_of(self) -> Axis | None:
+        """The axis of which it is the mean; None of another function."""
+        ...
+
+    @property
+    def squared(self) -> Covariance | None:
+        """The variance of which it is the root; None of another function."""
+        ...
+
+    def quotient(self, size: int) -> tuple[Floats, Floats] | None:
+        """Return, of a ratio of two sums, the slopes of both at totals of this size; None of another function."""
+        ...
+
+    def second_order(self, totals: Floats, noise: Floats) -> Floats | float:
+        """Return the variance of noise with this covariance beyond that of its tangent."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -120,6 +163,12 @@ class Smooth:
 
     __slots__ = ()
     homogeneous = True
+    is_sent = is_exact = has_poles = True
+    moves_ends = False
+    read_as = "function"
+    mean_of: Axis | None = None
+    squared: Covariance | None = None
+
     kind: ClassVar[str]
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -130,6 +179,14 @@ class Smooth:
             if (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise TypeError(f"two functions of totals are called {cls.kind!r}")
             _KINDS[cls.kind] = cls
+
+    def quotient(self, size: int) -> tuple[Floats, Floats] | None:
+        """Return None: it is no ratio of two sums."""
+        return None
+
+    def second_order(self, totals: Floats, noise: Floats) -> Floats | float:
+        """Return 0: its tangent is near enough."""
+        return 0.0
 
     @property
     def low(self) -> float:
@@ -174,6 +231,20 @@ class Mean(Smooth):
     kind: ClassVar[str] = "mean"
     x: Axis
 
+    @property
+    def read_as(self) -> str:  # type: ignore[override]  # a constant in most functions
+        """As a mean, without weights."""
+        return "function" if self.x.weight else "mean"
+
+    @property
+    def mean_of(self) -> Axis:  # type: ignore[override]  # None of other functions
+        """The axis of which it is the mean."""
+        return self.x
+
+    def quotient(self, size: int) -> tuple[Floats, Floats]:
+        """Return the slopes of the sum and of the number of records that have the feature."""
+        return self.x.along(size), self.x.counting().along(size)
+
     def _limits(self) -> tuple[float, float]:
         return self.x.centre - self.x.half, self.x.centre + self.x.half
 
@@ -197,6 +268,13 @@ class Total(Smooth):
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     homogeneous = False
+
+    @property
+    def read_as(self) -> str:  # type: ignore[override]  # a constant in most functions
+        """As a sum or a number of records, without weights."""
+        if self.x.weight:
+            return "function"
+        return "sum" if self.x.place else "count"
 
     def of_records(self, least: float, most: float) -> Total:
         """Return it with the limits that so many records, none more and none fewer, set to it."""
@@ -227,6 +305,10 @@ class Ratio(Smooth):
     kind: ClassVar[str] = "ratio"
     x: Axis
     y: Axis
+
+    def quotient(self, size: int) -> tuple[Floats, Floats]:
+        """Return the slopes of both sums."""
+        return self.x.along(size), self.y.along(size)
 
     def _limits(self) -> tuple[float, float]:
         return -self._most(-1.0), self._most(1.0)
@@ -266,6 +348,15 @@ class Covariance(Smooth):
     y: Axis
     product: int
 
+    moves_ends = True
+
+    def second_order(self, totals: Floats, noise: Floats) -> Floats:
+        """Return the noise variance of the product of two means beyond its tangent: V_xx V_yy + V_xy²."""
+        x, y = self.x, self.y
+        n = np.maximum(totals[:, x.base], 1.0)
+        first, second, both = (noise[a.place, b.place] * a.half * b.half / n**2 for a, b in ((x, x), (y, y), (x, y)))
+        return np.asarray(first * second + both**2)
+
     def _limits(self) -> tuple[float, float]:
         most = self.x.half * self.y.half
         return 0.0 if self.x == self.y else -most, most
@@ -296,6 +387,11 @@ class Deviation(Smooth):
     kind: ClassVar[str] = "deviation"
     variance: Covariance
 
+    @property
+    def squared(self) -> Covariance:  # type: ignore[override]  # None of other functions
+        """The variance."""
+        return self.variance
+
     def _limits(self) -> tuple[float, float]:
         return 0.0, self.variance.x.half
 
@@ -318,6 +414,8 @@ class Correlation(Smooth):
     covariance: Covariance
     first: Covariance
     second: Covariance
+
+    has_poles = False
 
     def _limits(self) -> tuple[float, float]:
         return -1.0, 1.0
@@ -354,6 +452,8 @@ class UserFunction(Smooth):
     columns: tuple[tuple[str, Axis], ...]
     limits: tuple[float, float] = (-math.inf, math.inf)
     by_differences: bool = False
+
+    is_sent = False
 
     def _limits(self) -> tuple[float, float]:
         return self.limits

@@ -18,7 +18,6 @@ from hedgerow.inference.joint.functions import (
     Numbers,
     Smooth,
     SmoothFunction,
-    UserFunction,
     gradient,
     recorded_kinds,
     value_of,
@@ -38,6 +37,8 @@ class Linearised(Smooth):
     at: tuple[float, ...]
     limits: tuple[float, float]
 
+    is_exact = False
+
     def _limits(self) -> tuple[float, float]:
         return self.limits
 
@@ -55,10 +56,10 @@ def function_record(function: SmoothFunction, totals: Floats) -> dict[str, Any]:
     >>> function_record(Mean(Axis(1, 50.0, 50.0)), np.empty((1, 2)))
     {'type': 'mean', 'x': {'type': 'axis', 'place': 1, 'centre': 50.0, 'half': 50.0, 'base': 0}}
     """
-    if not isinstance(function, UserFunction):
+    if function.is_sent:
         named: dict[str, Any] = _plain(function)
         return named
-    if not function.columns:
+    if not getattr(function, "columns", ()):
         return {"type": "tangent"}  # its code was left behind, with all that it says
     slopes, values = gradient(function, totals), value_of(function, totals)
     return {
@@ -98,7 +99,7 @@ def _plain(value: Any) -> Any:
     if name is None:
         return value
     # An axis without weights is written as before there were any.
-    left_out = _OF_WEIGHTS if isinstance(value, Axis) and not value.weight else ()
+    left_out = _OF_WEIGHTS if not getattr(value, "weight", True) else ()
     kept = [one.name for one in fields(value) if one.name not in left_out]
     return {"type": name, **{name: _plain(getattr(value, name)) for name in kept}}
 
