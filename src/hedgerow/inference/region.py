@@ -20,8 +20,9 @@ from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float, format_argument
 from hedgerow.inference.bootstrap.intervals import ALPHA, INTERVALS, file_error_parts, file_interval
 from hedgerow.inference.bootstrap.replicates import Replicates, StandardErrorParts, standard_error_parts
-from hedgerow.inference.joint.arithmetic import JointCells, JointValue
+from hedgerow.inference.joint.arithmetic import JointCells, JointStatisticOfCells, JointValue
 from hedgerow.inference.joint.estimates import JointEstimates
+from hedgerow.inference.score import SingleTest
 
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
@@ -72,8 +73,8 @@ class Region:
         return float(low[0]), float(high[0])
 
     def row(self, index: int) -> Region:
-        """Return the region of one of several numbers."""
-        raise NotImplementedError
+        """Return the region of one of several numbers: of one number, itself."""
+        return self
 
     def moved(self, scale: float, shift: float, joint: JointValue | None) -> Self:
         """Return the region of scale · number + shift."""
@@ -139,16 +140,8 @@ class ScoreTest(Protocol):
         ...
 
 
-class JointColumn(Protocol):
-    """What knows the joint laws of a statistic of all cells: `hedgerow.inference.joint.arithmetic.JointCells`."""
-
-    def row(self, index: int, /) -> JointValue:
-        """Return that of one cell."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class LevelTest:
+class LevelTest(SingleTest):
     """A test of one number whose accepted values are a function of the level.
 
     >>> ScoreRegion(LevelTest(lambda level: (-level, level), "gaussian")).ends(0.9)
@@ -160,10 +153,6 @@ class LevelTest:
     low: float = -math.inf
     high: float = math.inf
 
-    def row(self, index: int) -> LevelTest:
-        """Return the test itself: it is of one number."""
-        return self
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreRegion(Region):
@@ -172,12 +161,12 @@ class ScoreRegion(Region):
     Attributes
     ----------
     test : ScoreTest
-    column : JointColumn, optional
+    column : JointCells or JointStatisticOfCells, optional
         Of several cells, what knows their joint laws.
     """
 
     test: ScoreTest
-    column: JointColumn | None = field(default=None, repr=False)
+    column: JointCells | JointStatisticOfCells | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function of the user's own is not sent along, only the usual interval that it has.
@@ -208,11 +197,10 @@ class ScoreRegion(Region):
 
     def row(self, index: int) -> ScoreRegion:
         """Return the region of one of several numbers."""
-        if self.column is None:
-            return ScoreRegion(self.test.row(index))
-        joint = self.column.row(index)
-        both = self.column is self.test  # type: ignore[comparison-overlap]  # `JointCells` is both
-        return ScoreRegion(joint if both else self.test.row(index), joint=joint)
+        joint = None if self.column is None else self.column.row(index)
+        if joint is not None and self.column is self.test:
+            return ScoreRegion.of(joint)
+        return ScoreRegion(self.test.row(index), joint=joint)
 
     def _limits(self) -> Limits:
         return self.test.low, self.test.high
@@ -272,10 +260,6 @@ class ReplicateRegion(Region):
     def records(self) -> float | None:
         """How many records a mean is of."""
         return None if self.moves else self.averaged
-
-    def row(self, index: int) -> ReplicateRegion:
-        """Return the region itself: it is of one number."""
-        return self
 
     def with_alpha(self, method: str, alpha: object) -> ReplicateRegion:
         """Return the region whose conservative intervals have another α′ (HG108 by another method, HG139)."""
@@ -397,10 +381,6 @@ class RecordedRegion(Region):
         """The recorded method."""
         return (self.method,)
 
-    def row(self, index: int) -> RecordedRegion:
-        """Return the region itself: it is of one number."""
-        return self
-
     def _limits(self) -> Limits:
         return (self.low, self.high) if self.computed is None else self.computed.possible
 
@@ -437,10 +417,6 @@ class WithheldRegion(Region):
     def methods(self) -> tuple[str, ...]:
         """A word in place of a method."""
         return ("withheld",)
-
-    def row(self, index: int) -> WithheldRegion:
-        """Return the region itself: it is the same of each number."""
-        return self
 
     def _limits(self) -> Limits:
         return -math.inf, math.inf

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,16 @@ class Quadratic:
     def rows(self, here: slice) -> Quadratic:
         """Return the quadratics of some of the cells."""
         return Quadratic(*(_rows(part, here) for part in (self.constant, self.linear, self.square)))
+
+
+class SingleTest:
+    """What tests of one number have in common: one of its cells is itself."""
+
+    __slots__ = ()
+
+    def row(self, index: int) -> Self:
+        """Return the test itself."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)

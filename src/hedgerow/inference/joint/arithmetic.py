@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from hedgerow.errors import ParameterError
 from hedgerow.facts.given import as_float
 from hedgerow.inference.joint.estimates import JointEstimates, estimate, joint_covariance
-from hedgerow.inference.joint.functions import Numbers, Smooth, SmoothFunction
+from hedgerow.inference.joint.functions import Numbers, SmoothFunction
 from hedgerow.inference.joint.totals import JointTotals, SideBySide
 from hedgerow.inference.operators import Operators
+from hedgerow.inference.score import SingleTest
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -188,7 +189,7 @@ def _between(ends: list[float]) -> Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Expression(Smooth):
+class Expression(SmoothFunction):
     """An expression as a smooth function of the totals of its cells; ``cells`` says where each of them stands."""
 
     node: Node
@@ -202,7 +203,8 @@ class Expression(Smooth):
     def _limits(self) -> Range:
         return self.node.limits()
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return self.node.value(lambda term: term.function(totals[:, self.cells[term.place]]))
 
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
@@ -214,7 +216,8 @@ class Expression(Smooth):
 
         return np.broadcast_to(self.node.value(unbiased).real, len(totals))
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         found = [node.value(lambda t: t.function(totals[:, self.cells[t.place]])) for node in self.node.divisors()]
         for term in self.node.terms():
             found += term.function.divisors(totals[:, self.cells[term.place]])
@@ -222,7 +225,7 @@ class Expression(Smooth):
 
 
 @dataclass(frozen=True)
-class JointValue(Operators):
+class JointValue(SingleTest, Operators):
     """An estimate, or an expression of estimates, with the errors of all that it is made of and their correlations.
 
     It is what an `Estimate` computes with, and the test that its interval inverts. Arithmetic with numbers and with
@@ -322,10 +325,6 @@ class JointValue(Operators):
         return (
             self.read.accepted(level) if self.among is None else self.among.ends(self.node.terms()[0].place[1], level)
         )
-
-    def row(self, index: int) -> JointValue:
-        """Return the value itself: it is of one number."""
-        return self
 
     def of_others(self) -> JointValue:
         """Return the same value, to be computed with beside values of other releases as of different people."""

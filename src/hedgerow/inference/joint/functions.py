@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,85 +24,7 @@ _STEP = 1e-30
 _DIFFERENCE = 1e-6
 _TRIALS = 8
 _AGREEMENT = 1e-5
-_KINDS: dict[str, type[Smooth]] = {}
-
-
-class SmoothFunction(Protocol):
-    """A smooth function of the totals of cells that stand side by side; see `Smooth` for its parts."""
-
-    @property
-    def low(self) -> float:
-        """The least that is possible."""
-        ...
-
-    @property
-    def high(self) -> float:
-        """The most that is possible."""
-        ...
-
-    @property
-    def homogeneous(self) -> bool:
-        """Whether doubling all totals leaves the value as it is, as for every function of means."""
-        ...
-
-    def __call__(self, totals: Numbers) -> Numbers:
-        """Return the value of each row: complex array (rows, 1 + d) → (rows,)."""
-        ...
-
-    def estimate(self, totals: Floats, excess: Floats) -> Floats:
-        """Return the value without the bias of products of means; ``excess`` is the covariance of the totals."""
-        ...
-
-    def weighted(self, place: int, most: float) -> SmoothFunction:
-        """Return it of weighted means and sums; `place` is that of the weights' total, see `Axis`."""
-        ...
-
-    def divisors(self, totals: Numbers) -> list[Numbers]:
-        """Return what must be at least two standard deviations of its noise: the value divides by it."""
-        ...
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether it can be sent to another process, and stand on record: code of the user's own cannot."""
-        ...
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether it is the function that was released, and not its tangent."""
-        ...
-
-    @property
-    def has_poles(self) -> bool:
-        """Whether it may have any value where the noise swamps what it divides by."""
-        ...
-
-    @property
-    def moves_ends(self) -> bool:
-        """Whether the ends of an interval are moved by the bias that is taken off the estimate."""
-        ...
-
-    @property
-    def read_as(self) -> str:
-        """``"mean"``, ``"sum"`` or ``"count"`` where it is read by the formulas of these; else ``"function"``."""
-        ...
-
-    @property
-    def mean_of(self) -> Axis | None:
-        """The axis of which it is the mean; None of another function."""
-        ...
-
-    @property
-    def squared(self) -> Covariance | None:
-        """The variance of which it is the root; None of another function."""
-        ...
-
-    def quotient(self, size: int) -> tuple[Floats, Floats] | None:
-        """Return, of a ratio of two sums, the slopes of both at totals of this size; None of another function."""
-        ...
-
-    def second_order(self, totals: Floats, noise: Floats) -> Floats | float:
-        """Return the variance of noise with this covariance beyond that of its tangent."""
-        ...
+_KINDS: dict[str, type[SmoothFunction]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +75,35 @@ class Axis:
         return replace(self, centre=1.0, half=0.0)
 
 
-class Smooth:
-    """What functions have in common: by default one of means, estimated by its value at the estimated means.
+class SmoothFunction:
+    """A smooth function of the totals of cells that stand side by side; by default one of means.
 
     A subclass with a `kind` goes on record under this name, which never changes, and is read again from there: it is a
     frozen dataclass whose fields are numbers, axes and other such functions. A statistic defines its function in its
     own file.
+
+    Attributes
+    ----------
+    homogeneous : bool
+        Whether doubling all totals leaves the value as it is, as for every function of means.
+    is_sent : bool
+        Whether it can be sent to another process, and stand on record: code of the user's own cannot.
+    is_exact : bool
+        Whether it is the function that was released, and not its tangent.
+    has_poles : bool
+        Whether it may have any value where the noise swamps what it divides by.
+    moves_ends : bool
+        Whether the ends of an interval are moved by the bias that is taken off the estimate.
+    read_as : str
+        ``"mean"``, ``"sum"`` or ``"count"`` where it is read by the formulas of these; else ``"function"``.
+    mean_of : Axis or None
+        The axis of which it is the mean; None of another function.
+    squared : Covariance or None
+        The variance of which it is the root; None of another function.
     """
 
     __slots__ = ()
-    homogeneous = True
-    is_sent = is_exact = has_poles = True
+    homogeneous = is_sent = is_exact = has_poles = True
     moves_ends = False
     read_as = "function"
     mean_of: Axis | None = None
@@ -180,14 +120,6 @@ class Smooth:
                 raise TypeError(f"two functions of totals are called {cls.kind!r}")
             _KINDS[cls.kind] = cls
 
-    def quotient(self, size: int) -> tuple[Floats, Floats] | None:
-        """Return None: it is no ratio of two sums."""
-        return None
-
-    def second_order(self, totals: Floats, noise: Floats) -> Floats | float:
-        """Return 0: its tangent is near enough."""
-        return 0.0
-
     @property
     def low(self) -> float:
         """The least that is possible."""
@@ -202,30 +134,32 @@ class Smooth:
         raise NotImplementedError
 
     def __call__(self, totals: Numbers) -> Numbers:
-        """Return the value of each row."""
-        return self._value(totals)
-
-    def _value(self, totals: Numbers) -> Numbers:
+        """Return the value of each row: complex array (rows, 1 + d) → (rows,)."""
         raise NotImplementedError
 
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
-        """Return the value without the bias of products of means."""
+        """Return the value without the bias of products of means; ``excess`` is the covariance of the totals."""
         return np.asarray(self(totals.astype(complex)).real)
 
     def divisors(self, totals: Numbers) -> list[Numbers]:
-        """Return what the value divides by."""
-        return self._divisors(totals)
-
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what must be at least two standard deviations of its noise: the value divides by it."""
         return [totals[:, 0]]
 
     def weighted(self, place: int, most: float) -> SmoothFunction:
         """Return it of weighted means and sums; `place` is that of the weights' total, see `Axis`."""
         raise NotImplementedError
 
+    def quotient(self, size: int) -> tuple[Floats, Floats] | None:
+        """Return, of a ratio of two sums, the slopes of both at totals of this size; None of another function."""
+        return None
+
+    def second_order(self, totals: Floats, noise: Floats) -> Floats | float:
+        """Return the variance of noise with this covariance beyond that of its tangent."""
+        return 0.0
+
 
 @dataclass(frozen=True, slots=True)
-class Mean(Smooth):
+class Mean(SmoothFunction):
     """The mean of a column."""
 
     kind: ClassVar[str] = "mean"
@@ -248,10 +182,12 @@ class Mean(Smooth):
     def _limits(self) -> tuple[float, float]:
         return self.x.centre - self.x.half, self.x.centre + self.x.half
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return self.x.mean(totals)
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return [self.x.number(totals)]
 
     def weighted(self, place: int, most: float) -> Mean:
@@ -260,7 +196,7 @@ class Mean(Smooth):
 
 
 @dataclass(frozen=True, slots=True)
-class Total(Smooth):
+class Total(SmoothFunction):
     """The sum of a column, or with half 0 and centre 1 the number of records."""
 
     kind: ClassVar[str] = "total"
@@ -287,10 +223,12 @@ class Total(Smooth):
     def _limits(self) -> tuple[float, float]:
         return self.limits
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return self.x.total(totals)
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return []
 
     def weighted(self, place: int, most: float) -> Total:
@@ -299,7 +237,7 @@ class Total(Smooth):
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio(Smooth):
+class Ratio(SmoothFunction):
     """Σx / Σy."""
 
     kind: ClassVar[str] = "ratio"
@@ -323,10 +261,12 @@ class Ratio(Smooth):
             return top / most
         return top / least if least > 0.0 else math.inf
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return self.x.total(totals) / self.y.total(totals)
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return [self.y.total(totals)]
 
     def weighted(self, place: int, most: float) -> Ratio:
@@ -335,7 +275,7 @@ class Ratio(Smooth):
 
 
 @dataclass(frozen=True, slots=True)
-class Covariance(Smooth):
+class Covariance(SmoothFunction):
     """E xy − E x · E y; the variance where x is y.
 
     ``product`` is the place of Σ of the scaled product. All three are over the records of ``x.base``.
@@ -361,7 +301,8 @@ class Covariance(Smooth):
         most = self.x.half * self.y.half
         return 0.0 if self.x == self.y else -most, most
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         n = totals[:, self.x.base]
         means = totals[:, self.x.place] / n * (totals[:, self.y.place] / n)
         return self.x.half * self.y.half * (totals[:, self.product] / n - means)
@@ -376,12 +317,13 @@ class Covariance(Smooth):
         bias = bias + totals[:, self.x.place] * totals[:, self.y.place] / n**2 * excess[:, base, base]
         return np.asarray(self(totals).real + self.x.half * self.y.half * bias / n**2)
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return [totals[:, self.x.base]]
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation(Smooth):
+class Deviation(SmoothFunction):
     """The standard deviation: the root of a variance; not defined where that is negative."""
 
     kind: ClassVar[str] = "deviation"
@@ -395,19 +337,21 @@ class Deviation(Smooth):
     def _limits(self) -> tuple[float, float]:
         return 0.0, self.variance.x.half
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return _root(self.variance(totals))
 
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
         """Return the root of the unbiased variance."""
         return np.asarray(_root(self.variance.estimate(totals, excess).astype(complex)).real)
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return [totals[:, self.variance.x.base], self.variance(totals)]
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation(Smooth):
+class Correlation(SmoothFunction):
     """Cov(x, y) / √(Var x · Var y); not defined where a variance is negative."""
 
     kind: ClassVar[str] = "correlation"
@@ -420,7 +364,8 @@ class Correlation(Smooth):
     def _limits(self) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return self._of(*(part(totals) for part in (self.covariance, self.first, self.second)))
 
     def estimate(self, totals: Floats, excess: Floats) -> Floats:
@@ -431,7 +376,8 @@ class Correlation(Smooth):
     def _of(self, covariance: Numbers, first: Numbers, second: Numbers) -> Numbers:
         return np.asarray(covariance / (_root(first) * _root(second)))
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return [totals[:, self.covariance.x.base], self.first(totals), self.second(totals)]
 
 
@@ -442,7 +388,7 @@ def _root(numbers: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class UserFunction(Smooth):
+class UserFunction(SmoothFunction):
     """A user's smooth function of the means of columns: {name: mean} → number. Made by `smooth_function`.
 
     ``by_differences``: the function does not take complex numbers, so that its slope is a central difference.
@@ -458,17 +404,19 @@ class UserFunction(Smooth):
     def _limits(self) -> tuple[float, float]:
         return self.limits
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         means = np.stack([axis.mean(totals) for _, axis in self.columns], axis=1)
         with silence():
             return np.array([self.of_means(row) for row in means], dtype=complex)
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         bases = {(axis.base, axis.weight): axis for _, axis in self.columns}
         return [bases[base].number(totals) for base in sorted(bases)]
 
     def weighted(self, place: int, most: float) -> UserFunction:
-        """Return it of weighted means; see `Smooth.weighted`."""
+        """Return it of weighted means; see `SmoothFunction.weighted`."""
         return replace(self, columns=tuple((name, axis.weighted(place, most)) for name, axis in self.columns))
 
     def of_means(self, means: Numbers) -> complex:
@@ -488,7 +436,7 @@ class UserFunction(Smooth):
         return complex(math.nan, math.nan) if value is None else value
 
 
-def recorded_kinds() -> Mapping[str, type[Smooth]]:
+def recorded_kinds() -> Mapping[str, type[SmoothFunction]]:
     """Return the functions that a record names, by their `kind`: of every file that was imported.
 
     >>> sorted(recorded_kinds())[:3]

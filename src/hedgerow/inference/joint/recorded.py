@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from hedgerow.inference.joint.functions import (
     Axis,
     Numbers,
-    Smooth,
     SmoothFunction,
     gradient,
     recorded_kinds,
@@ -29,7 +28,7 @@ _OF_WEIGHTS = ("weight", "most")
 
 
 @dataclass(frozen=True, slots=True)
-class Linearised(Smooth):
+class Linearised(SmoothFunction):
     """The tangent at the released totals of a function that is not on record: value + slopes · (T − at)."""
 
     value: float
@@ -42,10 +41,12 @@ class Linearised(Smooth):
     def _limits(self) -> tuple[float, float]:
         return self.limits
 
-    def _value(self, totals: Numbers) -> Numbers:
+    def __call__(self, totals: Numbers) -> Numbers:
+        """Return the value of each row."""
         return np.asarray(self.value + (totals - np.array(self.at)) @ np.array(self.slopes))
 
-    def _divisors(self, totals: Numbers) -> list[Numbers]:
+    def divisors(self, totals: Numbers) -> list[Numbers]:
+        """Return what the value divides by."""
         return []
 
 

@@ -26,6 +26,7 @@ from hedgerow.inference.distribution.distribution import Distribution, Read
 from hedgerow.inference.distribution.least_squares import NoisyTree, plain_levels, typical_prefix_variance
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import JoinedRegions, ScoreRegion
+from hedgerow.inference.score import SingleTest
 from hedgerow.mechanisms.number import gaussian_mu
 from hedgerow.mechanisms.tree_counts import MOST_LEAVES as TREE_LEAVES
 from hedgerow.mechanisms.tree_counts import TreeCounts, tree_counts
@@ -369,7 +370,7 @@ def is_clear(distribution: Distribution) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DistributionTest:
+class DistributionTest(SingleTest):
     """A reading of the distribution in one cell, as a test that is inverted: a `ScoreTest` of one number."""
 
     statistic: Statistic
@@ -392,10 +393,6 @@ class DistributionTest:
         """Return the values that are not rejected at a level."""
         read: Read = self.statistic.read(self.reading.cells[self.cell], level)
         return read.low, read.high
-
-    def row(self, index: int) -> DistributionTest:
-        """Return the test itself: it is of one number."""
-        return self
 
 
 def reading_behind(estimate: Estimate) -> TableReading | None:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from hedgerow.inference.estimate import Estimate
 from hedgerow.inference.region import ScoreRegion
+from hedgerow.inference.score import SingleTest
 from hedgerow.testset.adaptive.bounds import chernoff, share_of_sampling, tail_exponent
 from hedgerow.testset.mechanisms.mechanism import Answer, LookMechanism
 
@@ -24,7 +25,7 @@ METHOD = "mutual-information"
 
 
 @dataclass(frozen=True, slots=True)
-class FittedModel:
+class FittedModel(SingleTest):
     """What the interval of a fitted model is computed from.
 
     Attributes
@@ -84,10 +85,6 @@ class FittedModel:
         low, _ = chernoff(min(1.0, max(0.0, place - noise)), n, exponent)
         _, high = chernoff(max(0.0, min(1.0, place + noise)), n, exponent)
         return max(self.low, self.low + low * wide - margin), min(self.high, self.low + high * wide + margin)
-
-    def row(self, index: int) -> FittedModel:
-        """Return the test itself: it is of one score."""
-        return self
 
     def _of_private_n(self, beta: float) -> tuple[float, float]:
         """Return the ends, in [0, 1], for the least and the most records that the noise leaves possible."""
