@@ -232,6 +232,8 @@ class ReplicateRegion(Region):
         How many records a mean is of: public, or noisy; None of what is no mean.
     drawn : object or None
         The same object in all cells of one statistic of one release: their replicates were drawn with the same weights.
+    origin : ReplicateRegion or None
+        What was moved: combinations of it cancel where it is in both of their sides.
     terms, shift
         Of a linear combination of such cells: (factor, cell) each, and what is added; none of a cell itself.
     """
@@ -246,6 +248,7 @@ class ReplicateRegion(Region):
     alpha: float = ALPHA
     averaged: float | None = None
     drawn: object | None = field(default=None, repr=False)
+    origin: ReplicateRegion | None = field(default=None, repr=False)
     terms: tuple[tuple[float, ReplicateRegion], ...] = field(default=(), repr=False)
     shift: float = 0.0
 
@@ -275,9 +278,13 @@ class ReplicateRegion(Region):
             )
         return replace(self, alpha=number)
 
+    def moved(self, scale: float, shift: float, joint: JointValue | None) -> ReplicateRegion:
+        """Return the region of scale · number + shift."""
+        return replace(self, moves=(*self.moves, (scale, shift)), origin=self.origin or self)
+
     def by_replicates(self) -> ReplicateRegion:
         """Return the region of the same number by its replicates, each moved as the number was."""
-        region = replace(self, moves=())
+        region = self.origin or self
         for scale, shift in self.moves:
             region = region.scaled(scale, shift)
         return region

@@ -315,6 +315,7 @@ def test_cells_of_one_bootstrap_are_subtracted_by_their_replicates() -> None:
     assert tests[0].pvalue > 1e-3 > tests[1].pvalue
     interval = (second - first).confidence_interval()
     assert interval.method == "calibrated" and interval.low < second.estimate - first.estimate < interval.high
+    assert (2 * first - (first + first)).privacy_error == 0.0
     nothing = first - first
     assert nothing.privacy_error == nothing.sampling_error == 0.0 and nothing.test(0, "conservative").pvalue == 1.0
 
